@@ -1,0 +1,37 @@
+import type { DetectionsMessage } from '../events/detections-message.js'
+
+export type RecentQuery = Readonly<{
+  cameraId?: string
+  /** Keep results in which at least one detection has this label. */
+  label?: string
+  /** Wall time range, both ends included. */
+  fromMs?: number
+  toMs?: number
+  /** 1..1000. */
+  limit: number
+  /** `nextCursor` of the page before. */
+  cursor?: string
+}>
+
+/** Newest first. `nextCursor` is absent on the last page. */
+export type RecentPage = Readonly<{ items: readonly DetectionsMessage[]; nextCursor?: string }>
+
+export type CacheHealth = Readonly<{
+  backend: 'memory' | 'redis'
+  state: 'connecting' | 'up' | 'down' | 'stopped'
+  reason: string
+}>
+
+/** Latest result of each camera and a bounded window of recent ones. */
+export interface ResultCache {
+  readonly health: CacheHealth
+  start(): void
+  /** Never blocks, never throws: with the far side down the result is not cached, and that is counted. */
+  put(message: DetectionsMessage): void
+  /** @throws CacheUnavailableError `GANTRY_CACHE_UNAVAILABLE` within the command timeout when the far side is down. */
+  latest(cameraId: string): Promise<DetectionsMessage | undefined>
+  /** @throws CursorError `GANTRY_CURSOR` for a cursor this cache did not give. */
+  recent(query: RecentQuery): Promise<RecentPage>
+  forget(cameraId: string): Promise<void>
+  stop(): Promise<void>
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod'
+
+/** Ids become Kafka keys, Redis keys, metric labels and path segments; so they are short and plain. */
+export const cameraIdSchema = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+    'must be 1-64 letters, digits, ".", "_" or "-", starting with a letter or digit',
+  )
+
+/** Part of the source picture, as fractions of its size, so that it survives a change of resolution. */
+const regionSchema = z
+  .strictObject({
+    x: z.number().min(0).max(1).describe('Left edge, 0..1 of the width.'),
+    y: z.number().min(0).max(1).describe('Top edge, 0..1 of the height.'),
+    width: z.number().gt(0).max(1),
+    height: z.number().gt(0).max(1),
+  })
+  .refine((r) => r.x + r.width <= 1.000001, { path: ['width'], message: 'x + width must be <= 1' })
+  .refine((r) => r.y + r.height <= 1.000001, { path: ['height'], message: 'y + height must be <= 1' })
+
+const cameraFields = {
+  name: z.string().max(128).optional().describe('For people; the id is used when absent.'),
+  url: z
+    .string()
+    .min(1)
+    .max(4096)
+    .describe(
+      'rtsp:// or rtsps:// camera, http(s):// stream or HLS list, a path or file:// of a video or of a folder of pictures ' +
+        '(relative to this file), or push: for a camera that POSTs its pictures.',
+    ),
+  sampleFps: z.number().gt(0).max(120).default(5).describe('Frames analysed per second, at most.'),
+  transport: z.enum(['tcp', 'udp']).default('tcp').describe('RTP transport of an RTSP camera.'),
+  region: regionSchema.optional().describe('Region of interest: only this part is analysed.'),
+  maxWidthPx: z
+    .number()
+    .int()
+    .min(64)
+    .max(8192)
+    .optional()
+    .describe('Resolution cap: wider pictures are scaled down to this before the letterbox.'),
+  hwaccel: z
+    .enum(['none', 'auto', 'vaapi', 'cuda'])
+    .default('none')
+    .describe('Hardware decoding; falls back to software.'),
+  loop: z.boolean().default(true).describe('Files and folders: begin anew at the end.'),
+  stallTimeoutMs: z
+    .number()
+    .int()
+    .min(500)
+    .max(600_000)
+    .default(5_000)
+    .describe('Silence after which the decoder is restarted.'),
+  enabled: z.boolean().default(true),
+}
+
+export const cameraSchema = z.strictObject({ id: cameraIdSchema, ...cameraFields })
+export type CameraConfig = Readonly<z.infer<typeof cameraSchema>>
+
+/** Body of `POST /api/v1/cameras`. */
+export const newCameraSchema = cameraSchema.extend({
+  persist: z.boolean().default(false).describe('Keep the camera over a restart of the service.'),
+})
+export type NewCamera = Readonly<z.infer<typeof newCameraSchema>>
+
+/** Body of `PATCH /api/v1/cameras/{id}`: what is absent stays as it is, `null` takes an optional setting away. */
+export const cameraPatchSchema = z.strictObject({
+  name: cameraFields.name.nullable(),
+  url: cameraFields.url.optional(),
+  sampleFps: cameraFields.sampleFps.unwrap().optional(),
+  transport: cameraFields.transport.unwrap().optional(),
+  region: cameraFields.region.nullable(),
+  maxWidthPx: cameraFields.maxWidthPx.nullable(),
+  hwaccel: cameraFields.hwaccel.unwrap().optional(),
+  loop: cameraFields.loop.unwrap().optional(),
+  stallTimeoutMs: cameraFields.stallTimeoutMs.unwrap().optional(),
+  enabled: cameraFields.enabled.unwrap().optional(),
+  persist: z.boolean().optional(),
+})
+export type CameraPatch = Readonly<z.infer<typeof cameraPatchSchema>>

@@ -1,0 +1,200 @@
+import { z } from 'zod'
+import { cameraSchema } from './camera.js'
+
+const portSchema = z.number().int().min(0).max(65_535)
+
+export const serverSchema = z.strictObject({
+  host: z
+    .string()
+    .min(1)
+    .default('127.0.0.1')
+    .describe('Address to listen on. Anything but loopback needs a token.'),
+  httpPort: portSchema.default(8000).describe('HTTP, WebSocket and dashboard; 0 takes a free port.'),
+  grpcPort: portSchema.default(8001),
+  metricsPort: portSchema
+    .default(8002)
+    .describe('A second listener with /metrics only; 0 takes a free port.'),
+  token: z
+    .string()
+    .min(16)
+    .optional()
+    .describe('Bearer token every request must carry. Use ${ENV} or tokenFile.'),
+  insecure: z
+    .boolean()
+    .default(false)
+    .describe('Allow a public address without a token. Anyone who can connect is admin.'),
+  allowedOrigins: z
+    .array(z.string())
+    .default([])
+    .describe('Browser origins besides our own that may use the API.'),
+  maxBodyBytes: z
+    .number()
+    .int()
+    .min(1024)
+    .max(1024 ** 3)
+    .default(10 * 1024 * 1024),
+  maxStreamClients: z.number().int().min(1).max(20_000).default(5_000),
+})
+
+export const modelsSchema = z.strictObject({
+  repository: z.string().min(1).default('../models').describe('Folder of models, relative to this file.'),
+  control: z.enum(['none', 'poll', 'explicit']).default('none'),
+})
+
+export const executionProviders = ['cuda', 'tensorrt', 'webgpu', 'cpu'] as const
+export type ExecutionProvider = (typeof executionProviders)[number]
+
+/** Scheduling of the camera path; what is absent follows from the provider that runs: see docs/architecture.md. */
+export const inferenceSchema = z.strictObject({
+  providers: z
+    .array(z.enum(executionProviders))
+    .min(1)
+    .default(['cuda', 'cpu'])
+    .describe('Execution providers, tried in this order.'),
+  deviceId: z.number().int().min(0).default(0).describe('GPU number for cuda and tensorrt.'),
+  instances: z
+    .number()
+    .int()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('Sessions side by side. Default: cores on CPU, 1 on a GPU.'),
+  intraOpThreads: z.number().int().min(1).max(256).default(1).describe('Threads in one session, on CPU.'),
+  maxBatchSize: z
+    .number()
+    .int()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe('Most frames in one run. Default: 1 on CPU, 8 on a GPU.'),
+  maxQueueDelayMs: z.number().min(0).max(1_000).default(5).describe('Longest a frame waits for company.'),
+  scoreThreshold: z.number().min(0).max(1).default(0.3).describe('Detections under this are not reported.'),
+  iouThreshold: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.5)
+    .describe('Overlap above which NMS keeps only the best box of a class.'),
+  maxDetections: z.number().int().min(1).max(10_000).default(300).describe('Most detections of one frame.'),
+})
+export type InferenceConfig = Readonly<z.infer<typeof inferenceSchema>>
+
+export const kafkaSchema = z.strictObject({
+  brokers: z.array(z.string().regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port')).min(1),
+  clientId: z.string().min(1).default('gantry'),
+  topics: z
+    .strictObject({
+      detections: z.string().min(1).max(249).default('gantry.detections.v1'),
+      events: z.string().min(1).max(249).default('gantry.events.v1'),
+    })
+    .prefault({}),
+  createTopics: z.boolean().default(true).describe('Create missing topics.'),
+  partitions: z.number().int().min(1).max(1_000).default(6),
+  replicationFactor: z.number().int().min(-1).default(-1).describe('-1 takes the broker default.'),
+  retentionMs: z
+    .number()
+    .int()
+    .min(60_000)
+    .default(7 * 24 * 3600 * 1000)
+    .describe('Retention of topics created here.'),
+  lingerMs: z.number().min(0).max(10_000).default(20).describe('Longest a record waits for a batch.'),
+  maxBatchRecords: z.number().int().min(1).max(100_000).default(500),
+  maxQueuedRecords: z
+    .number()
+    .int()
+    .min(1)
+    .default(10_000)
+    .describe('Records kept while the broker is away; then oldest go.'),
+  compression: z.enum(['none', 'gzip']).default('gzip'),
+  idempotent: z.boolean().default(true),
+  ssl: z.boolean().default(false),
+  sasl: z
+    .strictObject({
+      mechanism: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']),
+      username: z.string(),
+      password: z.string(),
+    })
+    .optional(),
+})
+export type KafkaConfig = Readonly<z.infer<typeof kafkaSchema>>
+
+export const cacheSchema = z.strictObject({
+  redis: z
+    .url({ protocol: /^rediss?$/ })
+    .optional()
+    .describe('redis:// URL; without it results are kept in memory only.'),
+  keyPrefix: z.string().max(64).default('gantry:'),
+  ttlSeconds: z
+    .number()
+    .int()
+    .min(1)
+    .default(300)
+    .describe('How long the latest result of a silent camera stays.'),
+  recentPerCamera: z.number().int().min(1).max(100_000).default(500).describe('Results kept per camera.'),
+  commandTimeoutMs: z.number().int().min(5).max(10_000).default(100),
+})
+export type CacheConfig = Readonly<z.infer<typeof cacheSchema>>
+
+/** The pipeline file, `pipelines/*.yaml`. */
+export const pipelineSchema = z
+  .strictObject({
+    apiVersion: z.literal('gantry/v1'),
+    name: z.string().min(1).max(64).default('gantry'),
+    server: serverSchema.prefault({}),
+    models: modelsSchema.prefault({}),
+    ensemble: z
+      .string()
+      .min(1)
+      .max(128)
+      .default('ppe')
+      .describe('Model of the repository that analyses the cameras.'),
+    inference: inferenceSchema.prefault({}),
+    engines: z
+      .number()
+      .int()
+      .min(1)
+      .max(64)
+      .default(1)
+      .describe('Engine processes the cameras are spread over.'),
+    maxConcurrentConnects: z
+      .number()
+      .int()
+      .min(1)
+      .max(256)
+      .default(4)
+      .describe('Decoders that may be starting at once.'),
+    mediaRoot: z
+      .string()
+      .optional()
+      .describe('Folder that file cameras must lie in; default: the folder of this file.'),
+    cameras: z.array(cameraSchema).max(1024).default([]),
+    tracking: z.strictObject({}).prefault({}),
+    rules: z.array(z.never('rules are not available in this version: leave the list empty')).default([]),
+    sinks: z.strictObject({ kafka: kafkaSchema.optional() }).prefault({}),
+    cache: cacheSchema.prefault({}),
+    store: z
+      .strictObject({
+        path: z.string().default('./data').describe('Folder for what must survive a restart.'),
+      })
+      .prefault({}),
+    log: z
+      .strictObject({
+        level: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+        format: z.enum(['auto', 'json', 'pretty']).default('auto').describe('`auto`: pretty on a terminal.'),
+      })
+      .prefault({}),
+  })
+  .superRefine((pipeline, context) => {
+    const seen = new Map<string, number>()
+    pipeline.cameras.forEach((camera, index) => {
+      const first = seen.get(camera.id)
+      if (first === undefined) seen.set(camera.id, index)
+      else
+        context.addIssue({
+          code: 'custom',
+          path: ['cameras', index, 'id'],
+          message: `camera id "${camera.id}" is already used by cameras[${first}]; ids must differ`,
+        })
+    })
+  })
+export type PipelineConfig = Readonly<z.infer<typeof pipelineSchema>>

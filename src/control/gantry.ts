@@ -1,0 +1,75 @@
+import type { RecentPage, RecentQuery, CacheHealth } from '../cache/result-cache.js'
+import type { CameraConfig, CameraPatch, NewCamera } from '../config/camera.js'
+import type { DetectionsMessage } from '../events/detections-message.js'
+import type { CameraStatus } from '../frames/camera-state.js'
+import type { FrameCounts } from '../frames/accounting.js'
+import type { DetectorInfo } from '../ensemble/camera-detector.js'
+import type { SinkHealth } from '../sinks/result-sink.js'
+import type { StreamHub } from '../sinks/stream-hub.js'
+
+/** A camera as the API shows it; credentials in `url` are masked. */
+export type CameraView = Readonly<{
+  id: string
+  config: CameraConfig
+  /** Came by API and is kept over a restart. */
+  persist: boolean
+  /** Where the camera was defined: the pipeline file or the API. */
+  origin: 'file' | 'api'
+  status: CameraStatus
+  stats: CameraStats
+}>
+
+export type CameraStats = Readonly<{
+  /** Frames analysed per second, over the last ten seconds. */
+  inferredFps: number
+  receivedFps: number
+  /** Capture to publish, over the last results. */
+  latencyMs: Readonly<{ p50: number; p99: number }> | null
+  frames: FrameCounts
+  /** Share of one core that the decoder uses. */
+  decoderCpuShare: number
+  source: Readonly<{ widthPx: number; heightPx: number }> | null
+}>
+
+export type EngineHealth = Readonly<{
+  index: number
+  state: 'starting' | 'ready' | 'restarting' | 'failed' | 'stopped'
+  pid: number | null
+  restarts: number
+  reason: string
+  detector: DetectorInfo | null
+  cameras: number
+}>
+
+/** `ready` decides the status code of `/readyz`; Kafka, Redis and cameras are details that never do. */
+export type Readiness = Readonly<{
+  ready: boolean
+  reasons: readonly string[]
+  engines: readonly EngineHealth[]
+  sinks: readonly SinkHealth[]
+  cache: CacheHealth
+  cameras: Readonly<{ total: number; byState: Readonly<Record<string, number>> }>
+}>
+
+/** What the HTTP server may ask of the running service. Errors are `GantryError`s. */
+export interface Gantry {
+  readonly name: string
+  readonly version: string
+  readonly stream: StreamHub
+  cameras(): readonly CameraView[]
+  /** @throws CameraNotFoundError */
+  camera(id: string): CameraView
+  /** @throws CameraExistsError, CameraUrlError */
+  addCamera(camera: NewCamera): Promise<CameraView>
+  patchCamera(id: string, patch: CameraPatch): Promise<CameraView>
+  removeCamera(id: string): Promise<void>
+  /** JPEG of the last analysed picture. @throws NotFoundError while there is none. */
+  snapshot(id: string, overlay: boolean): Promise<Uint8Array>
+  /** Hands a JPEG or PNG to a camera whose URL is `push:`. Resolves once it is accepted for analysis. */
+  pushFrame(id: string, image: Uint8Array): Promise<Readonly<{ seq: number }>>
+  latest(id: string): Promise<DetectionsMessage | undefined>
+  recent(query: RecentQuery): Promise<RecentPage>
+  readiness(): Readiness
+  /** Prometheus text format. */
+  metrics(): Promise<string>
+}

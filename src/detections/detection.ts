@@ -1,0 +1,7 @@
+import type { BoxPx } from './box.js'
+
+/** One object found in one frame. `score` is in 0..1. */
+export type Detection = Readonly<{ label: string; score: number; boxPx: BoxPx; trackId?: number }>
+
+/** Milliseconds a frame spent in each stage; `captureToPublish` is filled in where the message leaves. */
+export type StageTimings = Readonly<{ queue: number; infer: number; postprocess: number }>

@@ -1,0 +1,35 @@
+/** Types of the records Gantry emits; the version is part of the type. */
+export const eventTypes = { detections: 'gantry.detections.v1', events: 'gantry.events.v1' } as const
+export type EventType = (typeof eventTypes)[keyof typeof eventTypes]
+
+/**
+ * Headers of CloudEvents 1.0 in Kafka's binary content mode.
+ *
+ * @param id - stable across retries of the same record.
+ * @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md
+ */
+export function cloudEventHeaders(record: {
+  id: string
+  type: EventType
+  cameraId: string
+  time: string
+}): Record<string, string> {
+  return {
+    ce_specversion: '1.0',
+    ce_id: record.id,
+    ce_type: record.type,
+    ce_source: `/cameras/${encodeURIComponent(record.cameraId)}`,
+    ce_time: record.time,
+    'content-type': 'application/json',
+  }
+}
+
+/**
+ * Id of the record of one frame: the same for every retry, different after a restart of the service, in which frame numbers
+ * begin anew.
+ *
+ * @param epoch - id of this run of the service.
+ */
+export function detectionsRecordId(epoch: string, cameraId: string, seq: number): string {
+  return `${cameraId}/${epoch}/${seq}`
+}

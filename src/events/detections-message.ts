@@ -1,0 +1,45 @@
+import { z } from 'zod'
+
+/** Box in source-frame pixels; see {@link BoxPx}. */
+const boxPxSchema = z.strictObject({
+  x1: z.number(),
+  y1: z.number(),
+  x2: z.number(),
+  y2: z.number(),
+})
+
+const detectionSchema = z.strictObject({
+  label: z.string().describe('Class name from the labels file of the model.'),
+  score: z.number().min(0).max(1).describe('Confidence, 0..1.'),
+  trackId: z.number().int().optional().describe('Stable over the frames of one object, when tracking is on.'),
+  boxPx: boxPxSchema.describe('Box in source-frame pixels, origin top-left.'),
+})
+
+/**
+ * What was found in one frame: value of a Kafka record of type `gantry.detections.v1`, body of a WebSocket `detections`
+ * message, and what the cache keeps per camera.
+ */
+export const detectionsMessageSchema = z.strictObject({
+  cameraId: z.string(),
+  seq: z
+    .number()
+    .int()
+    .min(1)
+    .describe('Frame number of the camera; gaps are frames that were not analysed.'),
+  capturedAt: z.iso.datetime().describe('UTC time at which the frame arrived, non-decreasing per camera.'),
+  ptsMs: z.number().describe('Presentation time of the stream; may jump when the camera restarts.'),
+  frame: z.strictObject({
+    widthPx: z.number().int().min(1),
+    heightPx: z.number().int().min(1),
+    quality: z.enum(['ok', 'suspect']).describe('`suspect` when the decoder reported damage.'),
+  }),
+  model: z.strictObject({ name: z.string(), version: z.string() }),
+  detections: z.array(detectionSchema),
+  timingsMs: z.strictObject({
+    queue: z.number().min(0),
+    infer: z.number().min(0),
+    postprocess: z.number().min(0),
+    captureToPublish: z.number().min(0),
+  }),
+})
+export type DetectionsMessage = Readonly<z.infer<typeof detectionsMessageSchema>>

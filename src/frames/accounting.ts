@@ -1,0 +1,50 @@
+/** Why a frame was given up before inference, while its camera was healthy. */
+export const shedCauses = ['no_model', 'inference_failed', 'stopping', 'overload'] as const
+export type ShedCause = (typeof shedCauses)[number]
+
+/**
+ * How a received frame ended. Every frame ends in exactly one of these.
+ * `lost` is counted by the control process for frames that were in an engine that died.
+ */
+export type FrameOutcome = 'inferred' | 'superseded' | 'suspect' | 'lost' | `shed:${ShedCause}`
+
+/** Frames of one camera by fate. `received = inferred + superseded + suspect + shed + lost + inFlight`. */
+export type FrameCounts = {
+  received: number
+  inferred: number
+  superseded: number
+  suspect: number
+  lost: number
+  shed: Record<ShedCause, number>
+}
+
+export function emptyFrameCounts(): FrameCounts {
+  return {
+    received: 0,
+    inferred: 0,
+    superseded: 0,
+    suspect: 0,
+    lost: 0,
+    shed: { no_model: 0, inference_failed: 0, stopping: 0, overload: 0 },
+  }
+}
+
+/** Frames that have ended, by any fate. */
+export function endedFrames(counts: FrameCounts): number {
+  const shed = Object.values(counts.shed).reduce((sum, n) => sum + n, 0)
+  return counts.inferred + counts.superseded + counts.suspect + counts.lost + shed
+}
+
+/** Adds one ending to the counts. */
+export function countOutcome(counts: FrameCounts, outcome: FrameOutcome): void {
+  switch (outcome) {
+    case 'inferred':
+    case 'superseded':
+    case 'suspect':
+    case 'lost':
+      counts[outcome] += 1
+      return
+    default:
+      counts.shed[outcome.slice('shed:'.length) as ShedCause] += 1
+  }
+}

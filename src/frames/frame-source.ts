@@ -1,0 +1,31 @@
+import type { CameraStatus } from './camera-state.js'
+import type { Frame } from './frame.js'
+
+/** Things that went wrong without ending a source; each is counted per camera. */
+export const sourceWarnings = [
+  'hwaccel_fallback',
+  'decode_error',
+  'pts_discontinuity',
+  'decoder_killed',
+  'log_suppressed',
+] as const
+export type SourceWarning = (typeof sourceWarnings)[number]
+
+/** What a source tells its owner. Called on the engine's loop; must not throw. */
+export interface SourceListener {
+  /** A frame arrived; its buffer now belongs to the listener. */
+  frame(frame: Frame): void
+  status(status: CameraStatus): void
+  /** @param detail - redacted, for the log. */
+  warning(kind: SourceWarning, detail: string): void
+}
+
+/** Pictures of one camera: a supervised decoder, a folder, or pushes. */
+export interface FrameSource {
+  readonly status: CameraStatus
+  /** CPU seconds the decoder has used, children included; 0 where there is none. */
+  decoderCpuSeconds(): number
+  start(): void
+  /** Idempotent, never rejects. After it no listener is called and no child is left. */
+  stop(): Promise<void>
+}

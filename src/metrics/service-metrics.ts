@@ -1,0 +1,85 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+
+/** Seconds; from a fast stage of a small model to a stalled camera. */
+const stageBuckets = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10,
+]
+
+/** Every metric of the service. They live in the control process, so that they outlast an engine. */
+export type ServiceMetrics = ReturnType<typeof createServiceMetrics>
+
+/** Base units, `_total` for counters; labels are camera ids, model names and small enumerations, nothing unbounded. */
+export function createServiceMetrics(registry = new Registry()) {
+  const registers = [registry]
+  const counter = <T extends string>(name: string, help: string, labelNames: readonly T[]) =>
+    new Counter({ name, help, labelNames, registers })
+  const gauge = <T extends string>(name: string, help: string, labelNames: readonly T[]) =>
+    new Gauge({ name, help, labelNames, registers })
+  const stage = <T extends string>(name: string, help: string, labelNames: readonly T[]) =>
+    new Histogram({ name, help, labelNames, buckets: stageBuckets, registers })
+
+  return {
+    registry,
+    framesReceived: counter('gantry_frames_received_total', 'Frames a camera delivered.', ['camera']),
+    framesEnded: counter('gantry_frames_total', 'Frames by how they ended; cause is set for shed frames.', [
+      'camera',
+      'state',
+      'cause',
+    ]),
+    framesInFlight: gauge('gantry_frames_in_flight', 'Frames received and not yet ended.', ['camera']),
+    sourceWarnings: counter('gantry_source_warnings_total', 'Troubles that did not end a source.', [
+      'camera',
+      'kind',
+    ]),
+    decoderStarts: counter('gantry_decoder_starts_total', 'Decoder starts.', ['camera']),
+    decoderCpu: counter('gantry_decoder_cpu_seconds_total', 'CPU time of the decoder.', ['camera']),
+    cameraState: gauge('gantry_camera_state', '1 for the state the camera is in.', ['camera', 'state']),
+    detections: counter('gantry_detections_total', 'Objects found.', ['camera', 'label']),
+    decodeGap: stage('gantry_decode_gap_seconds', 'Time between two frames of a camera.', ['camera']),
+    queue: stage('gantry_queue_seconds', 'Wait for an instance.', ['camera', 'model']),
+    infer: stage('gantry_infer_seconds', 'Run of the model that the frame was in.', ['camera', 'model']),
+    postprocess: stage('gantry_postprocess_seconds', 'Head decoding and NMS.', ['camera', 'model']),
+    captureToPublish: stage('gantry_capture_to_publish_seconds', 'Last byte from the decoder to the sinks.', [
+      'camera',
+      'model',
+    ]),
+    publish: stage('gantry_publish_seconds', 'Handing a result to a sink until it is delivered.', ['sink']),
+    batchSize: new Histogram({
+      name: 'gantry_batch_size',
+      help: 'Frames in one run.',
+      labelNames: ['model'],
+      buckets: [1, 2, 4, 8, 16, 32, 64],
+      registers,
+    }),
+    sinkRecords: counter('gantry_sink_records_total', 'Records by sink and how they ended.', [
+      'sink',
+      'result',
+    ]),
+    sinkQueued: gauge('gantry_sink_queued_records', 'Records waiting for delivery.', ['sink']),
+    sinkUp: gauge('gantry_sink_up', '1 while the sink can deliver.', ['sink']),
+    cacheOperations: counter('gantry_cache_operations_total', 'Cache operations by result.', [
+      'operation',
+      'result',
+    ]),
+    streamClients: gauge('gantry_stream_clients', 'Connected WebSocket clients.', []),
+    streamMessages: counter('gantry_stream_messages_total', 'WebSocket messages by what became of them.', [
+      'result',
+    ]),
+    engineUp: gauge('gantry_engine_up', '1 while the engine is ready.', ['engine']),
+    engineRestarts: counter('gantry_engine_restarts_total', 'Engine restarts.', ['engine']),
+    engineInstanceExits: counter(
+      'gantry_engine_instance_exits_total',
+      'Inference instances that ended unasked.',
+      ['engine'],
+    ),
+    engineRss: gauge('gantry_engine_resident_memory_bytes', 'Resident memory of an engine.', ['engine']),
+    engineCpu: counter('gantry_engine_cpu_seconds_total', 'CPU time of an engine without its decoders.', [
+      'engine',
+    ]),
+    engineLoopP99: gauge(
+      'gantry_engine_eventloop_p99_seconds',
+      'p99 delay of the loop of an engine, last second.',
+      ['engine'],
+    ),
+  }
+}

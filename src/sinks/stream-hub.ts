@@ -1,0 +1,21 @@
+import type { WebSocket } from 'ws'
+import type { DetectionsMessage } from '../events/detections-message.js'
+import type { PictureHeader } from '../events/stream-protocol.js'
+
+/** JPEG of an analysed frame, for clients that asked for `frames`. */
+export type Picture = Readonly<{ header: PictureHeader; jpeg: Uint8Array }>
+
+/** The WebSocket side of `gantry.v1`: who is connected, what each wants, and what each missed. */
+export interface StreamHub {
+  readonly clients: number
+  /** Cameras some client wants pictures of; `*` for all. */
+  readonly pictureCameras: ReadonlySet<string>
+  /** Called whenever `pictureCameras` changes. */
+  onPictureCameras: ((cameras: ReadonlySet<string>) => void) | undefined
+  /** Takes over an accepted socket: sends `hello`, answers its messages, closes it when it misbehaves. */
+  attach(socket: WebSocket): void
+  /** Serialises once, sends to all who subscribed; slow clients are skipped and told. Never throws. */
+  publish(message: DetectionsMessage, picture?: Picture): void
+  /** Closes every client with 1001. Idempotent. */
+  stop(): Promise<void>
+}
