@@ -1,0 +1,33 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { root } from './root.mjs'
+import { whenChanged } from './stamp.mjs'
+
+/** A step of the build that failed; what it had to say is already on the terminal. */
+export class BuildFailed extends Error {}
+
+function node(script, args, what) {
+  const { status } = spawnSync(process.execPath, [join(root, script), ...args], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+  })
+  if (status !== 0) throw new BuildFailed(`${what} failed: the lines above say why`)
+}
+
+const toolchain = ['package-lock.json', 'tsconfig.json']
+
+/** Compiles `src/` to `dist/` when it has changed since the last time. */
+export function buildServer() {
+  return whenChanged('dist/.stamp-server', ['src', 'tsconfig.build.json', ...toolchain], () =>
+    node('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.build.json'], 'compiling src/'),
+  )
+}
+
+/** Bundles the dashboard to `dist/web` when it has changed since the last time. */
+export function buildWeb() {
+  if (!existsSync(join(root, 'web'))) return false
+  return whenChanged('dist/.stamp-web', ['web', 'src/config', 'src/events', 'src/frames', ...toolchain], () =>
+    node('node_modules/vite/bin/vite.js', ['build', 'web', '--logLevel', 'warn'], 'bundling the dashboard'),
+  )
+}
