@@ -1,0 +1,25 @@
+/** A scenario that cannot be used; `problems` holds every finding with its path. */
+export class ScenarioError extends Error {
+  readonly code = 'SIM_SCENARIO'
+  readonly hint = 'The schema is sim/scenario/schema.ts; `npm run sim -- list` names the scenarios there are.'
+
+  constructor(
+    readonly scenario: string,
+    readonly problems: readonly string[],
+  ) {
+    super(`scenario "${scenario}": ${problems.join('; ')}`)
+    this.name = 'ScenarioError'
+  }
+}
+
+/** The browser or ffmpeg did not deliver what was asked of it. */
+export class RenderError extends Error {
+  readonly code = 'SIM_RENDER'
+  readonly hint =
+    'Rendering needs Chromium (/usr/bin/chromium or SIM_CHROMIUM) and ffmpeg with libx264 on the PATH.'
+
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause })
+    this.name = 'RenderError'
+  }
+}

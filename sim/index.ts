@@ -1,0 +1,33 @@
+import { type Clip, type ClipOptions, renderedClip } from './render/clip.js'
+import { loadScenario } from './scenario/load.js'
+import { truthOf } from './truth/truth.js'
+import { type Truth } from './truth/format.js'
+
+export { scenarioNames, loadScenario } from './scenario/load.js'
+export { scenarioSchema, type Scenario, type ScenarioInput } from './scenario/schema.js'
+export {
+  classNames,
+  type ClassName,
+  type Truth,
+  type TruthEvent,
+  type TruthFrame,
+  type TruthObject,
+  type TruthPerson,
+} from './truth/format.js'
+export { truthOf } from './truth/truth.js'
+export type { Clip } from './render/clip.js'
+
+/**
+ * A scenario of the library as a video with its truth; rendered at the first call, cached after it.
+ *
+ * @throws ScenarioError `SIM_SCENARIO` if there is no such scenario
+ * @throws RenderError `SIM_RENDER` if Chromium or ffmpeg fail
+ */
+export async function clipOf(scenarioName: string, options?: ClipOptions): Promise<Clip> {
+  return renderedClip(await loadScenario(scenarioName), options)
+}
+
+/** The truth alone, without a browser: what most tests of rules need. */
+export async function truthOfScenario(scenarioName: string): Promise<Truth> {
+  return truthOf(await loadScenario(scenarioName))
+}

@@ -1,0 +1,149 @@
+import { createServer, type Server } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import { type Browser, chromium } from 'playwright-core'
+import { type Rolldown, build } from 'vite'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { RenderError } from '../errors.js'
+import { type PageJob, frameHeaderBytes } from './protocol.js'
+
+/** One RGBA picture, top row first. Borrowed for the call it is handed to. */
+export interface Picture {
+  readonly frame: number
+  readonly rgba: Buffer
+}
+
+const chromiumFlags = [
+  '--no-sandbox',
+  '--headless=new',
+  '--use-gl=angle',
+  '--use-angle=swiftshader',
+  '--disable-gpu-sandbox',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--disable-quic',
+]
+const startTimeoutMs = 60_000
+
+/** A headless Chromium with the simulator's page in it, over a loopback socket. One job at a time. */
+export class RenderBrowser implements AsyncDisposable {
+  private constructor(
+    readonly browser: Browser,
+    readonly server: Server,
+    readonly sockets: WebSocketServer,
+    readonly socket: WebSocket,
+    readonly pageErrors: readonly string[],
+  ) {}
+
+  /** @throws RenderError `SIM_RENDER` if Chromium or the page does not start. */
+  static async open(): Promise<RenderBrowser> {
+    const script = await bundledPage()
+    const server = createServer((request, response) => {
+      const isScript = request.url === '/page.js'
+      response.writeHead(200, { 'content-type': isScript ? 'text/javascript' : 'text/html' })
+      response.end(
+        isScript ? script : '<!doctype html><meta charset="utf-8"><script src="/page.js"></script>',
+      )
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const address = server.address()
+    if (address === null || typeof address === 'string')
+      throw new RenderError('the loopback server has no port')
+    const sockets = new WebSocketServer({ server, path: '/frames', maxPayload: 64 * 1024 * 1024 })
+    const connected = new Promise<WebSocket>((resolve) => sockets.once('connection', resolve))
+    const browser = await chromium
+      .launch({
+        executablePath: process.env['SIM_CHROMIUM'] ?? '/usr/bin/chromium',
+        args: chromiumFlags,
+        timeout: startTimeoutMs,
+      })
+      .catch((error: unknown) => {
+        server.close()
+        throw new RenderError('Chromium did not start', error)
+      })
+    const pageErrors: string[] = []
+    const page = await browser.newPage()
+    page.on('pageerror', (error) => pageErrors.push(error.message))
+    page.on('console', (message) => {
+      if (message.type() === 'error') pageErrors.push(message.text())
+    })
+    await page.goto(`http://127.0.0.1:${address.port}/`)
+    const socket = await within(
+      connected,
+      startTimeoutMs,
+      () => `the page did not connect: ${pageErrors.join('; ')}`,
+    )
+    return new RenderBrowser(browser, server, sockets, socket, pageErrors)
+  }
+
+  /**
+   * Draws the job's frames in order, awaiting `take` for each.
+   *
+   * @throws RenderError `SIM_RENDER` if the page fails or its connection ends.
+   */
+  async draw(job: PageJob, take: (picture: Picture) => void | Promise<void>): Promise<void> {
+    const { socket } = this
+    await new Promise<void>((resolve, reject) => {
+      const end = (error?: Error): void => {
+        socket.off('message', onMessage)
+        socket.off('close', onClose)
+        if (error === undefined) resolve()
+        else reject(error)
+      }
+      const onClose = (): void =>
+        end(new RenderError(`the page's connection ended: ${this.pageErrors.join('; ')}`))
+      const onMessage = (data: Buffer, isBinary: boolean): void => {
+        if (isBinary) {
+          Promise.resolve(take({ frame: data.readUInt32LE(0), rgba: data.subarray(frameHeaderBytes) }))
+            .then(() => socket.send('{"type":"taken"}'))
+            .catch((error: unknown) => end(error instanceof Error ? error : new RenderError(String(error))))
+          return
+        }
+        const message = JSON.parse(data.toString()) as { type: 'done' } | { type: 'failed'; message: string }
+        end(
+          message.type === 'done'
+            ? undefined
+            : new RenderError(`${message.message} ${this.pageErrors.join('; ')}`),
+        )
+      }
+      socket.on('message', onMessage)
+      socket.on('close', onClose)
+      socket.send(JSON.stringify({ type: 'job', job }))
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.browser.close()
+    for (const client of this.sockets.clients) client.terminate()
+    this.sockets.close()
+    await new Promise((resolve) => this.server.close(resolve))
+  }
+}
+
+async function bundledPage(): Promise<string> {
+  const root = fileURLToPath(new URL('../page', import.meta.url))
+  const built = await build({
+    root,
+    configFile: false,
+    logLevel: 'error',
+    build: {
+      write: false,
+      minify: false,
+      target: 'es2022',
+      lib: { entry: 'main.ts', formats: ['iife'], name: 'sim' },
+    },
+  })
+  const outputs = (Array.isArray(built) ? built : [built]) as Rolldown.RolldownOutput[]
+  const chunk = outputs[0]?.output.find((output) => output.type === 'chunk')
+  if (chunk?.type !== 'chunk') throw new RenderError('the page did not bundle')
+  return chunk.code
+}
+
+async function within<T>(promise: Promise<T>, timeoutMs: number, message: () => string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new RenderError(message())), timeoutMs)
+  })
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Scenario } from '../scenario/schema.js'
+import { type Truth } from '../truth/format.js'
+import { truthJson, truthOf } from '../truth/truth.js'
+import { frameCountOf, pictureHeightPx, pictureWidthPx } from '../world/clock.js'
+import { RenderBrowser } from './browser.js'
+import { Encoder } from './encoder.js'
+import { drawPictures } from './pictures.js'
+
+/** A rendered scenario on disk, with its truth. */
+export interface Clip {
+  readonly videoPath: string
+  readonly truthPath: string
+  readonly truth: Truth
+}
+
+export interface ClipOptions {
+  readonly cacheFolder?: string
+  readonly onProgress?: (this: void, stage: 'truth' | 'video', done: number, total: number) => void
+}
+
+const simFolder = fileURLToPath(new URL('..', import.meta.url))
+export const defaultCacheFolder = fileURLToPath(new URL('../../.cache/sim', import.meta.url))
+
+/**
+ * The clip of a scenario, from the cache if this scenario was rendered by this code before. Rendering is written beside
+ * its final place and renamed, so that a cut-off run leaves nothing half done.
+ */
+export async function renderedClip(
+  scenario: Scenario,
+  { cacheFolder = defaultCacheFolder, onProgress }: ClipOptions = {},
+): Promise<Clip> {
+  const folder = join(cacheFolder, `${scenario.name}-${await digestOf(scenario)}`)
+  const clip = { videoPath: join(folder, 'clip.mp4'), truthPath: join(folder, 'truth.json') }
+  if (!(await exists(clip.videoPath))) {
+    const draft = `${folder}.draft-${process.pid}`
+    await mkdir(draft, { recursive: true })
+    try {
+      const truth = truthOf(scenario, { onFrame: (done, total) => onProgress?.('truth', done, total) })
+      await writeFile(join(draft, 'truth.json'), truthJson(truth))
+      await encodeScenario(scenario, join(draft, 'clip.mp4'), onProgress)
+      await rename(draft, folder).catch(async (error: unknown) => {
+        // Another run finished the same clip first; theirs is as good.
+        if (!(await exists(clip.videoPath))) throw error
+      })
+    } finally {
+      await rm(draft, { recursive: true, force: true })
+    }
+  }
+  return { ...clip, truth: JSON.parse(await readFile(clip.truthPath, 'utf8')) as Truth }
+}
+
+async function encodeScenario(
+  scenario: Scenario,
+  path: string,
+  onProgress: ClipOptions['onProgress'],
+): Promise<void> {
+  const total = frameCountOf(scenario.durationS)
+  await using browser = await RenderBrowser.open()
+  await encodeFrames(browser, scenario, range(0, total), path, (done) => onProgress?.('video', done, total))
+}
+
+/** Renders some frames of a scenario into an MP4 file. */
+export async function encodeFrames(
+  browser: RenderBrowser,
+  scenario: Scenario,
+  frames: readonly number[],
+  path: string,
+  onFrame: (done: number) => void,
+): Promise<void> {
+  const encoder = Encoder.open({
+    path,
+    widthPx: pictureWidthPx,
+    heightPx: pictureHeightPx,
+    crf: 24,
+    maxKbps: 1700,
+  })
+  try {
+    let done = 0
+    await drawPictures(browser, scenario, { frames }, async (_, rgba) => {
+      await encoder.write(rgba)
+      onFrame(++done)
+    })
+    await encoder.finish()
+  } catch (error) {
+    encoder.abort()
+    throw error
+  }
+}
+
+export function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, i) => from + i)
+}
+
+/** Of the scenario and of all code that shapes a picture or the truth. */
+async function digestOf(scenario: Scenario): Promise<string> {
+  const hash = createHash('sha256').update(JSON.stringify(scenario))
+  const files = (await readdir(simFolder, { recursive: true })).filter((file) => file.endsWith('.ts')).sort()
+  for (const file of files) hash.update(file).update(await readFile(join(simFolder, file)))
+  return hash.digest('hex').slice(0, 16)
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}

@@ -1,0 +1,68 @@
+import sharp from 'sharp'
+import { type Scenario } from '../scenario/schema.js'
+import { firstFrameOf } from '../truth/observer.js'
+import { pictureHeightPx, pictureWidthPx } from '../world/clock.js'
+import { SimWorld } from '../world/world.js'
+import { type RenderBrowser } from './browser.js'
+
+export interface PictureOptions {
+  readonly frames: readonly number[]
+  readonly widthPx?: number
+  readonly heightPx?: number
+  /** More makes smoother light and a slower first frame. */
+  readonly bakePasses?: number
+}
+
+/**
+ * Draws frames of a scenario in order and hands each over as RGBA. The faults behind the sensor are made here: real
+ * JPEG blocks, the repeated picture of a frozen stream, black.
+ */
+export async function drawPictures(
+  browser: RenderBrowser,
+  scenario: Scenario,
+  { frames, widthPx = pictureWidthPx, heightPx = pictureHeightPx, bakePasses = 32 }: PictureOptions,
+  take: (frame: number, rgba: Buffer) => Promise<void>,
+): Promise<void> {
+  const world = new SimWorld(scenario)
+  const frozenAt = (frame: number): number | undefined => {
+    const frozen = world.faultsAt(frame).find(({ kind }) => kind === 'frozen')
+    return frozen === undefined ? undefined : Math.max(0, firstFrameOf(frozen.fromS) - 1)
+  }
+  // A frozen stretch needs the one picture it shows, whichever of its frames are asked for.
+  const shown = frames.map((frame) => frozenAt(frame) ?? frame)
+  const toDraw = shown.filter((frame, i) => frame !== shown[i - 1])
+  let next = 0
+  await browser.draw(
+    { kind: 'picture', scenario, frames: toDraw, widthPx, heightPx, bakePasses },
+    async (picture) => {
+      while (next < frames.length && shown[next] === picture.frame) {
+        const frame = frames[next++]!
+        await take(frame, await behindSensor(world, frame, picture.rgba, widthPx, heightPx))
+      }
+    },
+  )
+}
+
+async function behindSensor(
+  world: SimWorld,
+  frame: number,
+  rgba: Buffer,
+  widthPx: number,
+  heightPx: number,
+): Promise<Buffer> {
+  let picture = rgba
+  for (const { kind, strength } of world.faultsAt(frame)) {
+    if (kind === 'black') picture = Buffer.alloc(rgba.length)
+    if (kind === 'blocky')
+      picture = await blocks(picture, widthPx, heightPx, Math.max(1, Math.round(14 * (1 - strength))))
+  }
+  return picture
+}
+
+async function blocks(rgba: Buffer, width: number, height: number, quality: number): Promise<Buffer> {
+  const jpeg = await sharp(rgba, { raw: { width, height, channels: 4 } })
+    .removeAlpha()
+    .jpeg({ quality })
+    .toBuffer()
+  return sharp(jpeg).ensureAlpha().raw().toBuffer()
+}
