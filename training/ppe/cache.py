@@ -1,0 +1,112 @@
+"""Pictures decoded once into one flat uint8 file per set and split, with their converted labels beside it."""
+
+import hashlib
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from .model import CLASSES
+from .sets import SETS, SIMULATOR, convert, source_of
+
+
+@dataclass
+class Sample:
+    """One picture. boxes: float32 [G, 5] (class id, x1, y1, x2, y2 in its own pixels); ignores: [(ids, x1..y2)];
+    labelled: bool [classes]."""
+
+    set: str
+    stem: str
+    source: str
+    offset: int
+    height: int
+    width: int
+    boxes: np.ndarray
+    ignores: list
+    labelled: np.ndarray
+
+
+class Store:
+    """Samples of several sets over memory-mapped pixels; safe to share with loader processes."""
+
+    def __init__(self, parts):
+        self.samples, self.maps = [], {}
+        for path, samples in parts:
+            for s in samples:
+                self.samples.append((str(path), s))
+
+    def __len__(self):
+        return len(self.samples)
+
+    def __getitem__(self, i):
+        path, s = self.samples[i]
+        if path not in self.maps:
+            self.maps[path] = np.memmap(path, np.uint8, "r")
+        n = s.height * s.width * 3
+        return s, self.maps[path][s.offset : s.offset + n].reshape(s.height, s.width, 3)
+
+
+def read_rows(path):
+    rows = []
+    if path.exists():
+        for line in path.read_text().split("\n"):
+            p = line.split()
+            if len(p) == 5:
+                rows.append((int(p[0]), *map(float, p[1:])))
+    return rows
+
+
+def build(rule, name, folder, pixels_path):
+    """Decodes `folder/images` (longest side at most rule.max_side) into `pixels_path`; returns the samples."""
+    samples, offset = [], 0
+    labelled = np.array([c in rule.labelled for c in CLASSES])
+    with open(pixels_path, "wb") as out:
+        for path in sorted((folder / "images").iterdir()):
+            image = cv2.imread(str(path), cv2.IMREAD_COLOR)
+            if image is None:
+                continue
+            image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+            scale = min(1.0, rule.max_side / max(image.shape[:2]))
+            if scale < 1:
+                image = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+            h, w = image.shape[:2]
+            boxes, ignores = convert(rule, read_rows(folder / "labels" / (path.stem + ".txt")), w, h)
+            array = np.array(boxes, np.float32).reshape(-1, 5)
+            out.write(np.ascontiguousarray(image).tobytes())
+            samples.append(
+                Sample(name, path.stem, source_of(rule, path.stem), offset, h, w, array, ignores, labelled)
+            )
+            offset += h * w * 3
+    return samples
+
+
+def fingerprint(rule):
+    return hashlib.sha1(repr(rule).encode()).hexdigest()[:8]
+
+
+def load(data, cache, split, simulator=()):
+    """All sets found under `data`, and the simulator folders (each with train/ and valid/), for one split."""
+    cache = Path(cache)
+    cache.mkdir(parents=True, exist_ok=True)
+    folders = [(n, r, Path(data) / n / split) for n, r in SETS.items() if (Path(data) / n / split).is_dir()]
+    for k, folder in enumerate(simulator):
+        if (Path(folder) / split / "images").is_dir():
+            folders.append((f"simulator{k}", SIMULATOR, Path(folder) / split))
+    parts = []
+    for name, rule, folder in folders:
+        key = cache / f"{name}-{split}-{fingerprint(rule)}-{hashlib.sha1(str(folder.resolve()).encode()).hexdigest()[:6]}"
+        index, pixels = key.with_suffix(".pkl"), key.with_suffix(".u8")
+        if not index.exists():
+            index.write_bytes(pickle.dumps(build(rule, name, folder, pixels)))
+        parts.append((pixels, pickle.loads(index.read_bytes())))
+    if not parts:
+        raise SystemExit(f"no data sets under {data}: expected folders {', '.join(SETS)}")
+    return Store(parts)
+
+
+def check_sources(train, valid):
+    """Sources that are in both splits of the same set: must be none."""
+    both = {(s.set, s.source) for _, s in train.samples} & {(s.set, s.source) for _, s in valid.samples}
+    return sorted(both)

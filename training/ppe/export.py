@@ -1,0 +1,189 @@
+"""Checkpoint -> the three published models: fp32, int8 (QDQ) and fp16, each a Triton model folder.
+
+`python -m ppe.export RUN/last.pt --models ../models --data ../shared/datasets --cache RUN/cache`
+"""
+
+import argparse
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import onnx
+import torch
+import torch.nn as nn
+
+from .augment import letterbox
+from .cache import load
+from .model import CLASSES, STRIDES, Deployed, Detector, fuse
+from .weights import load_init, save_compact
+
+OPSET = 17
+CALIBRATION_PICTURES = 200
+IMAGE_SIZE = 640
+VARIANTS = {"ppe_detect": "float32", "ppe_detect_int8": "int8", "ppe_detect_fp16": "float16"}
+
+
+class Half(nn.Module):
+    """Convolutions in float16, pixels and decoding in float32 (a float16 coordinate is off by 0.25 px at 640)."""
+
+    def __init__(self, fused):
+        super().__init__()
+        self.body = _HalfBody(fused)
+
+    def forward(self, images):
+        return Deployed.forward(self, images)
+
+    @property
+    def detector(self):
+        return self.body
+
+
+class _HalfBody(nn.Module):
+    def __init__(self, fused):
+        super().__init__()
+        self.net = fused.half()
+
+    def levels(self, x):
+        return [(box.float(), cls.float()) for box, cls in self.net.levels(x.half())]
+
+
+def write_graph(module, path, size=IMAGE_SIZE):
+    images = torch.zeros(1, size, size, 3, dtype=torch.uint8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            module.eval(), images, str(path), opset_version=OPSET, dynamo=False,
+            input_names=["images"], output_names=["output0"],
+            dynamic_axes={"images": {0: "batch", 1: "height", 2: "width"}, "output0": {0: "batch", 2: "points"}},
+        )
+
+
+def stamp(path, precision, size):
+    """Metadata that a reader of YOLO-style files looks for, and the licence; the graph checked."""
+    model = onnx.load(path)
+    names = "{" + ", ".join(f"{i}: '{n}'" for i, n in enumerate(CLASSES)) + "}"
+    onnx.helper.set_model_props(
+        model,
+        {
+            "names": names, "stride": str(max(STRIDES)), "imgsz": f"[{size}, {size}]", "task": "detect",
+            "precision": precision, "layout": "NHWC uint8 RGB, letterboxed with 114",
+            "output": "cx, cy, w, h in input pixels, then one score per class, 0..1; no suppression",
+            "license": "Apache-2.0", "description": "Gantry PPE detector",
+        },
+    )
+    model.producer_name, model.producer_version = "gantry-training", "1"
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+
+
+class Pictures:
+    """Calibration reader: letterboxed training pictures, evenly over the sets."""
+
+    def __init__(self, store, count, size, seed=3):
+        rng = np.random.default_rng(seed)
+        by_set = {}
+        for i, (_, s) in enumerate(store.samples):
+            by_set.setdefault(s.set, []).append(i)
+        order = [rng.permutation(v) for v in by_set.values()]
+        picks = [o[k] for k in range(max(map(len, order))) for o in order if k < len(o)][:count]
+        self.feed = iter([int(i) for i in picks])
+        self.store, self.size = store, size
+
+    def get_next(self):
+        i = next(self.feed, None)
+        if i is None:
+            return None
+        return {"images": letterbox(np.asarray(self.store[i][1]), self.size, self.size)[0][None]}
+
+
+def float_nodes(model):
+    """Nodes that stay float in the int8 file: the two 1x1 output convolutions per level (box offsets are decoded by
+    exp and scaled by up to 32 px, a class logit step of 1/10 moves scores visibly; together 0.3 % of the work) and
+    everything behind them."""
+    tail, ends = [], [n for n in model.graph.node if n.op_type == "Conv" and n.name.endswith(("/box/Conv", "/cls/Conv"))]
+    reach = {o for n in ends for o in n.output}
+    tail += [n.name for n in ends]
+    for n in model.graph.node:
+        if n not in ends and reach & set(n.input):
+            tail.append(n.name)
+            reach |= set(n.output)
+    return tail
+
+
+def quantise(source, target, store, size, count=CALIBRATION_PICTURES):
+    from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    with tempfile.TemporaryDirectory() as tmp:
+        prepared = f"{tmp}/prepared.onnx"
+        quant_pre_process(str(source), prepared, skip_symbolic_shape=True)
+        quantize_static(
+            prepared, str(target), Pictures(store, count, size), quant_format=QuantFormat.QDQ, per_channel=True,
+            activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8,
+            op_types_to_quantize=["Conv", "Relu", "MaxPool", "Concat", "Resize", "Add"],
+            nodes_to_exclude=float_nodes(onnx.load(prepared)),
+            calibrate_method=CalibrationMethod.MinMax,
+            extra_options={"CalibMovingAverage": True},
+        )
+
+
+CONFIG = """name: "{name}"
+platform: "onnxruntime_onnx"
+max_batch_size: 16
+input [
+  {{
+    name: "images"
+    data_type: TYPE_UINT8
+    format: FORMAT_NHWC
+    dims: [ {size}, {size}, 3 ]
+  }}
+]
+output [
+  {{
+    name: "output0"
+    data_type: TYPE_FP32
+    dims: [ {channels}, {points} ]
+    label_filename: "labels.txt"
+  }}
+]
+dynamic_batching {{ }}
+"""
+
+
+def write_folder(models, name, size):
+    folder = Path(models) / name
+    (folder / "1").mkdir(parents=True, exist_ok=True)
+    points = sum((size // s) ** 2 for s in STRIDES)
+    (folder / "config.pbtxt").write_text(
+        CONFIG.format(name=name, size=size, channels=4 + len(CLASSES), points=points)
+    )
+    (folder / "labels.txt").write_text("\n".join(CLASSES) + "\n")
+    return folder / "1" / "model.onnx"
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("checkpoint", help="RUN/last.pt (its moving average is taken), an .npz or an .onnx")
+    p.add_argument("--models", default="../models")
+    p.add_argument("--data", required=True, help="data sets, for calibration")
+    p.add_argument("--cache", default=".cache/ppe")
+    p.add_argument("--simulator", nargs="*", default=[])
+    p.add_argument("--size", type=int, default=IMAGE_SIZE)
+    p.add_argument("--compact", help="also write the weights as a float16 .npz, to train on from")
+    a = p.parse_args()
+    model = Detector().eval()
+    load_init(model, a.checkpoint)
+    if a.compact:
+        save_compact(model, a.compact)
+    fp32, int8, fp16 = (write_folder(a.models, n, a.size) for n in VARIANTS)
+    write_graph(Deployed(fuse(model)), fp32, a.size)
+    write_graph(Half(fuse(model)), fp16, a.size)
+    quantise(fp32, int8, load(a.data, a.cache, "train", a.simulator), a.size)
+    for path, precision in zip((fp32, int8, fp16), VARIANTS.values()):
+        stamp(path, precision, a.size)
+        print(path, f"{path.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

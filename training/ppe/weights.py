@@ -1,0 +1,55 @@
+"""Weights in and out: a compact float16 archive, a checkpoint of this recipe, or a published ONNX file."""
+
+import numpy as np
+import torch
+
+
+def save_compact(model, path):
+    """All parameters and batch-norm statistics as float16 in one .npz (about 2.8 MB)."""
+    np.savez_compressed(
+        path, **{k: v.cpu().float().numpy().astype(np.float16) for k, v in model.state_dict().items() if v.ndim}
+    )
+
+
+def load_init(model, path):
+    """Fills `model` from `path` (.npz, .pt or .onnx); unknown or missing names are an error."""
+    path = str(path)
+    if path.endswith(".npz"):
+        state = {k: torch.from_numpy(v.astype(np.float32)) for k, v in np.load(path).items()}
+        missing, unknown = model.load_state_dict(state, strict=False)
+        missing = [m for m in missing if not m.endswith("num_batches_tracked")]
+        if missing or unknown:
+            raise SystemExit(f"{path} is of another network: missing {missing[:3]}, unknown {unknown[:3]}")
+    elif path.endswith(".onnx"):
+        load_onnx(model, path)
+    else:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        model.load_state_dict(state["average"])
+
+
+def load_onnx(model, path):
+    """Reads the fused convolutions of an exported fp32 file back: batch norms become the identity plus the bias."""
+    import onnx
+    from onnx import numpy_helper
+
+    from .model import ConvBnRelu
+
+    arrays = {i.name: torch.from_numpy(numpy_helper.to_array(i).copy()) for i in onnx.load(path).graph.initializer}
+
+    def of(name):
+        try:
+            return arrays[f"detector.{name}.weight"], arrays[f"detector.{name}.bias"]
+        except KeyError as e:
+            raise SystemExit(f"{path} is no fp32 export of this network: it has no {e}") from None
+
+    with torch.no_grad():
+        for name, module in model.named_modules():
+            if isinstance(module, ConvBnRelu):
+                weight, bias = of(name + ".0")
+                module[0].weight.copy_(weight * 255.0 if name == "backbone.stem.0" else weight)
+                bn = module[1]
+                bn.running_mean.zero_(), bn.running_var.fill_(1.0 - bn.eps), bn.weight.fill_(1.0)
+                bn.bias.copy_(bias)
+            elif name.endswith((".box", ".cls")):
+                weight, bias = of(name)
+                module.weight.copy_(weight), module.bias.copy_(bias)

@@ -1,0 +1,107 @@
+"""Reconciling the sets, drawing canvases and scoring, on pictures made here."""
+
+import cv2
+import numpy as np
+import pytest
+
+from ppe.augment import GRID, Canvas, letterbox
+from ppe.cache import check_sources, load
+from ppe.evaluate import coco_scores, nms, picked
+from ppe.model import CLASSES
+from ppe.sets import ID, SETS, convert, scored_classes, source_of
+
+
+def test_every_rule_names_known_classes():
+    for rule in SETS.values():
+        assert rule.labelled <= set(CLASSES)
+        assert scored_classes(rule) <= rule.labelled
+
+
+def test_helmet_only_boxes_grow_downwards_to_the_whole_head():
+    boxes, _ = convert(SETS["construction-safety"], [(0, 0.5, 0.5, 0.1, 0.08)], 400, 400)
+    (cls, x1, y1, x2, y2), = boxes
+    assert CLASSES[cls] == "helmet"
+    assert (x1, y1, x2) == pytest.approx((180, 184, 220))
+    assert (y2 - y1) / 32 == pytest.approx(1.6)
+
+
+def test_a_box_that_already_reaches_the_chin_stays():
+    boxes, _ = convert(SETS["construction-safety"], [(0, 0.5, 0.5, 0.1, 0.16)], 400, 400)
+    assert boxes[0][4] - boxes[0][2] == pytest.approx(64)
+
+
+def test_a_person_box_of_hardhat_workers_hides_heads_and_is_no_object():
+    boxes, ignores = convert(SETS["hardhat-workers"], [(2, 0.5, 0.5, 0.2, 0.4)], 100, 100)
+    assert boxes == []
+    assert ID["head"] in ignores[0][0]
+
+
+def test_versions_of_one_source_share_a_name():
+    assert source_of(SETS["ppe"], "a_jpg.rf.01_tl") == source_of(SETS["ppe"], "a_jpg.rf.02_tl")
+
+
+@pytest.fixture()
+def store(tmp_path):
+    """Two hardhat-workers pictures (persons not labelled) with one helmet each."""
+    rng = np.random.default_rng(0)
+    for split in ("train", "valid"):
+        folder = tmp_path / "hardhat-workers" / split
+        (folder / "images").mkdir(parents=True), (folder / "labels").mkdir()
+        for i in range(2):
+            image = rng.integers(0, 255, (120, 160, 3), np.uint8)
+            cv2.imwrite(str(folder / "images" / f"{split}{i}.jpg"), image)
+            (folder / "labels" / f"{split}{i}.txt").write_text("0 0.5 0.5 0.25 0.5\n2 0.2 0.5 0.2 0.5\n")
+    return load(tmp_path, tmp_path / "cache", "train")
+
+
+def test_canvases_judge_labelled_classes_on_pictures_and_all_on_bare_canvas(store):
+    canvas = Canvas(store, np.ones(len(store)))
+    rng = np.random.default_rng(1)
+    for mosaic in (0.0, 1.0):
+        for _ in range(20):
+            image, judged, boxes = canvas.draw(rng, 128, mosaic)
+            assert image.shape == (128, 128, 3) and judged.shape == (128 // GRID, 128 // GRID, len(CLASSES))
+            assert (boxes[:, 3] > boxes[:, 1]).all() and (boxes[:, 1:] >= 0).all() and (boxes[:, 1:] <= 128).all()
+            assert judged[..., ID["vest"]].min() == 0
+    blank = canvas.blank(128)[1]
+    assert blank.min() == 1
+
+
+def test_a_head_inside_an_ignored_person_is_not_judged(store):
+    canvas = Canvas(store, np.ones(len(store)))
+    _, judged, _ = canvas.single(np.random.default_rng(2), 160, (1.0, 1.0001))
+    assert judged[..., ID["head"]].min() == 0
+    assert judged[..., ID["helmet"]].max() == 1
+
+
+def test_letterbox_keeps_the_aspect_and_reports_its_transform():
+    out, (scale, left, top) = letterbox(np.zeros((100, 200, 3), np.uint8), 64, 64)
+    assert out.shape == (64, 64, 3) and scale == 0.32 and (left, top) == (0, 16)
+    assert (out[:16] == 114).all() and (out[16:48] == 0).all()
+
+
+def test_suppression_keeps_the_better_of_two_and_both_of_two_apart():
+    boxes = np.array([[0, 0, 10, 10], [1, 0, 11, 10], [50, 50, 60, 60]], float)
+    assert nms(boxes, np.array([0.5, 0.9, 0.3]), 0.5).tolist() == [1, 2]
+
+
+def test_perfect_boxes_score_one_and_unlabelled_classes_are_not_scored(store):
+    found = []
+    for _, s in store.samples:
+        boxes = s.boxes[:, 1:]
+        found.append((np.concatenate([boxes, boxes]), np.array([0.9, 0.8]), np.array([ID["helmet"], ID["person"]])))
+    scores = coco_scores(store, found, ["hardhat-workers"])
+    assert set(scores) == {"helmet"}
+    assert scores["helmet"]["ap50"] == pytest.approx(1) and scores["helmet"]["map"] == pytest.approx(1)
+
+
+def test_picked_turns_points_into_corner_boxes():
+    output = np.zeros((11, 3), np.float32)
+    output[:4, 1] = (20, 30, 10, 8)
+    output[4 + 2, 1] = 0.7
+    boxes, scores, ids = picked(output)
+    assert boxes.tolist() == [[15, 26, 25, 34]] and ids.tolist() == [2] and scores[0] == pytest.approx(0.7)
+
+
+def test_no_source_is_on_both_sides(tmp_path, store):
+    assert check_sources(store, load(tmp_path, tmp_path / "cache", "valid")) == []
