@@ -1,0 +1,76 @@
+"""The training command itself, a few steps on pictures made here: it saves, continues and averages."""
+
+import json
+import sys
+
+import cv2
+import numpy as np
+import pytest
+import torch
+
+from ppe import train
+from ppe.model import Detector
+from ppe.train import Ranks, update_average
+
+
+@pytest.fixture()
+def data(tmp_path):
+    rng = np.random.default_rng(0)
+    for split in ("train", "valid"):
+        folder = tmp_path / "data" / "forklift" / split
+        (folder / "images").mkdir(parents=True), (folder / "labels").mkdir()
+        for i in range(3):
+            image = rng.integers(0, 120, (96, 128, 3), np.uint8)
+            cv2.rectangle(image, (32, 24), (95, 71), (0, 200, 255), -1)
+            cv2.imwrite(str(folder / "images" / f"{split}{i}.jpg"), image)
+            (folder / "labels" / f"{split}{i}.txt").write_text("0 0.5 0.5 0.5 0.5\n")
+    return tmp_path
+
+
+def run(monkeypatch, data, steps):
+    monkeypatch.setattr(train, "PHASES", ((1.01, (64,), 0.5),))
+    monkeypatch.setattr(train, "PIXELS_PER_BATCH", 4 * 64 * 64)
+    argv = ["train", "--data", str(data / "data"), "--out", str(data / "run"), "--steps", str(steps), "--workers", "0",
+            "--processes", "1", "--every", "2"]
+    monkeypatch.setattr(sys, "argv", argv)
+    train.main()
+    return torch.load(data / "run" / "last.pt", weights_only=True)
+
+
+def test_training_stops_at_its_budget_saves_and_continues_from_there(monkeypatch, data, capfd):
+    first = run(monkeypatch, data, 2)
+    assert first["step"] == 2
+    second = run(monkeypatch, data, 5)
+    assert second["step"] == 5 and "continuing at step 2" in capfd.readouterr().out
+    assert any((first["model"][k] != second["model"][k]).any() for k in first["model"])
+    rows = [json.loads(line) for line in (data / "run" / "curve.jsonl").read_text().splitlines()]
+    assert [r["step"] for r in rows] == [2, 5] and "machinery_ap50" in rows[0] and "helmet_ap50" not in rows[0]
+
+
+def test_the_average_moves_towards_the_model_and_copies_counters():
+    torch.manual_seed(0)
+    model, average = Detector(), Detector()
+    before = (average.neck.lateral8[0].weight - model.neck.lateral8[0].weight).abs().mean()
+    model.neck.lateral8[1].num_batches_tracked.fill_(9)
+    update_average(average, model, 1)
+    after = (average.neck.lateral8[0].weight - model.neck.lateral8[0].weight).abs().mean()
+    assert after < before and average.neck.lateral8[1].num_batches_tracked == 9
+
+
+def work(rank, meeting, out):
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=2)
+    model = torch.nn.Linear(3, 2)
+    for p in model.parameters():
+        p.grad = torch.full_like(p, float(rank * 2))
+    clock = Ranks(model, rank, 2).average(0.25 + rank)
+    torch.save([clock] + [p.grad for p in model.parameters()], f"{out}/{rank}.pt")
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
+def test_processes_agree_on_the_mean_gradient_and_on_the_first_ones_clock(tmp_path):
+    torch.multiprocessing.spawn(work, (str(tmp_path / "meeting"), str(tmp_path)), 2)
+    for rank in (0, 1):
+        clock, *grads = torch.load(tmp_path / f"{rank}.pt")
+        assert clock == 0.25 and all((g == 1).all() for g in grads)
