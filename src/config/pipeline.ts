@@ -18,7 +18,7 @@ export const serverSchema = z.strictObject({
     .string()
     .min(16)
     .optional()
-    .describe('Bearer token every request must carry. Use ${ENV} or tokenFile.'),
+    .describe('Bearer token every request must carry. Write ${NAME} or ${file:PATH}, not the token itself.'),
   insecure: z
     .boolean()
     .default(false)
@@ -120,7 +120,7 @@ export type KafkaConfig = Readonly<z.infer<typeof kafkaSchema>>
 
 export const cacheSchema = z.strictObject({
   redis: z
-    .url({ protocol: /^rediss?$/ })
+    .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
     .optional()
     .describe('redis:// URL; without it results are kept in memory only.'),
   keyPrefix: z.string().max(64).default('gantry:'),
@@ -134,6 +134,18 @@ export const cacheSchema = z.strictObject({
   commandTimeoutMs: z.number().int().min(5).max(10_000).default(100),
 })
 export type CacheConfig = Readonly<z.infer<typeof cacheSchema>>
+
+/** Looks at input that may have failed every other check. */
+function duplicateIds(cameras: unknown): { index: number; id: string; first: number }[] {
+  if (!Array.isArray(cameras)) return []
+  const ids = cameras.map((camera: unknown) =>
+    typeof camera === 'object' && camera !== null && 'id' in camera ? camera.id : undefined,
+  )
+  return ids.flatMap((id, index) => {
+    const first = ids.indexOf(id)
+    return typeof id === 'string' && first < index ? [{ index, id, first }] : []
+  })
+}
 
 /** The pipeline file, `pipelines/*.yaml`. */
 export const pipelineSchema = z
@@ -184,17 +196,16 @@ export const pipelineSchema = z
       })
       .prefault({}),
   })
-  .superRefine((pipeline, context) => {
-    const seen = new Map<string, number>()
-    pipeline.cameras.forEach((camera, index) => {
-      const first = seen.get(camera.id)
-      if (first === undefined) seen.set(camera.id, index)
-      else
+  .superRefine(
+    ({ cameras }, context) => {
+      for (const { index, id, first } of duplicateIds(cameras))
         context.addIssue({
           code: 'custom',
           path: ['cameras', index, 'id'],
-          message: `camera id "${camera.id}" is already used by cameras[${first}]; ids must differ`,
+          message: `camera id "${id}" is already used by cameras[${first}]; ids must differ`,
         })
-    })
-  })
+    },
+    // Even when something else is wrong: all problems are told at once.
+    { when: () => true },
+  )
 export type PipelineConfig = Readonly<z.infer<typeof pipelineSchema>>

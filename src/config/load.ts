@@ -1,0 +1,155 @@
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { ConfigError, type ConfigProblem } from './config-error.js'
+import { overridesOfEnvironment, overridesOfFlags, type FlagSetting, type Override } from './environment.js'
+import { interpolate, mapStrings, type TextSources } from './interpolate.js'
+import { pipelineSchema, type PipelineConfig } from './pipeline.js'
+import { complaintsOf, type Complaint } from './schema-problem.js'
+import { schemaAt, valueOfText } from './schema-walk.js'
+import { formatPath, setAt, type SettingPath } from './setting-path.js'
+import { YamlDocument } from './yaml-document.js'
+
+/** Settings ready for use, with the folder that relative paths of cameras start from. */
+export type LoadedPipeline = Readonly<{
+  /** Paths of `models.repository`, `store.path` and `mediaRoot` are absolute. */
+  config: PipelineConfig
+  /** Absolute; undefined when no file was given. */
+  path: string | undefined
+  /** Absolute: the folder of the file, or the working directory without one. */
+  baseDir: string
+}>
+
+/** Where settings come from besides the file. Flags go over the environment, that over the file, that over defaults. */
+export type SettingSources = Readonly<{
+  flags?: readonly FlagSetting[]
+  env?: Readonly<Record<string, string | undefined>>
+}>
+
+/**
+ * Reads, merges and checks the settings.
+ *
+ * @param path - the pipeline file; relative to the working directory. Without it, settings come from elsewhere only.
+ * @throws ConfigError `GANTRY_CONFIG` with every problem there is, each with its place.
+ */
+export function loadPipeline(
+  path: string | undefined,
+  { flags = [], env = {} }: SettingSources = {},
+): LoadedPipeline {
+  const absolute = path === undefined ? undefined : resolve(path)
+  const baseDir = absolute === undefined ? process.cwd() : dirname(absolute)
+  const sources: TextSources = {
+    env,
+    readFile: (file) => readFileSync(resolve(baseDir, file), 'utf8').replace(/\r?\n$/, ''),
+  }
+  const document = new YamlDocument(
+    path ?? 'settings',
+    path === undefined ? 'apiVersion: gantry/v1' : readText(path),
+  )
+  const config = checked(document, flags, sources, baseDir)
+  return { config, path: absolute, baseDir }
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    const message = missing
+      ? 'no such file'
+      : `cannot be read: ${error instanceof Error ? error.message : String(error)}`
+    throw new ConfigError([{ file: path, path: '', message, hint: 'pipelines/ has examples' }])
+  }
+}
+
+function checked(
+  document: YamlDocument,
+  flags: readonly FlagSetting[],
+  sources: TextSources,
+  baseDir: string,
+): PipelineConfig {
+  const broken = document.problems()
+  if (broken.length > 0) throw new ConfigError(broken)
+
+  const fromEnvironment = overridesOfEnvironment(pipelineSchema, sources)
+  const fromFlags = overridesOfFlags(pipelineSchema, flags)
+  const overrides = [...fromEnvironment.overrides, ...fromFlags.overrides]
+  const overridden = (path: SettingPath) => overrides.some((override) => startsWith(path, override.path))
+
+  const { values, unfilled } = filledIn(document, sources, overridden)
+  for (const { path, value } of overrides) setAt(values, path, value)
+
+  const result = pipelineSchema.safeParse(values)
+  const complaints = (result.error?.issues ?? [])
+    .flatMap((issue) => complaintsOf(issue, pipelineSchema, values))
+    // Text left behind by an unset variable would only be complained about once more.
+    .filter(({ path }) => !unfilled.some((left) => startsWith(path, left.path)))
+  const problems = [
+    ...fromEnvironment.problems,
+    ...fromFlags.problems,
+    ...[...unfilled, ...complaints].map((complaint) => placed(complaint, document, overrides)),
+  ]
+  if (!result.success || problems.length > 0) throw new ConfigError(inOrder(problems))
+  return withAbsolutePaths(result.data, overrides, baseDir)
+}
+
+type Filled = Readonly<{ values: Record<string, unknown>; unfilled: readonly Complaint[] }>
+
+/** The values of the file with `${...}` filled in; what another source sets anyway is left alone. */
+function filledIn(
+  document: YamlDocument,
+  sources: TextSources,
+  overridden: (path: SettingPath) => boolean,
+): Filled {
+  const unfilled: Complaint[] = []
+  const values = mapStrings(document.values(), (text, path) => {
+    if (overridden(path)) return text
+    const filled = interpolate(text, sources)
+    unfilled.push(...filled.complaints.map((complaint) => ({ path, aboutKey: false, ...complaint })))
+    return filled.text === text ? text : valueOfText(schemaAt(pipelineSchema, path), filled.text)
+  })
+  if (isSection(values)) return { values, unfilled }
+  throw new ConfigError([
+    { file: document.file, line: 1, column: 1, path: '', message: 'must be a section of settings' },
+  ])
+}
+
+function isSection(values: unknown): values is Record<string, unknown> {
+  return typeof values === 'object' && values !== null && !Array.isArray(values)
+}
+
+/** A complaint at the place a person has to change: the flag, the variable, or the line of the file. */
+function placed(complaint: Complaint, document: YamlDocument, overrides: readonly Override[]): ConfigProblem {
+  const { path, aboutKey, ...words } = complaint
+  const override = overrides.findLast((candidate) => startsWith(path, candidate.path))
+  if (override) {
+    const rest = formatPath(path)
+    const within = path.length > override.path.length ? { message: `${rest}: ${words.message}` } : {}
+    return { file: override.file, path: override.name, ...words, ...within }
+  }
+  const place = aboutKey ? document.placeOfKey(path) : document.placeOf(path)
+  return { file: document.file, ...place, path: formatPath(path), ...words }
+}
+
+function startsWith(path: SettingPath, start: SettingPath): boolean {
+  return start.every((step, index) => path[index] === step)
+}
+
+function inOrder(problems: readonly ConfigProblem[]): ConfigProblem[] {
+  return problems.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0))
+}
+
+/** Paths of the file start at its folder, as its reader expects; those of flags and environment at the working directory. */
+function withAbsolutePaths(
+  config: PipelineConfig,
+  overrides: readonly Override[],
+  baseDir: string,
+): PipelineConfig {
+  const base = (...path: string[]) =>
+    overrides.some((override) => startsWith(path, override.path)) ? process.cwd() : baseDir
+  return {
+    ...config,
+    mediaRoot: resolve(base('mediaRoot'), config.mediaRoot ?? baseDir),
+    models: { ...config.models, repository: resolve(base('models', 'repository'), config.models.repository) },
+    store: { ...config.store, path: resolve(base('store', 'path'), config.store.path) },
+  }
+}

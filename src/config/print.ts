@@ -1,0 +1,8 @@
+import { stringify } from 'yaml'
+import type { PipelineConfig } from './pipeline.js'
+import { redactSettings } from './redact.js'
+
+/** The settings in force as a pipeline file, defaults written out and secrets masked. */
+export function printConfig(config: PipelineConfig): string {
+  return stringify(redactSettings(config), { aliasDuplicateObjects: false })
+}

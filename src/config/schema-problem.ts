@@ -1,0 +1,89 @@
+import { type z } from 'zod'
+import { redactText } from './redact.js'
+import { keysOf, schemaAt, settingsOf, type Schema } from './schema-walk.js'
+import { formatPath, getAt, type SettingPath } from './setting-path.js'
+import { nearest, suggestion } from './suggest.js'
+
+/** What the schema complains about, in words for the person who wrote the settings. */
+export type Complaint = Readonly<{
+  path: SettingPath
+  /** The complaint is about the key, not about its value. */
+  aboutKey: boolean
+  message: string
+  hint?: string
+}>
+
+type Issue = z.core.$ZodIssue
+
+/** One schema issue as complaints: an issue about unknown keys names several. */
+export function complaintsOf(issue: Issue, root: Schema, values: unknown): Complaint[] {
+  const path = issue.path.filter((step) => typeof step !== 'symbol')
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(path, key, root))
+  return [{ path, aboutKey: false, ...worded(issue, getAt(values, path)) }]
+}
+
+function unknownKey(path: SettingPath, key: string, root: Schema): Complaint {
+  const known = keysOf(schemaAt(root, path) ?? root)
+  const complaint = { path: [...path, key], aboutKey: true, message: 'unknown key' }
+  if (nearest(key, known) === undefined) {
+    const elsewhere = [...settingsOf(root)].find(([setting]) => setting.at(-1) === key)?.[0]
+    if (elsewhere)
+      return { ...complaint, hint: `did you mean ${formatPath(elsewhere).replaceAll('[0]', '[]')}?` }
+  }
+  const hint = suggestion(key, known)
+  return hint === undefined ? complaint : { ...complaint, hint }
+}
+
+function worded(issue: Issue, value: unknown): { message: string; hint?: string } {
+  const custom = redactText(issue.message)
+  switch (issue.code) {
+    case 'invalid_type':
+      if (!issue.message.startsWith('Invalid input')) return { message: custom }
+      if (value === undefined) return { message: `missing: ${typeWord(issue.expected)} is needed` }
+      return { message: `must be ${typeWord(issue.expected)}, not ${kindOf(value)}` }
+    case 'invalid_value': {
+      const values = issue.values.map(String)
+      const message = `must be ${values.length === 1 ? '' : 'one of '}${values.join(', ')}`
+      if (value === undefined) return { message: `missing: ${message}` }
+      const near = typeof value === 'string' ? nearest(value, values) : undefined
+      return near ? { message, hint: `did you mean "${near}"?` } : { message }
+    }
+    case 'too_small':
+      return {
+        message: bound(issue.origin, issue.inclusive === false ? 'more than' : 'at least', issue.minimum),
+      }
+    case 'too_big':
+      return {
+        message: bound(issue.origin, issue.inclusive === false ? 'less than' : 'at most', issue.maximum),
+      }
+    default:
+      return { message: custom }
+  }
+}
+
+function bound(origin: string, relation: string, limit: number | bigint): string {
+  if (origin === 'string') return `must have ${relation} ${limit} character${limit === 1 ? '' : 's'}`
+  if (origin === 'array') return `must have ${relation} ${limit} entr${limit === 1 ? 'y' : 'ies'}`
+  return `must be ${relation} ${limit}`
+}
+
+const typeWords: Readonly<Record<string, string>> = {
+  int: 'a whole number',
+  number: 'a number',
+  string: 'a text',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a section of settings',
+}
+
+function typeWord(expected: string): string {
+  return typeWords[expected] ?? expected
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'empty'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'number') return `the number ${value}`
+  if (typeof value === 'boolean') return String(value)
+  return typeof value === 'string' ? 'a text' : 'a section of settings'
+}

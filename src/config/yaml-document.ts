@@ -1,0 +1,114 @@
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  visit,
+  type Alias,
+  type Document,
+  type Node,
+} from 'yaml'
+import type { ConfigProblem } from './config-error.js'
+import type { SettingPath } from './setting-path.js'
+
+export type Place = Readonly<{ line: number; column: number }>
+
+/** A pipeline file as plain values that still knows where each of them stands. */
+export class YamlDocument {
+  readonly #document: Document.Parsed
+  readonly #lines = new LineCounter()
+
+  constructor(
+    readonly file: string,
+    text: string,
+  ) {
+    this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, merge: true })
+  }
+
+  /** What YAML itself refuses: syntax, keys given twice, aliases without anchor or without end. */
+  problems(): ConfigProblem[] {
+    const problems = this.#document.errors.map(({ code, message, pos }) => {
+      const words = code === 'DUPLICATE_KEY' ? 'this key stands here twice; keep one' : firstLine(message)
+      return this.#problem(pos[0], words)
+    })
+    if (problems.length > 0) return problems
+    const visitAlias = (_: unknown, alias: Alias) => {
+      if (alias.resolve(this.#document) === undefined)
+        problems.push(
+          this.#problem(offsetOf(alias) ?? 0, `no anchor &${alias.source} stands before this alias`),
+        )
+    }
+    visit(this.#document, { Alias: visitAlias })
+    return problems.length > 0 ? problems : this.#expansionProblems()
+  }
+
+  #expansionProblems(): ConfigProblem[] {
+    try {
+      this.values()
+      return []
+    } catch (error) {
+      return [this.#problem(0, firstLine(error instanceof Error ? error.message : String(error)))]
+    }
+  }
+
+  #problem(offset: number, message: string): ConfigProblem {
+    return { file: this.file, ...this.#place(offset), path: '', message }
+  }
+
+  /** Fresh plain values; empty keys (`cameras:` with nothing behind it) are left out, so that defaults hold. */
+  values(): unknown {
+    return withoutNull(this.#document.toJS({ maxAliasCount: 100 }) ?? {})
+  }
+
+  /** Where the value at `path` stands, or its closest ancestor that stands in the file. */
+  placeOf(path: SettingPath): Place {
+    let node: unknown = this.#document.contents
+    let offset = offsetOf(node) ?? 0
+    for (const step of path) {
+      const found = this.#child(node, step)
+      if (found === undefined) break
+      offset = offsetOf(found.value) ?? offsetOf(found.key) ?? offset
+      node = found.value
+    }
+    return this.#place(offset)
+  }
+
+  /** Where the last key of `path` stands: for keys that should not be there. */
+  placeOfKey(path: SettingPath): Place {
+    let node: unknown = this.#document.contents
+    for (const step of path.slice(0, -1)) node = this.#child(node, step)?.value
+    const offset = offsetOf(this.#child(node, path.at(-1) ?? '')?.key)
+    return offset === undefined ? this.placeOf(path) : this.#place(offset)
+  }
+
+  #child(parent: unknown, step: string | number): { key?: unknown; value: unknown } | undefined {
+    const node = isAlias(parent) ? parent.resolve(this.#document) : parent
+    if (isSeq(node) && typeof step === 'number' && step < node.items.length)
+      return { value: node.items[step] }
+    if (!isMap(node)) return undefined
+    return node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step))
+  }
+
+  #place(offset: number): Place {
+    const { line, col } = this.#lines.linePos(offset)
+    return { line: Math.max(1, line), column: Math.max(1, col) }
+  }
+}
+
+function offsetOf(node: unknown): number | undefined {
+  return (node as Node | null | undefined)?.range?.[0]
+}
+
+function withoutNull(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNull)
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, item]) => (item === null ? [] : [[key, withoutNull(item)]])),
+  )
+}
+
+function firstLine(text: string): string {
+  return text.split('\n')[0] ?? text
+}
