@@ -1,0 +1,153 @@
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { redactText } from '../config/redact.js'
+import type { Log } from '../lifecycle/log.js'
+import { guard, type GuardSettings } from './guard.js'
+import { MethodNotAllowedError, RouteNotFoundError } from './errors.js'
+import { isPicture } from './picture-bytes.js'
+import { ImageInvalidError } from './errors.js'
+import { problemMediaType, toProblem } from './problem.js'
+import type { Answer, AuthRule, Route, RouteContext } from './route.js'
+import { securityHeaders } from './security-headers.js'
+import { parseRequest } from './validate.js'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    auth?: AuthRule
+    /** Content types the route takes; absent for routes without a body. */
+    bodyTypes?: readonly string[]
+  }
+}
+
+export type AppSettings = GuardSettings & Readonly<{ maxBodyBytes: number }>
+
+const jsonBodyBytes = 256 * 1024
+const headersTimeoutMs = 10_000
+const requestTimeoutMs = 60_000
+
+/**
+ * An HTTP application with these routes and nothing else: guarded, validated, errors as problem+json.
+ * Adding a route without an auth rule throws.
+ */
+export function createApp(
+  routes: readonly Route[],
+  context: RouteContext,
+  settings: AppSettings,
+  log: Log,
+): FastifyInstance {
+  const app = fastify({
+    logger: false,
+    bodyLimit: jsonBodyBytes,
+    requestTimeout: requestTimeoutMs,
+    routerOptions: { maxParamLength: 256 },
+    forceCloseConnections: 'idle',
+    frameworkErrors: (error, _request, reply) => sendProblem(reply, error),
+    http: { headersTimeout: headersTimeoutMs, maxHeaderSize: 16 * 1024 },
+  })
+  acceptBodies(app)
+  app.addHook('onRoute', (options) => {
+    if (options.config?.auth === undefined) throw new Error(`route ${options.url} has no auth rule`)
+  })
+  app.addHook('onRequest', guard(settings, context.draining))
+  app.addHook('onResponse', async (request, reply) => logRequest(log, request, reply))
+  app.setErrorHandler((error, request, reply) => {
+    const status = sendProblem(reply, error)
+    if (status >= 500)
+      log.error({ err: error, method: request.method, route: routeName(request) }, 'request failed')
+  })
+  app.setNotFoundHandler((request) => {
+    const allowed = allowedMethods(routes, request.url)
+    throw allowed.length === 0 ? new RouteNotFoundError() : new MethodNotAllowedError(request.method, allowed)
+  })
+  for (const route of routes) register(app, route, context, settings)
+  return app
+}
+
+function register(app: FastifyInstance, route: Route, context: RouteContext, settings: AppSettings): void {
+  const bodyTypes = route.pictureTypes ?? (route.bodySchema === undefined ? undefined : ['application/json'])
+  app.route({
+    method: route.method,
+    url: route.path.replace(/\{(\w+)\}/g, ':$1'),
+    ...(route.pictureTypes === undefined ? {} : { bodyLimit: settings.maxBodyBytes }),
+    config: { auth: route.auth, ...(bodyTypes === undefined ? {} : { bodyTypes }) },
+    handler: async (request, reply) => {
+      const call = {
+        path: route.pathSchema && parseRequest(route.pathSchema, request.params, 'path'),
+        query: route.querySchema && parseRequest(route.querySchema, request.query, 'query'),
+        body: route.pictureTypes
+          ? picture(request)
+          : route.bodySchema && parseRequest(route.bodySchema, request.body, 'body'),
+        context,
+      }
+      return send(reply, await route.handle(call as never))
+    },
+  })
+}
+
+/** JSON through Fastify, which refuses `__proto__` and `constructor.prototype`; pictures as they are; nothing else. */
+function acceptBodies(app: FastifyInstance): void {
+  app.removeContentTypeParser('text/plain')
+  app.addContentTypeParser(['image/jpeg', 'image/png'], { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  )
+}
+
+function picture(request: FastifyRequest): Uint8Array {
+  const declared = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
+  const { body } = request
+  if (!Buffer.isBuffer(body) || !isPicture(declared, body)) throw new ImageInvalidError(declared)
+  return body
+}
+
+function send(reply: FastifyReply, answer: Answer): FastifyReply {
+  void reply.code(answer.status ?? 200).headers({ ...answer.headers })
+  if (answer.body === undefined) return reply.send()
+  if (answer.type !== undefined) {
+    const bytes = answer.body instanceof Uint8Array ? asBuffer(answer.body) : answer.body
+    return reply.type(answer.type).send(bytes)
+  }
+  // Views are masked where they are made; this is the last door, so it looks once more.
+  return reply.type('application/json; charset=utf-8').send(redactText(JSON.stringify(answer.body)))
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+function sendProblem(reply: FastifyReply, error: unknown): number {
+  const { problem, headers } = toProblem(error)
+  void reply
+    .code(problem.status)
+    .headers({ ...securityHeaders, 'cache-control': 'no-store', ...headers })
+    .type(problemMediaType)
+    .send(JSON.stringify(problem))
+  return problem.status
+}
+
+/** Methods the path of a URL takes; empty when there is no such path. */
+function allowedMethods(routes: readonly Route[], url: string): string[] {
+  const path = url.split('?')[0] ?? ''
+  const fits = routes.filter((route) => pathPattern(route.path).test(path)).map((route) => route.method)
+  return [...new Set(fits.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))]
+}
+
+function pathPattern(template: string): RegExp {
+  const escaped = template.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')
+  return new RegExp(`^${escaped}$`)
+}
+
+function routeName(request: FastifyRequest): string {
+  return request.routeOptions.url ?? 'none'
+}
+
+/** The route, never the query: it may hold what is nobody's business. */
+function logRequest(log: Log, request: FastifyRequest, reply: FastifyReply): void {
+  log.debug(
+    {
+      method: request.method,
+      route: routeName(request),
+      status: reply.statusCode,
+      durationMs: reply.elapsedTime,
+    },
+    'request answered',
+  )
+}

@@ -1,0 +1,188 @@
+import { GantryError, type ErrorCode } from '../errors.js'
+
+/** One field of a request that is wrong. `path` is `sampleFps`, `region.width`, `items[3].id`; empty for the whole. */
+export type FieldProblem = Readonly<{ path: string; message: string }>
+
+/** An error of the HTTP side itself: it knows its status, which the code alone would not tell. */
+export abstract class HttpError extends GantryError {
+  abstract readonly status: number
+  /** Response headers that belong to this answer, such as `Allow`. */
+  readonly headers: Readonly<Record<string, string>> = {}
+  readonly problems: readonly FieldProblem[] = []
+}
+
+export class BadRequestError extends HttpError {
+  readonly code: ErrorCode = 'GANTRY_BAD_REQUEST'
+  readonly status = 400
+  constructor(
+    message: string,
+    override readonly problems: readonly FieldProblem[] = [],
+    readonly hint = 'Correct the fields listed under "problems"; /openapi.json has the schema of every request.',
+  ) {
+    super(message)
+    this.name = 'BadRequestError'
+  }
+}
+
+export class ImageInvalidError extends HttpError {
+  readonly code = 'GANTRY_IMAGE_INVALID'
+  readonly status = 400
+  readonly hint = 'Send the bytes of one JPEG or PNG picture as the body, with its own content type.'
+  constructor(declared: string) {
+    super(`the body is not a picture of type ${declared}`)
+    this.name = 'ImageInvalidError'
+  }
+}
+
+export class UnauthorizedError extends HttpError {
+  readonly code = 'GANTRY_UNAUTHORIZED'
+  readonly status = 401
+  override readonly headers = { 'www-authenticate': 'Bearer realm="gantry"' }
+  readonly hint = 'Send "Authorization: Bearer <token>" with the token of server.token in the pipeline file.'
+  constructor() {
+    super('this request needs the token of the service')
+    this.name = 'UnauthorizedError'
+  }
+}
+
+export class ForbiddenError extends HttpError {
+  readonly code = 'GANTRY_FORBIDDEN'
+  readonly status = 403
+  constructor(
+    message: string,
+    readonly hint: string,
+  ) {
+    super(message)
+    this.name = 'ForbiddenError'
+  }
+}
+
+export class RouteNotFoundError extends HttpError {
+  readonly code = 'GANTRY_NOT_FOUND'
+  readonly status = 404
+  readonly hint = '/openapi.json lists every path of this service.'
+  constructor() {
+    super('there is nothing at this path')
+    this.name = 'RouteNotFoundError'
+  }
+}
+
+export class NothingYetError extends HttpError {
+  readonly code = 'GANTRY_NOT_FOUND'
+  readonly status = 404
+  readonly hint = 'The camera has no result yet: look at its state in /api/v1/cameras, then ask again.'
+  constructor(cameraId: string) {
+    super(`camera "${cameraId}" has no result yet`)
+    this.name = 'NothingYetError'
+  }
+}
+
+export class MethodNotAllowedError extends HttpError {
+  readonly code = 'GANTRY_METHOD_NOT_ALLOWED'
+  readonly status = 405
+  readonly hint: string
+  override readonly headers: Readonly<Record<string, string>>
+  constructor(method: string, allowed: readonly string[]) {
+    super(`this path does not take ${method}`)
+    this.name = 'MethodNotAllowedError'
+    this.headers = { allow: allowed.join(', ') }
+    this.hint = `Use ${allowed.join(' or ')}.`
+  }
+}
+
+export class UpgradeRequiredError extends HttpError {
+  readonly code = 'GANTRY_BAD_REQUEST'
+  readonly status = 426
+  override readonly headers = { upgrade: 'websocket' }
+  readonly hint = 'Connect with a WebSocket client that offers the sub-protocol "gantry.v1".'
+  constructor() {
+    super('the stream is a WebSocket')
+    this.name = 'UpgradeRequiredError'
+  }
+}
+
+export class UnsupportedMediaError extends HttpError {
+  readonly code = 'GANTRY_UNSUPPORTED_MEDIA'
+  readonly status = 415
+  readonly hint: string
+  constructor(given: string | undefined, accepted: readonly string[]) {
+    super(
+      given === undefined ? 'the request has no content type' : `content type "${given}" is not taken here`,
+    )
+    this.name = 'UnsupportedMediaError'
+    this.hint = `Send ${accepted.join(' or ')} with the matching Content-Type header.`
+  }
+}
+
+export class TooLargeError extends HttpError {
+  readonly code = 'GANTRY_TOO_LARGE'
+  readonly status = 413
+  readonly hint = 'Send a smaller body; pictures may be as large as server.maxBodyBytes of the pipeline file.'
+  constructor() {
+    super('the body is larger than this path takes')
+    this.name = 'TooLargeError'
+  }
+}
+
+export class TooManyClientsError extends HttpError {
+  readonly code = 'GANTRY_RATE_LIMITED'
+  readonly status = 503
+  override readonly headers = { 'retry-after': '5' }
+  override readonly retryable = true
+  readonly hint = 'Close clients that are not needed, or raise server.maxStreamClients.'
+  constructor(limit: number) {
+    super(`${limit} stream clients are connected, which is the limit`)
+    this.name = 'TooManyClientsError'
+  }
+}
+
+export class StoppingError extends HttpError {
+  readonly code = 'GANTRY_ENGINE_UNAVAILABLE'
+  readonly status = 503
+  override readonly headers = { 'retry-after': '5' }
+  override readonly retryable = true
+  readonly hint = 'Ask again once it has been started anew.'
+  constructor() {
+    super('the service is stopping')
+    this.name = 'StoppingError'
+  }
+}
+
+export class DocumentMissingError extends HttpError {
+  readonly code = 'GANTRY_ENVIRONMENT'
+  readonly status = 503
+  readonly hint = 'Run "npm run build" in the project folder.'
+  constructor(name: string) {
+    super(`${name} is missing from this installation`)
+    this.name = 'DocumentMissingError'
+  }
+}
+
+export class PublicBindError extends GantryError {
+  readonly code = 'GANTRY_PUBLIC_BIND'
+  readonly hint =
+    'Set server.token (16 characters or more), or bind 127.0.0.1, or say server.insecure: true if everyone who can connect may be admin.'
+  constructor(host: string) {
+    super(`server.host ${host} can be reached from other machines, and no token is set`)
+    this.name = 'PublicBindError'
+  }
+}
+
+export class PortInUseError extends GantryError {
+  readonly code = 'GANTRY_PORT_IN_USE'
+  readonly hint: string
+  constructor(address: string, setting: 'httpPort' | 'metricsPort', cause: unknown) {
+    super(`${address} is already in use`, { cause })
+    this.name = 'PortInUseError'
+    this.hint = `Stop the program that listens there (ss -ltnp shows it), or set server.${setting} to another port (0 takes a free one).`
+  }
+}
+
+export class ListenError extends GantryError {
+  readonly code = 'GANTRY_ENVIRONMENT'
+  readonly hint = 'Set server.host to an address of this machine and the ports to ones this user may open.'
+  constructor(address: string, cause: unknown) {
+    super(`cannot listen on ${address}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    this.name = 'ListenError'
+  }
+}

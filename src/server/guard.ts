@@ -1,0 +1,86 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import {
+  hostAccepted,
+  isAllowedOrigin,
+  originAccepted,
+  tokenAccepted,
+  type AccessHeaders,
+  type AccessSettings,
+} from './access.js'
+import { ForbiddenError, StoppingError, UnauthorizedError, UnsupportedMediaError } from './errors.js'
+import { securityHeaders } from './security-headers.js'
+
+export type GuardSettings = AccessSettings
+
+const changing = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
+
+/**
+ * What every request passes before its body is read: Host, Origin, token, content type.
+ * A path without a rule, one that does not exist for instance, needs the token as well.
+ */
+export function guard(
+  settings: GuardSettings,
+  draining: () => boolean,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<void> {
+  return async (request, reply) => {
+    void reply.headers({ ...securityHeaders, 'cache-control': 'no-store' })
+    checkSite(request.method, request.headers, settings)
+    allowOrigin(request, reply, settings)
+    if (isPreflight(request, settings)) return void reply.code(204).send()
+    const { auth, bodyTypes } = request.routeOptions.config
+    if (auth !== 'open' && !tokenAccepted(request.headers, settings)) throw new UnauthorizedError()
+    if (draining() && changing.has(request.method)) throw new StoppingError()
+    if (bodyTypes !== undefined) checkMediaType(request.headers['content-type'], bodyTypes)
+  }
+}
+
+/**
+ * Refuses requests that another site's page caused.
+ *
+ * @throws ForbiddenError `GANTRY_FORBIDDEN`
+ */
+export function checkSite(method: string, headers: AccessHeaders, settings: AccessSettings): void {
+  if (!hostAccepted(headers, settings))
+    throw new ForbiddenError(
+      'the Host header is not a name of this service',
+      'Use the address the service is bound to, or add the name to server.allowedOrigins as http://<name>.',
+    )
+  if (!originAccepted(method, headers, settings))
+    throw new ForbiddenError(
+      'pages of other sites may not use this service',
+      'Add the origin of the page to server.allowedOrigins if it is meant to.',
+    )
+}
+
+/** A JSON or picture type cannot come from a form, so no other site can send one without asking first. */
+function checkMediaType(given: string | undefined, accepted: readonly string[]): void {
+  const type = given?.split(';')[0]?.trim().toLowerCase()
+  if (type === undefined || !accepted.includes(type)) throw new UnsupportedMediaError(given, accepted)
+}
+
+function allowOrigin(request: FastifyRequest, reply: FastifyReply, settings: GuardSettings): void {
+  const { origin } = request.headers
+  if (settings.allowedOrigins.length > 0) void reply.header('vary', 'Origin')
+  if (origin === undefined || !isAllowedOrigin(origin, settings)) return
+  void reply.headers({
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': 'location, retry-after',
+    'cross-origin-resource-policy': 'cross-origin',
+  })
+  if (isPreflight(request, settings))
+    void reply.headers({
+      'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE',
+      'access-control-allow-headers': 'authorization, content-type',
+      'access-control-max-age': '600',
+    })
+}
+
+function isPreflight(request: FastifyRequest, settings: GuardSettings): boolean {
+  const { origin } = request.headers
+  return (
+    request.method === 'OPTIONS' &&
+    origin !== undefined &&
+    request.headers['access-control-request-method'] !== undefined &&
+    isAllowedOrigin(origin, settings)
+  )
+}

@@ -1,0 +1,165 @@
+import type { FastifyInstance } from 'fastify'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { z } from 'zod'
+import type { serverSchema } from '../config/pipeline.js'
+import type { Gantry } from '../control/gantry.js'
+import { atMost } from '../lifecycle/delay.js'
+import type { Log } from '../lifecycle/log.js'
+import type { Service, ServiceState } from '../lifecycle/service.js'
+import { createApp } from './app.js'
+import { isLoopbackHost } from './access.js'
+import { ListenError, PortInUseError, PublicBindError } from './errors.js'
+import { openApiDocument } from './openapi.js'
+import { servePage } from './page-files.js'
+import type { Documents, RouteContext } from './route.js'
+import { apiRoutes, metricsPortRoutes } from './routes/index.js'
+import { StreamUpgrade } from './stream-upgrade.js'
+
+export type ServerSettings = Readonly<z.output<typeof serverSchema>>
+
+export type HttpServerOptions = Readonly<{
+  gantry: Gantry
+  settings: ServerSettings
+  log: Log
+  /** Folder of the built page. */
+  webRoot?: string
+}>
+
+/** Where `npm run build:web` puts the page; the same seen from `src/` and from `dist/`. */
+const builtPage = fileURLToPath(new URL('../../dist/web', import.meta.url))
+
+/** Where it listens, once it runs. `metricsPort` equals `httpPort` when the two are configured the same. */
+export type ServerAddress = Readonly<{ host: string; httpPort: number; metricsPort: number; url: string }>
+
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  return new HttpServer(options)
+}
+
+/** HTTP, WebSocket and dashboard on one port, metrics on another. */
+export class HttpServer implements Service {
+  #state: ServiceState = 'idle'
+  #draining = false
+  #address: ServerAddress | undefined
+  #stopped: Promise<void> | undefined
+  readonly #apps: FastifyInstance[] = []
+  readonly #upgrade: StreamUpgrade
+
+  constructor(readonly options: HttpServerOptions) {
+    const { gantry, settings, log } = options
+    this.#upgrade = new StreamUpgrade(gantry.stream, settings, () => this.#draining, log)
+  }
+
+  get state(): ServiceState {
+    return this.#state
+  }
+
+  /** `undefined` until it runs. */
+  get address(): ServerAddress | undefined {
+    return this.#address
+  }
+
+  /**
+   * @throws PublicBindError for an address others can reach without a token, PortInUseError, ListenError
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    this.#state = 'starting'
+    try {
+      await this.#listen()
+      signal.throwIfAborted()
+      this.#state = 'running'
+    } catch (error) {
+      await Promise.all(this.#apps.map((app) => app.close()))
+      this.#state = 'failed'
+      throw error
+    }
+  }
+
+  /** From here on `/readyz` answers 503 and nothing new is begun; what runs goes on. The first step of a shutdown. */
+  drain(): void {
+    this.#draining = true
+    if (this.#state === 'running') this.#state = 'draining'
+  }
+
+  stop(drainMs: number): Promise<void> {
+    this.#stopped ??= this.#stop(drainMs)
+    return this.#stopped
+  }
+
+  async #stop(drainMs: number): Promise<void> {
+    this.drain()
+    const closed = this.options.gantry.stream
+      .stop()
+      .then(() => Promise.all(this.#apps.map((app) => app.close())))
+    await atMost(
+      drainMs,
+      closed.catch((error: unknown) => this.options.log.warn({ err: error }, 'closing the server failed')),
+    )
+    this.#upgrade.terminate()
+    for (const app of this.#apps) app.server.closeAllConnections()
+    this.#state = 'stopped'
+  }
+
+  async #listen(): Promise<void> {
+    const { gantry, settings, log, webRoot = builtPage } = this.options
+    if (!isLoopbackHost(settings.host) && settings.token === undefined && !settings.insecure)
+      throw new PublicBindError(settings.host)
+    const context: RouteContext = { gantry, draining: () => this.#draining, documents: documents() }
+    const main = createApp(apiRoutes, context, settings, log)
+    this.#apps.push(main)
+    await servePage(main, webRoot)
+    this.#upgrade.listen(main.server)
+    const httpPort = await listen(main, settings.host, settings.httpPort, 'httpPort')
+    let metricsPort = httpPort
+    if (settings.metricsPort === 0 || settings.metricsPort !== settings.httpPort) {
+      const metrics = createApp(metricsPortRoutes, context, settings, log)
+      this.#apps.push(metrics)
+      metricsPort = await listen(metrics, settings.host, settings.metricsPort, 'metricsPort')
+    }
+    this.#address = {
+      host: settings.host,
+      httpPort,
+      metricsPort,
+      url: `http://${shown(settings.host)}:${httpPort}/`,
+    }
+  }
+}
+
+async function listen(
+  app: FastifyInstance,
+  host: string,
+  port: number,
+  setting: 'httpPort' | 'metricsPort',
+): Promise<number> {
+  const address = `${shown(host)}:${port}`
+  try {
+    await app.listen({ host, port })
+  } catch (error) {
+    const inUse = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
+    throw inUse ? new PortInUseError(address, setting, error) : new ListenError(address, error)
+  }
+  const bound = app.server.address()
+  return typeof bound === 'object' && bound !== null ? bound.port : port
+}
+
+function shown(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
+/** The same for `src/` and `dist/`: both lie beside `schemas/`. */
+function documents(): Documents {
+  let openapi: string | undefined
+  return {
+    openapi: () => (openapi ??= JSON.stringify(openApiDocument())),
+    asyncapi: () => readIfThere(new URL('../../schemas/asyncapi.json', import.meta.url)),
+  }
+}
+
+function readIfThere(file: URL): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,71 @@
+import type { z } from 'zod'
+import type { Gantry } from '../control/gantry.js'
+
+/** `open` answers anyone; `token` needs the token when one is set. There is no third, and no default. */
+export type AuthRule = 'open' | 'token'
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** What a handler may use. */
+export type RouteContext = Readonly<{
+  gantry: Gantry
+  /** Readiness as the service reports it, or `false` once stopping began. */
+  draining: () => boolean
+  documents: Documents
+}>
+
+/** Published documents as text, `undefined` where this installation lacks one. */
+export type Documents = Readonly<{ openapi: () => string; asyncapi: () => string | undefined }>
+
+export type Call<Path, Query, Body> = Readonly<{
+  path: Path
+  query: Query
+  body: Body
+  context: RouteContext
+}>
+
+/** `body` goes out as JSON unless it is text or bytes with a `type`. */
+export type Answer = Readonly<{
+  status?: number
+  headers?: Readonly<Record<string, string>>
+  type?: string
+  body?: unknown
+}>
+
+export type ResponseSpec = Readonly<{
+  description: string
+  schema?: z.ZodType
+  /** Default: `application/json` where there is a schema. */
+  type?: string
+}>
+
+export type RouteSpec<Path extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> = Readonly<{
+  method: Method
+  /** With `{name}` for parameters. */
+  path: string
+  auth: AuthRule
+  tag: 'cameras' | 'results' | 'operations' | 'documents'
+  summary: string
+  pathSchema?: Path
+  querySchema?: Query
+  /** JSON body. */
+  bodySchema?: Body
+  /** Picture body, instead of JSON; the handler gets the bytes. */
+  pictureTypes?: readonly string[]
+  /** Status -> what it means. 401, 403 and the errors common to all are added by the document. */
+  responses: Readonly<Record<number, ResponseSpec>>
+  /** Other than JSON and problems; status codes of problems this route adds. */
+  problems: readonly number[]
+  handle(call: Call<z.output<Path>, z.output<Query>, z.output<Body>>): Promise<Answer> | Answer
+}>
+
+export type Route = Omit<RouteSpec<z.ZodType, z.ZodType, z.ZodType>, 'handle'> & {
+  handle(call: Call<never, never, never>): Promise<Answer> | Answer
+}
+
+/** One route: what the server registers, guards and documents. */
+export function route<Path extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType>(
+  spec: RouteSpec<Path, Query, Body>,
+): Route {
+  return spec
+}

@@ -1,0 +1,16 @@
+import type { Route } from '../route.js'
+import { cameraRoutes } from './cameras.js'
+import { documentRoutes } from './documents.js'
+import { healthRoute, metricsRoute, operationRoutes } from './operations.js'
+import { resultRoutes } from './results.js'
+
+/** Everything on the main port but the files of the page. */
+export const apiRoutes: readonly Route[] = [
+  ...cameraRoutes,
+  ...resultRoutes,
+  ...operationRoutes,
+  ...documentRoutes,
+]
+
+/** What the metrics port answers. */
+export const metricsPortRoutes: readonly Route[] = [metricsRoute, healthRoute]

@@ -1,0 +1,91 @@
+import { healthSchema, readinessSchema, statusSchema, type ReadinessView } from '../api-schemas.js'
+import { route, type RouteContext } from '../route.js'
+
+/** Prometheus text format 0.0.4, what prom-client writes. */
+const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
+
+export const healthRoute = route({
+  method: 'GET',
+  path: '/healthz',
+  auth: 'open',
+  tag: 'operations',
+  summary: 'Whether the process answers; says nothing about engines or cameras',
+  responses: { 200: { description: 'It does.', schema: healthSchema } },
+  problems: [],
+  handle: () => ({ body: { status: 'ok' } }),
+})
+
+export const metricsRoute = route({
+  method: 'GET',
+  path: '/metrics',
+  auth: 'token',
+  tag: 'operations',
+  summary: 'Metrics in the Prometheus text format',
+  responses: { 200: { description: 'The metrics.', type: metricsType } },
+  problems: [],
+  handle: async ({ context }) => ({ type: metricsType, body: await context.gantry.metrics() }),
+})
+
+export const operationRoutes = [
+  healthRoute,
+  route({
+    method: 'GET',
+    path: '/readyz',
+    auth: 'token',
+    tag: 'operations',
+    summary: 'Whether the service can analyse frames, and why not',
+    responses: {
+      200: { description: 'Ready.', schema: readinessSchema },
+      503: {
+        description: 'Not ready: starting, stopping, or every engine is down.',
+        schema: readinessSchema,
+      },
+    },
+    problems: [],
+    handle: ({ context }) => {
+      const view = readinessView(context)
+      return { status: view.ready ? 200 : 503, body: view }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/status',
+    auth: 'token',
+    tag: 'operations',
+    summary: 'Readiness with what runs: engines, model, sinks, cache, stream clients',
+    responses: { 200: { description: 'The state of the service.', schema: statusSchema } },
+    problems: [],
+    handle: ({ context }) => ({
+      body: {
+        name: context.gantry.name,
+        version: context.gantry.version,
+        stream: { clients: context.gantry.stream.clients },
+        ...readinessView(context),
+      },
+    }),
+  }),
+  metricsRoute,
+]
+
+function readinessView({ gantry, draining }: RouteContext): ReadinessView {
+  const { ready, reasons, engines, sinks, cache, cameras } = gantry.readiness()
+  const stopping = draining()
+  return {
+    ready: ready && !stopping,
+    reasons: stopping ? ['the service is stopping', ...reasons] : [...reasons],
+    engines: engines.map(({ detector, ...engine }) => ({
+      ...engine,
+      detector: detector === null ? null : detectorView(detector),
+    })),
+    sinks: [...sinks],
+    cache,
+    cameras,
+  }
+}
+
+type Detector = NonNullable<ReturnType<RouteContext['gantry']['readiness']>['engines'][number]['detector']>
+
+function detectorView(detector: Detector): NonNullable<ReadinessView['engines'][number]['detector']> {
+  const { format, labels, providerNotes, ...rest } = detector
+  return { ...rest, labels: [...labels], providerNotes: [...providerNotes], input: format.input }
+}

@@ -1,0 +1,24 @@
+import { readFile } from 'node:fs/promises'
+import { expect, it } from 'vitest'
+import { openApiDocument } from '../../src/server/openapi.js'
+import { apiRoutes } from '../../src/server/routes/index.js'
+import { ask } from '../support/http.js'
+import { serveFake } from '../support/serve-fake.js'
+
+it('is what is published in schemas/openapi.json', async () => {
+  const published: unknown = JSON.parse(await readFile('schemas/openapi.json', 'utf8'))
+  expect(published, 'run "npm run schemas" and commit').toEqual(JSON.parse(JSON.stringify(openApiDocument())))
+})
+
+it('describes every route and no other', () => {
+  const paths = openApiDocument()['paths'] as Record<string, Record<string, unknown>>
+  const described = Object.entries(paths).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  expect(described.sort()).toEqual(apiRoutes.map(({ method, path }) => `${method} ${path}`).sort())
+})
+
+it('is served', async () => {
+  const { url } = await serveFake()
+  expect((await ask(`${url}/openapi.json`)).json).toEqual(JSON.parse(JSON.stringify(openApiDocument())))
+})

@@ -1,0 +1,230 @@
+import type { CacheHealth, RecentPage, RecentQuery } from '../../src/cache/result-cache.js'
+import { cameraSchema, type CameraPatch, type NewCamera } from '../../src/config/camera.js'
+import { redactUrl } from '../../src/config/redact.js'
+import type { CameraView, EngineHealth, Gantry, Readiness } from '../../src/control/gantry.js'
+import { GantryError, type ErrorCode } from '../../src/errors.js'
+import type { DetectionsMessage } from '../../src/events/detections-message.js'
+import { emptyFrameCounts } from '../../src/frames/accounting.js'
+import type { CameraStatus } from '../../src/frames/camera-state.js'
+import type { SinkHealth } from '../../src/sinks/result-sink.js'
+import { FakeStreamHub } from './fake-stream-hub.js'
+
+class FakeError extends GantryError {
+  readonly hint = 'Look at the test.'
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+  ) {
+    super(message)
+    this.name = 'FakeError'
+  }
+}
+
+type FakeCamera = { -readonly [Key in keyof CameraView]: CameraView[Key] } & { latest?: DetectionsMessage }
+
+/** The smallest JPEG start that counts as one. */
+const jpegStart = Uint8Array.of(0xff, 0xd8, 0xff, 0xd9)
+
+/** A service in memory: cameras come and go, results are whatever a test emits. */
+export class FakeGantry implements Gantry {
+  readonly name = 'test'
+  readonly version = '0.0.0'
+  readonly stream = new FakeStreamHub()
+  readonly #cameras = new Map<string, FakeCamera>()
+  readonly #recent: DetectionsMessage[] = []
+  /** Queries `recent` was asked, oldest first. */
+  readonly queries: RecentQuery[] = []
+  readonly pushed: Readonly<{ id: string; bytes: number }>[] = []
+  reasons: string[] = []
+  engines: EngineHealth[] = [fakeEngine()]
+  sinks: SinkHealth[] = []
+  cache: CacheHealth = { backend: 'memory', state: 'up', reason: '' }
+  /** What the next call of `metrics` waits for. */
+  metricsGate: Promise<void> = Promise.resolve()
+  failMetrics: Error | undefined
+
+  cameras(): readonly CameraView[] {
+    return [...this.#cameras.values()]
+  }
+
+  camera(id: string): CameraView {
+    return this.#find(id)
+  }
+
+  async addCamera({ persist, ...config }: NewCamera): Promise<CameraView> {
+    if (this.#cameras.has(config.id))
+      throw new FakeError('GANTRY_CAMERA_EXISTS', `camera "${config.id}" is there already`)
+    if (config.url.startsWith('gopher:'))
+      throw new FakeError('GANTRY_CAMERA_URL', `scheme of "${config.url}" is not allowed`)
+    const camera: FakeCamera = {
+      id: config.id,
+      config: { ...config, url: redactUrl(config.url) },
+      persist,
+      origin: 'api',
+      status: fakeStatus(config.enabled ? 'live' : 'disabled'),
+      stats: {
+        inferredFps: 5,
+        receivedFps: 25,
+        latencyMs: { p50: 48.2, p99: 71.9 },
+        frames: { ...emptyFrameCounts(), received: 100, inferred: 90, superseded: 10 },
+        decoderCpuShare: 0.062,
+        source: { widthPx: 1280, heightPx: 720 },
+      },
+    }
+    this.#cameras.set(config.id, camera)
+    return camera
+  }
+
+  async patchCamera(id: string, patch: CameraPatch): Promise<CameraView> {
+    const camera = this.#find(id)
+    const { persist, ...rest } = patch
+    const merged = Object.fromEntries(
+      Object.entries({ ...camera.config, ...rest }).filter(([, value]) => value !== null),
+    )
+    camera.config = cameraSchema.parse(merged)
+    if (persist !== undefined) camera.persist = persist
+    if (patch.enabled !== undefined) camera.status = fakeStatus(patch.enabled ? 'live' : 'disabled')
+    return camera
+  }
+
+  async removeCamera(id: string): Promise<void> {
+    this.#find(id)
+    this.#cameras.delete(id)
+  }
+
+  async snapshot(id: string): Promise<Uint8Array> {
+    if (this.#find(id).latest === undefined) throw new FakeError('GANTRY_NOT_FOUND', 'no picture yet')
+    return jpegStart
+  }
+
+  async pushFrame(id: string, image: Uint8Array): Promise<Readonly<{ seq: number }>> {
+    if (this.#find(id).config.url !== 'push:')
+      throw new FakeError('GANTRY_CAMERA_NOT_PUSH', `camera "${id}" has a URL`)
+    this.pushed.push({ id, bytes: image.byteLength })
+    return { seq: this.pushed.length }
+  }
+
+  async latest(id: string): Promise<DetectionsMessage | undefined> {
+    return this.#find(id).latest
+  }
+
+  async recent(query: RecentQuery): Promise<RecentPage> {
+    this.queries.push(query)
+    if (query.cursor === 'bad') throw new FakeError('GANTRY_CURSOR', 'this cursor was not given here')
+    const items = this.#recent.filter(
+      ({ cameraId }) => query.cameraId === undefined || cameraId === query.cameraId,
+    )
+    return { items: items.slice(-query.limit).reverse() }
+  }
+
+  readiness(): Readiness {
+    const byState: Record<string, number> = {}
+    for (const { status } of this.#cameras.values()) byState[status.state] = (byState[status.state] ?? 0) + 1
+    return {
+      ready: this.reasons.length === 0,
+      reasons: this.reasons,
+      engines: this.engines,
+      sinks: this.sinks,
+      cache: this.cache,
+      cameras: { total: this.#cameras.size, byState },
+    }
+  }
+
+  async metrics(): Promise<string> {
+    await this.metricsGate
+    if (this.failMetrics !== undefined) throw this.failMetrics
+    return '# TYPE gantry_up gauge\ngantry_up 1\n'
+  }
+
+  setStatus(id: string, status: Partial<CameraStatus>): void {
+    const camera = this.#find(id)
+    camera.status = { ...camera.status, ...status }
+  }
+
+  setStats(id: string, stats: Partial<CameraView['stats']>): void {
+    const camera = this.#find(id)
+    camera.stats = { ...camera.stats, ...stats }
+  }
+
+  /** A result as the engine would give it: kept, and sent to whoever listens. */
+  emit(message: DetectionsMessage, jpeg?: Uint8Array, size = { widthPx: 640, heightPx: 360 }): void {
+    this.#find(message.cameraId).latest = message
+    this.#recent.push(message)
+    if (jpeg === undefined) return this.stream.publish(message)
+    this.stream.publish(message, {
+      jpeg,
+      header: {
+        type: 'picture',
+        cameraId: message.cameraId,
+        seq: message.seq,
+        capturedAt: message.capturedAt,
+        ...size,
+        sourceWidthPx: message.frame.widthPx,
+        sourceHeightPx: message.frame.heightPx,
+        sourceXPx: 0,
+        sourceYPx: 0,
+        mime: 'image/jpeg',
+      },
+    })
+  }
+
+  #find(id: string): FakeCamera {
+    const camera = this.#cameras.get(id)
+    if (camera === undefined) throw new FakeError('GANTRY_CAMERA_NOT_FOUND', `there is no camera "${id}"`)
+    return camera
+  }
+}
+
+/** A camera as `POST /api/v1/cameras` would have it after defaults. */
+export function fakeCamera(id: string, more: Partial<NewCamera> = {}): NewCamera {
+  return { ...cameraSchema.parse({ id, url: `rtsp://127.0.0.1:8554/${id}` }), persist: false, ...more }
+}
+
+/** A result of a 1280x720 camera. */
+export function fakeResult(
+  cameraId: string,
+  seq: number,
+  more: Partial<DetectionsMessage> = {},
+): DetectionsMessage {
+  return {
+    cameraId,
+    seq,
+    capturedAt: new Date().toISOString(),
+    ptsMs: seq * 200,
+    frame: { widthPx: 1280, heightPx: 720, quality: 'ok' },
+    model: { name: 'ppe', version: '1' },
+    detections: [{ label: 'helmet', score: 0.91, boxPx: { x1: 320, y1: 180, x2: 480, y2: 360 } }],
+    timingsMs: { queue: 3.1, infer: 21.4, postprocess: 0.8, captureToPublish: 51 },
+    ...more,
+  }
+}
+
+function fakeStatus(state: CameraStatus['state']): CameraStatus {
+  return {
+    state,
+    reason: state === 'disabled' ? 'switched off' : '',
+    sinceMs: Date.now() - 60_000,
+    attempts: 1,
+  }
+}
+
+function fakeEngine(): EngineHealth {
+  return {
+    index: 0,
+    state: 'ready',
+    pid: 4242,
+    restarts: 0,
+    reason: '',
+    cameras: 0,
+    detector: {
+      model: { name: 'ppe', version: '1' },
+      labels: ['helmet', 'head', 'person'],
+      format: { input: { widthPx: 416, heightPx: 416 }, align: 'center' },
+      head: 'yolox',
+      provider: 'cpu',
+      providerNotes: ['cuda: no device'],
+      instances: 2,
+      maxBatchSize: 1,
+    },
+  }
+}

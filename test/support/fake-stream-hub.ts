@@ -1,0 +1,101 @@
+import type { WebSocket } from 'ws'
+import type { DetectionsMessage } from '../../src/events/detections-message.js'
+import {
+  clientMessageSchema,
+  streamProtocol,
+  type PictureHeader,
+  type ServerMessage,
+  type Subscription,
+} from '../../src/events/stream-protocol.js'
+import type { Picture, StreamHub } from '../../src/sinks/stream-hub.js'
+
+type Client = { socket: WebSocket; wants: Subscription | undefined }
+
+/** Speaks `gantry.v1` plainly: no queue, no limits, no replay. Keeps what clients asked for, so that a test can look. */
+export class FakeStreamHub implements StreamHub {
+  onPictureCameras: ((cameras: ReadonlySet<string>) => void) | undefined
+  readonly #clients = new Set<Client>()
+  #number = 0
+
+  get clients(): number {
+    return this.#clients.size
+  }
+
+  /** What each client asked for last. */
+  get subscriptions(): readonly Subscription[] {
+    return [...this.#clients].flatMap(({ wants }) => (wants === undefined ? [] : [wants]))
+  }
+
+  get pictureCameras(): ReadonlySet<string> {
+    return new Set(this.subscriptions.flatMap((wants) => (wants.frames ? wants.cameras : [])))
+  }
+
+  attach(socket: WebSocket): void {
+    const client: Client = { socket, wants: undefined }
+    this.#clients.add(client)
+    socket.on('close', () => {
+      this.#clients.delete(client)
+      this.onPictureCameras?.(this.pictureCameras)
+    })
+    // A client that breaks the protocol is closed by ws, which emits this first.
+    socket.on('error', () => undefined)
+    socket.on('message', (data: Buffer) => this.#receive(client, data.toString('utf8')))
+    this.#send(client, {
+      type: 'hello',
+      protocol: streamProtocol,
+      service: 'fake',
+      version: '0.0.0',
+      cursor: this.#cursor(),
+    })
+  }
+
+  publish(message: DetectionsMessage, picture?: Picture): void {
+    this.#number += 1
+    for (const client of this.#clients) {
+      const { wants } = client
+      if (wants === undefined) continue
+      if (!wants.cameras.includes('*') && !wants.cameras.includes(message.cameraId)) continue
+      if (wants.frames && picture !== undefined)
+        client.socket.send(pictureBytes(picture.header, picture.jpeg))
+      if (wants.detections) this.#send(client, { type: 'detections', cursor: this.#cursor(), ...message })
+    }
+  }
+
+  tellGap(dropped: number): void {
+    for (const client of this.#clients) this.#send(client, { type: 'gap', dropped, reason: 'slow_client' })
+  }
+
+  /** As a crash or a proxy would: no close frame. */
+  cutAll(): void {
+    for (const { socket } of this.#clients) socket.terminate()
+  }
+
+  async stop(): Promise<void> {
+    for (const { socket } of this.#clients) socket.close(1001, 'the service is stopping')
+  }
+
+  #receive(client: Client, text: string): void {
+    const parsed = clientMessageSchema.safeParse(JSON.parse(text))
+    if (!parsed.success)
+      return this.#send(client, { type: 'error', code: 'GANTRY_WS_MESSAGE', message: 'bad', hint: 'read' })
+    const { type: _type, ...wants } = parsed.data
+    client.wants = wants
+    this.#send(client, { type: 'subscribed', ...wants })
+    this.onPictureCameras?.(this.pictureCameras)
+  }
+
+  #send(client: Client, message: ServerMessage): void {
+    client.socket.send(JSON.stringify(message))
+  }
+
+  #cursor(): string {
+    return `fake-${this.#number}`
+  }
+}
+
+function pictureBytes(header: PictureHeader, jpeg: Uint8Array): Buffer {
+  const json = Buffer.from(JSON.stringify(header))
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(json.length)
+  return Buffer.concat([length, json, jpeg])
+}
