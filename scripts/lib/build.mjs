@@ -18,16 +18,22 @@ function node(script, args, what) {
 const toolchain = ['package-lock.json', 'tsconfig.json']
 
 /** Compiles `src/` to `dist/` when it has changed since the last time. */
-export function buildServer() {
-  return whenChanged('dist/.stamp-server', ['src', 'tsconfig.build.json', ...toolchain], () =>
-    node('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.build.json'], 'compiling src/'),
-  )
+export function buildServer(beforehand = () => {}) {
+  return whenChanged('dist/.stamp-server', ['src', 'tsconfig.build.json', ...toolchain], () => {
+    beforehand()
+    node('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.build.json'], 'compiling src/')
+  })
 }
 
 /** Bundles the dashboard to `dist/web` when it has changed since the last time. */
-export function buildWeb() {
+export function buildWeb(beforehand = () => {}) {
   if (!existsSync(join(root, 'web'))) return false
-  return whenChanged('dist/.stamp-web', ['web', 'src/config', 'src/events', 'src/frames', ...toolchain], () =>
-    node('node_modules/vite/bin/vite.js', ['build', 'web', '--logLevel', 'warn'], 'bundling the dashboard'),
+  return whenChanged(
+    'dist/.stamp-web',
+    ['web', 'src/config', 'src/events', 'src/frames', ...toolchain],
+    () => {
+      beforehand()
+      node('node_modules/vite/bin/vite.js', ['build', 'web', '--logLevel', 'warn'], 'bundling the dashboard')
+    },
   )
 }

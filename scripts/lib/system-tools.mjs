@@ -1,0 +1,126 @@
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+/** Whether a program of that name is on the PATH. */
+export function onPath(name, path = process.env.PATH ?? '') {
+  return path.split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, name), constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+const succeeds = (command, args) => spawnSync(command, args, { stdio: 'ignore' }).status === 0
+
+/** What the service itself cannot run without. */
+export const serviceTools = [
+  {
+    name: 'ffmpeg',
+    why: 'decodes the cameras',
+    apt: ['ffmpeg'],
+    found: () => onPath('ffmpeg') && onPath('ffprobe'),
+  },
+]
+
+const gstRtspServer = `import gi; gi.require_version("GstRtspServer", "1.0"); from gi.repository import GstRtspServer`
+const gstPlugins = ['x264enc', 'avdec_h264', 'rtph264pay', 'qtdemux']
+
+/** What tests talk to. Without one of them, the tests that need it are skipped. */
+export const testTools = [
+  ...serviceTools,
+  {
+    name: 'redis-server',
+    why: 'tests of the cache',
+    apt: ['redis-server'],
+    found: () => onPath('redis-server'),
+  },
+  {
+    name: 'java',
+    why: 'tests against an Apache Kafka broker',
+    apt: ['default-jre-headless'],
+    found: () => onPath('java'),
+  },
+  {
+    name: 'kcat',
+    why: 'tests that read Kafka with a second client',
+    apt: ['kcat'],
+    found: () => onPath('kcat'),
+  },
+  {
+    name: 'chromium',
+    why: 'tests of the page, and the Vulkan driver of the webgpu tests',
+    apt: ['chromium', 'libvulkan1'],
+    found: () => onPath('chromium'),
+  },
+  {
+    name: 'gst-rtsp-server',
+    why: 'tests against a second RTSP server',
+    apt: [
+      'python3-gi',
+      'gir1.2-gst-rtsp-server-1.0',
+      'gstreamer1.0-plugins-base',
+      'gstreamer1.0-plugins-good',
+      'gstreamer1.0-plugins-ugly',
+      'gstreamer1.0-libav',
+      'gstreamer1.0-tools',
+    ],
+    found: () =>
+      succeeds('/usr/bin/python3', ['-c', gstRtspServer]) &&
+      onPath('gst-inspect-1.0') &&
+      gstPlugins.every((plugin) => succeeds('gst-inspect-1.0', ['--exists', plugin])),
+  },
+  {
+    name: 'promtool',
+    why: 'tests of the alert rules',
+    apt: ['prometheus'],
+    found: () => onPath('promtool'),
+  },
+]
+
+const isRoot = () => process.getuid?.() === 0
+const aptLists = '/var/lib/apt/lists'
+
+/** How to call apt without asking anybody anything; undefined where that cannot be done. */
+function aptPrefix() {
+  if (!onPath('apt-get')) return undefined
+  if (isRoot()) return []
+  return onPath('sudo') && succeeds('sudo', ['-n', 'true']) ? ['sudo', '-n'] : undefined
+}
+
+function aptGet(prefix, args) {
+  const environment = ['env', 'DEBIAN_FRONTEND=noninteractive', 'RUNLEVEL=1']
+  const [command, ...rest] = [...prefix, ...environment, 'apt-get', '-q', ...args]
+  const { status, stdout, stderr } = spawnSync(command, rest, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  if (status !== 0) process.stderr.write(`${stdout ?? ''}${stderr ?? ''}`)
+  return status === 0
+}
+
+function aptInstall(prefix, packages, say) {
+  const install = () => aptGet(prefix, ['install', '-y', '--no-install-recommends', ...packages])
+  const hasLists = existsSync(aptLists) && readdirSync(aptLists).some((name) => name.includes('_Packages'))
+  say(`installing ${packages.join(' ')} (apt-get) ...`)
+  if (hasLists && install()) return true
+  return aptGet(prefix, ['update']) && install()
+}
+
+/** Installs what is missing where that needs no password. Returns a line for each thing that is still missing. */
+export function ensureTools(tools, say) {
+  const absent = () => tools.filter((tool) => !tool.found())
+  let missing = absent()
+  if (missing.length === 0) return []
+  const prefix = aptPrefix()
+  if (prefix && !process.env.GANTRY_NO_APT) {
+    aptInstall(prefix, [...new Set(missing.flatMap(({ apt }) => apt))], say)
+    missing = absent()
+  }
+  return missing.map(
+    ({ name, why, apt }) => `missing: ${name} (${why}). Install it: sudo apt-get install ${apt.join(' ')}`,
+  )
+}

@@ -1,0 +1,103 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { nodeProblem } from '../../scripts/lib/node-version.mjs'
+import { packagesAreCurrent } from '../../scripts/lib/npm-packages.mjs'
+import { countPytest, countVitest, countsLine, sum } from '../../scripts/lib/test-counts.mjs'
+
+const root = join(import.meta.dirname, '../..')
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gantry-scripts-'))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('set-up', () => {
+  it.each([
+    ['20.19.0', true],
+    ['22.1.0', true],
+    ['20.18.3', false],
+    ['18.20.8', false],
+  ])('Node %s is good enough: %s', (version, good) => {
+    expect(nodeProblem(version) === undefined).toBe(good)
+  })
+
+  it('tells in one line what is missing where it may not install it', () => {
+    symlinkSync(process.execPath, join(folder, 'node'))
+    const { status, stderr, stdout } = spawnSync(process.execPath, [join(root, 'scripts/start.mjs')], {
+      env: { PATH: folder, GANTRY_NO_APT: '1' },
+      encoding: 'utf8',
+    })
+    expect(stderr.trim()).toBe(
+      '[set-up] missing: ffmpeg (decodes the cameras). Install it: sudo apt-get install ffmpeg',
+    )
+    expect([status, stdout]).toEqual([1, ''])
+  })
+
+  const lib = (version: string) => ({ version, integrity: `sha512-${version}` })
+  it.each([
+    ['are current when each is there', { 'node_modules/a': lib('1') }, { 'node_modules/a': lib('1') }, true],
+    ['are not with another version', { 'node_modules/a': lib('2') }, { 'node_modules/a': lib('1') }, false],
+    ['are not when one is absent', { 'node_modules/a': lib('1') }, {}, false],
+    ['may lack what is for other platforms', { 'node_modules/a': { ...lib('1'), optional: true } }, {}, true],
+    ['are not before the first install', { 'node_modules/a': lib('1') }, undefined, false],
+  ])('npm packages %s', (_, locked, installed, current) => {
+    expect(packagesAreCurrent({ '': {}, ...locked }, installed)).toBe(current)
+  })
+})
+
+describe('counts of npm test', () => {
+  const vitestReport = (files: unknown[]): string => {
+    const path = join(folder, 'vitest.json')
+    writeFileSync(path, JSON.stringify({ testResults: files }))
+    return path
+  }
+  const file = (status: string, tests: string[]) => ({
+    name: join(root, 'test/a.test.ts'),
+    status,
+    assertionResults: tests.map((test, index) => ({ status: test, fullName: `t${index}` })),
+  })
+
+  it('are those of the tests', () => {
+    const path = vitestReport([
+      file('passed', ['passed', 'passed', 'pending', 'todo']),
+      file('failed', ['failed']),
+    ])
+    expect(countVitest(path, false)).toEqual({
+      passed: 2,
+      failed: 1,
+      skipped: 2,
+      skippedNames: ['test/a.test.ts: t2', 'test/a.test.ts: t3'],
+    })
+  })
+
+  it('have a failure for a file that could not be loaded', () => {
+    expect(countVitest(vitestReport([file('failed', [])]), false)).toMatchObject({ passed: 0, failed: 1 })
+  })
+
+  it('have a failure for an error outside of every test', () => {
+    expect(countVitest(vitestReport([file('passed', ['passed'])]), false)).toMatchObject({
+      passed: 1,
+      failed: 1,
+    })
+  })
+
+  it('have a failure when there is no report at all', () => {
+    expect(countVitest(join(folder, 'none.json'), true)).toMatchObject({ passed: 0, failed: 1 })
+  })
+
+  it('include the training tests', () => {
+    const path = join(folder, 'junit.xml')
+    writeFileSync(
+      path,
+      '<testsuites><testsuite name="pytest" errors="1" failures="2" skipped="1" tests="9" time="1">' +
+        '<testcase classname="tests.a" name="b" time="0.1"><skipped type="pytest.skip"/></testcase></testsuite></testsuites>',
+    )
+    const counts = countPytest(path, false)
+    expect(counts).toEqual({ passed: 5, failed: 3, skipped: 1, skippedNames: ['training tests.a: b'] })
+    expect(countsLine(sum([counts, counts]))).toBe('10 passed, 6 failed, 2 skipped')
+  })
+})
