@@ -1,0 +1,101 @@
+import { GantryError, type ErrorRecord } from '../errors.js'
+
+export class ModelNotFoundError extends GantryError {
+  readonly code = 'GANTRY_MODEL_NOT_FOUND'
+  constructor(
+    message: string,
+    readonly hint: string,
+  ) {
+    super(message)
+    this.name = 'ModelNotFoundError'
+  }
+}
+
+/** A `config.pbtxt` that cannot be read, or asks for something that is not supported. */
+export class ModelConfigError extends GantryError {
+  readonly code = 'GANTRY_MODEL_CONFIG'
+  constructor(
+    message: string,
+    readonly hint: string,
+    cause?: unknown,
+  ) {
+    super(message, { cause })
+    this.name = 'ModelConfigError'
+  }
+}
+
+/** A model file that cannot be read, or whose tensors are not what is needed. */
+export class ModelInvalidError extends GantryError {
+  readonly code = 'GANTRY_MODEL_INVALID'
+  constructor(
+    message: string,
+    readonly hint: string,
+    cause?: unknown,
+  ) {
+    super(message, { cause })
+    this.name = 'ModelInvalidError'
+  }
+}
+
+/** Labels that are missing, unreadable, or do not match the classes of the model. */
+export class ModelLabelsError extends GantryError {
+  readonly code = 'GANTRY_MODEL_LABELS'
+  constructor(
+    message: string,
+    readonly hint: string,
+    cause?: unknown,
+  ) {
+    super(message, { cause })
+    this.name = 'ModelLabelsError'
+  }
+}
+
+/** None of the configured execution providers can run the model. */
+export class ProviderUnavailableError extends GantryError {
+  readonly code = 'GANTRY_PROVIDER_UNAVAILABLE'
+  readonly hint = 'Add "cpu" to inference.providers, or see `gantry doctor` for what this machine has.'
+  constructor(readonly notes: readonly string[]) {
+    super(`no execution provider can run the model: ${notes.join('; ')}`)
+    this.name = 'ProviderUnavailableError'
+  }
+}
+
+/** A buffer or tensor has another size than its shape says. */
+export class TensorShapeError extends GantryError {
+  readonly code = 'GANTRY_TENSOR_SHAPE'
+  constructor(
+    message: string,
+    readonly hint = 'This is a fault in Gantry or a model with other shapes than it declares.',
+  ) {
+    super(message)
+    this.name = 'TensorShapeError'
+  }
+}
+
+/** The worker that had the run ended before answering. */
+export class WorkerExitedError extends GantryError {
+  readonly code = 'GANTRY_WORKER_EXITED'
+  readonly hint = 'The instance is started again by itself; see the log for the reason.'
+  override readonly retryable = true
+  constructor(
+    readonly instance: string,
+    readonly exitCode: number | undefined,
+    cause?: unknown,
+  ) {
+    super(`inference instance ${instance} ended${exitCode === undefined ? '' : ` with code ${exitCode}`}`, {
+      cause,
+    })
+    this.name = 'WorkerExitedError'
+  }
+}
+
+/** A run that the worker answered with an error. */
+export class InferenceFailedError extends GantryError {
+  readonly code = 'GANTRY_INFERENCE_FAILED'
+  readonly hint: string
+  constructor(readonly record: ErrorRecord) {
+    super(`inference failed: ${record.message}`)
+    this.name = 'InferenceFailedError'
+    this.hint = record.hint
+  }
+}

@@ -1,0 +1,133 @@
+/** `ModelConfig` of the Triton schema, with the names of the schema. What a file leaves out is absent or empty. */
+export type DataType =
+  | 'TYPE_INVALID'
+  | 'TYPE_BOOL'
+  | 'TYPE_UINT8'
+  | 'TYPE_UINT16'
+  | 'TYPE_UINT32'
+  | 'TYPE_UINT64'
+  | 'TYPE_INT8'
+  | 'TYPE_INT16'
+  | 'TYPE_INT32'
+  | 'TYPE_INT64'
+  | 'TYPE_FP16'
+  | 'TYPE_FP32'
+  | 'TYPE_FP64'
+  | 'TYPE_STRING'
+  | 'TYPE_BF16'
+
+/** `dims` are without the batch dimension when `max_batch_size > 0`; -1 is any size. */
+export type ModelInput = Readonly<{
+  name: string
+  data_type: DataType
+  format?: 'FORMAT_NONE' | 'FORMAT_NHWC' | 'FORMAT_NCHW'
+  dims: readonly number[]
+  reshape?: Readonly<{ shape: readonly number[] }>
+  is_shape_tensor?: boolean
+  allow_ragged_batch?: boolean
+  optional?: boolean
+  is_non_linear_format_io?: boolean
+}>
+
+export type ModelOutput = Readonly<{
+  name: string
+  data_type: DataType
+  dims: readonly number[]
+  label_filename?: string
+  reshape?: Readonly<{ shape: readonly number[] }>
+  is_shape_tensor?: boolean
+  is_non_linear_format_io?: boolean
+}>
+
+export type InstanceGroup = Readonly<{
+  name?: string
+  kind?: 'KIND_AUTO' | 'KIND_GPU' | 'KIND_CPU' | 'KIND_MODEL'
+  count?: number
+  gpus: readonly number[]
+  profile: readonly string[]
+  rate_limiter?: unknown
+  passive?: boolean
+  secondary_devices: readonly unknown[]
+  host_policy?: string
+}>
+
+export type DynamicBatching = Readonly<{
+  preferred_batch_size: readonly number[]
+  max_queue_delay_microseconds?: number
+  preserve_ordering?: boolean
+  priority_levels?: number
+  default_priority_level?: number
+  default_queue_policy?: unknown
+  priority_queue_policy: Readonly<Record<string, unknown>>
+}>
+
+/** Maps go from the name of the step's tensor to the name of the ensemble's tensor. */
+export type EnsembleStep = Readonly<{
+  model_name: string
+  model_version?: number
+  input_map: Readonly<Record<string, string>>
+  output_map: Readonly<Record<string, string>>
+  model_namespace?: string
+}>
+
+export type VersionPolicy = Readonly<{
+  latest?: Readonly<{ num_versions?: number }>
+  all?: Readonly<Record<string, never>>
+  specific?: Readonly<{ versions: readonly number[] }>
+}>
+
+export type ModelConfig = Readonly<{
+  name?: string
+  platform?: string
+  backend?: string
+  runtime?: string
+  version_policy?: VersionPolicy
+  max_batch_size?: number
+  input: readonly ModelInput[]
+  output: readonly ModelOutput[]
+  batch_input: readonly unknown[]
+  batch_output: readonly unknown[]
+  optimization?: Readonly<{
+    graph?: Readonly<{ level?: number }>
+    priority?: string
+    cuda?: unknown
+    execution_accelerators?: unknown
+    input_pinned_memory?: unknown
+    output_pinned_memory?: unknown
+    gather_kernel_buffer_threshold?: number
+    eager_batching?: boolean
+  }>
+  dynamic_batching?: DynamicBatching
+  sequence_batching?: unknown
+  ensemble_scheduling?: Readonly<{ step: readonly EnsembleStep[]; max_inflight_requests?: number }>
+  instance_group: readonly InstanceGroup[]
+  default_model_filename?: string
+  cc_model_filenames: Readonly<Record<string, string>>
+  metric_tags: Readonly<Record<string, string>>
+  parameters: Readonly<Record<string, Readonly<{ string_value?: string }>>>
+  model_warmup: readonly unknown[]
+  model_operations?: Readonly<{ op_library_filename: readonly string[] }>
+  model_transaction_policy?: Readonly<{ decoupled?: boolean }>
+  model_repository_agents?: Readonly<{ agents: readonly unknown[] }>
+  response_cache?: Readonly<{ enable?: boolean }>
+  model_metrics?: unknown
+}>
+
+/** A configuration that says nothing. */
+export const emptyModelConfig: ModelConfig = {
+  input: [],
+  output: [],
+  batch_input: [],
+  batch_output: [],
+  instance_group: [],
+  cc_model_filenames: {},
+  metric_tags: {},
+  parameters: {},
+  model_warmup: [],
+}
+
+/** A model parameter, `undefined` where it is absent or empty. */
+export function parameterOf(config: ModelConfig, key: string): string | undefined {
+  const value = config.parameters[key]?.string_value
+  return value === undefined || value === '' ? undefined : value
+}
