@@ -1,0 +1,75 @@
+import { readFileSync, statSync } from 'node:fs'
+import { ModelLabelsError } from './errors.js'
+
+const maxLabelsBytes = 1024 * 1024
+
+/**
+ * Reads a labels file: one label per line, the line number is the class.
+ *
+ * @throws ModelLabelsError `GANTRY_MODEL_LABELS` if it cannot be read, is empty, or has an empty line in between.
+ */
+export function readLabelsFile(path: string): readonly string[] {
+  const lines = readText(path)
+    .replace(/^\uFEFF/, '')
+    .split(/\r?\n/)
+  while (lines.at(-1)?.trim() === '') lines.pop()
+  const empty = lines.findIndex((line) => line.trim() === '')
+  if (empty >= 0)
+    throw new ModelLabelsError(
+      `${path}:${empty + 1}: empty line`,
+      'Write one label on each line, in the order of the classes.',
+    )
+  if (lines.length === 0)
+    throw new ModelLabelsError(
+      `${path} is empty`,
+      'Write one label on each line, in the order of the classes.',
+    )
+  return lines.map((line) => line.trim())
+}
+
+function readText(path: string): string {
+  try {
+    if (statSync(path).size > maxLabelsBytes) throw new Error(`more than ${maxLabelsBytes} bytes`)
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new ModelLabelsError(
+      `cannot read labels ${path}: ${error instanceof Error ? error.message : String(error)}`,
+      'Put the file into the model folder, or correct label_filename in config.pbtxt.',
+      error,
+    )
+  }
+}
+
+/**
+ * Class names out of the metadata of a model: the `names` entry that exporters of the YOLO family write, a Python or JSON map
+ * from number to name, or a JSON list.
+ *
+ * @returns `undefined` if there is none or it has holes.
+ */
+export function labelsFromMetadata(
+  metadata: Readonly<Record<string, string>>,
+): readonly string[] | undefined {
+  const text = metadata.names ?? metadata.labels ?? metadata.classes
+  if (text === undefined) return undefined
+  const names = /^\s*\[/.test(text) ? listOfNames(text) : mapOfNames(text)
+  return names.length > 0 && Array.from(names).every((name) => name !== undefined && name !== '')
+    ? names
+    : undefined
+}
+
+const quoted = /'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"/
+
+function listOfNames(text: string): string[] {
+  return [...text.matchAll(new RegExp(quoted, 'g'))].map((match) => unescapeName(match[1] ?? match[2] ?? ''))
+}
+
+function mapOfNames(text: string): string[] {
+  const names: string[] = []
+  for (const match of text.matchAll(new RegExp(`['"]?(\\d{1,5})['"]?\\s*:\\s*(?:${quoted.source})`, 'g')))
+    names[Number(match[1])] = unescapeName(match[2] ?? match[3] ?? '')
+  return names
+}
+
+function unescapeName(name: string): string {
+  return name.replace(/\\(.)/g, '$1')
+}

@@ -1,0 +1,60 @@
+import { ModelInvalidError } from './errors.js'
+import type { ModelConfig, ModelInput, ModelOutput } from './model-config.js'
+import type { OnnxInfo } from './onnx-file.js'
+import { configDataType, describeTensor, type ModelTensor } from './tensor-type.js'
+
+/**
+ * Checks that a configuration and the model file speak of the same tensors.
+ *
+ * @throws ModelInvalidError `GANTRY_MODEL_INVALID` naming the tensor, what the file has and what the configuration expects.
+ */
+export function matchTensors(config: ModelConfig, onnx: OnnxInfo, file: string): void {
+  const maxBatchSize = config.max_batch_size ?? 0
+  for (const input of config.input) matchOne('input', input, onnx.inputs, maxBatchSize, file)
+  for (const output of config.output) matchOne('output', output, onnx.outputs, maxBatchSize, file)
+  const configured = new Set(config.input.map((input) => input.name))
+  const missing = onnx.inputs.filter((input) => !configured.has(input.name))
+  if (missing.length > 0)
+    throw new ModelInvalidError(
+      `${file}: the model also needs input ${missing.map((tensor) => `"${tensor.name}" ${describeTensor(tensor)}`).join(', ')}`,
+      'Add it to config.pbtxt, or leave all inputs out to take them from the model.',
+    )
+}
+
+function matchOne(
+  side: 'input' | 'output',
+  wanted: ModelInput | ModelOutput,
+  tensors: readonly ModelTensor[],
+  maxBatchSize: number,
+  file: string,
+): void {
+  const tensor = tensors.find((candidate) => candidate.name === wanted.name)
+  if (tensor === undefined)
+    throw new ModelInvalidError(
+      `${file}: the model has no ${side} "${wanted.name}"`,
+      `Its ${side}s are: ${tensors.map((known) => `"${known.name}" ${describeTensor(known)}`).join(', ')}.`,
+    )
+  const dims = maxBatchSize > 0 ? [-1, ...wanted.dims] : wanted.dims
+  const sameType = configDataType(tensor.type) === wanted.data_type
+  if (sameType && sameShape(dims, tensor.shape, maxBatchSize > 0)) return
+  throw new ModelInvalidError(
+    `${file}: ${side} "${wanted.name}" is ${describeTensor(tensor)} in the model, but ${wanted.data_type} [${dims.join(', ')}] is expected`,
+    maxBatchSize > 0
+      ? 'With max_batch_size > 0 the first dimension of the model must be free, and dims leave it out.'
+      : 'Correct data_type and dims in config.pbtxt, or leave the tensors out to take them from the model.',
+  )
+}
+
+/** -1 and a named dimension fit any size; the batch dimension must be free in the model. */
+function sameShape(
+  dims: readonly number[],
+  shape: readonly (number | string)[],
+  firstIsBatch: boolean,
+): boolean {
+  if (dims.length !== shape.length) return false
+  if (firstIsBatch && typeof shape[0] === 'number') return false
+  return dims.every((size, index) => {
+    const actual = shape[index]
+    return size === -1 || typeof actual !== 'number' || actual === size
+  })
+}

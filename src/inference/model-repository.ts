@@ -1,0 +1,169 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { autoComplete } from './auto-complete.js'
+import { ModelConfigError, ModelNotFoundError } from './errors.js'
+import { labelsFromMetadata, readLabelsFile } from './labels.js'
+import { matchTensors } from './match-tensors.js'
+import { emptyModelConfig, type ModelConfig } from './model-config.js'
+import { parseModelConfig } from './model-config-text.js'
+import { type OnnxInfo, readOnnxFile } from './onnx-file.js'
+import { type Backend, backendOf, checkSupported } from './supported-config.js'
+
+/** A folder of the repository: `<repository>/<name>/[config.pbtxt] [labels] <version>/model.onnx`. */
+export type ModelEntry = Readonly<{
+  name: string
+  dir: string
+  backend: Backend
+  /** As written; nothing is filled in. */
+  config: ModelConfig
+  hasConfigFile: boolean
+  /** Versions that the version policy serves, lowest first. */
+  versions: readonly number[]
+  /** Settings that were read and have no effect. */
+  warnings: readonly string[]
+}>
+
+/** One version of an ONNX model, checked against its configuration. */
+export type OnnxModel = Readonly<{
+  name: string
+  version: string
+  path: string
+  /** With what the model file adds. */
+  config: ModelConfig
+  /** Batch size the configuration allows; `undefined` if it says nothing. */
+  configuredMaxBatchSize: number | undefined
+  onnx: OnnxInfo
+  labels: readonly string[] | undefined
+  /** File name, `model metadata`, or empty. */
+  labelsFrom: string
+  warnings: readonly string[]
+}>
+
+const modelName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
+
+/** Names of the folders that look like models, sorted. */
+export function modelNames(repositoryDir: string): readonly string[] {
+  try {
+    return readdirSync(repositoryDir, { withFileTypes: true })
+      .filter(
+        (entry) => modelName.test(entry.name) && statSync(join(repositoryDir, entry.name)).isDirectory(),
+      )
+      .map((entry) => entry.name)
+      .sort()
+  } catch (error) {
+    throw new ModelNotFoundError(
+      `cannot read model repository ${repositoryDir}: ${error instanceof Error ? error.message : String(error)}`,
+      'Set models.repository to a folder of models.',
+    )
+  }
+}
+
+/**
+ * Reads a model's folder and configuration; the model file itself is not opened.
+ *
+ * @throws ModelNotFoundError, ModelConfigError
+ */
+export function readModelEntry(repositoryDir: string, name: string): ModelEntry {
+  const dir = join(repositoryDir, name)
+  if (!modelName.test(name) || !existsSync(dir)) {
+    const names = modelNames(repositoryDir)
+    throw new ModelNotFoundError(
+      `model "${name}" is not in ${repositoryDir}`,
+      names.length === 0 ? 'The repository is empty.' : `It has: ${names.join(', ')}.`,
+    )
+  }
+  const file = join(dir, 'config.pbtxt')
+  const hasConfigFile = existsSync(file)
+  const config = hasConfigFile ? parseModelConfig(readFileSync(file, 'utf8'), file) : emptyModelConfig
+  if (config.name !== undefined && config.name !== '' && config.name !== name)
+    throw new ModelConfigError(
+      `${file}: name "${config.name}" is not the name of its folder, "${name}"`,
+      'Give both the same name, or leave the name out.',
+    )
+  const backend = backendOf(config, file)
+  const warnings = checkSupported(config, file)
+  const versions = servedVersions(dir, config, backend)
+  return { name, dir, backend, config, hasConfigFile, versions, warnings }
+}
+
+function servedVersions(dir: string, config: ModelConfig, backend: Backend): readonly number[] {
+  const found = readdirSync(dir)
+    .filter((name) => /^[1-9]\d{0,14}$/.test(name) && statSync(join(dir, name)).isDirectory())
+    .map(Number)
+    .sort((a, b) => a - b)
+  // An ensemble or a built-in step has nothing to put into a version folder, and git does not keep empty ones.
+  if (found.length === 0 && backend !== 'onnxruntime') return [1]
+  const policy = config.version_policy
+  if (policy?.all !== undefined) return found
+  if (policy?.specific !== undefined) {
+    const wanted = policy.specific.versions
+    return found.filter((version) => wanted.includes(version))
+  }
+  return found.slice(-Math.max(1, policy?.latest?.num_versions ?? 1))
+}
+
+/**
+ * Opens one version of an ONNX model: reads what the file says of its tensors, without running it, and its labels.
+ *
+ * @param version - the highest served one without it, or with -1.
+ * @throws ModelNotFoundError, ModelConfigError, ModelInvalidError, ModelLabelsError
+ */
+export function openOnnxModel(entry: ModelEntry, version = -1): OnnxModel {
+  const chosen = version === -1 ? entry.versions.at(-1) : entry.versions.find((served) => served === version)
+  if (chosen === undefined)
+    throw new ModelNotFoundError(
+      version === -1
+        ? `model "${entry.name}" has no version to serve`
+        : `model "${entry.name}" has no version ${version}`,
+      `Put the model at ${join(entry.dir, String(version === -1 ? 1 : version), modelFile(entry))}; version folders are numbers from 1.`,
+    )
+  const path = onnxPath(entry, chosen)
+  const onnx = readOnnxFile(path)
+  const config = autoComplete(entry.config, entry.name, onnx)
+  matchTensors(config, onnx, entry.hasConfigFile ? join(entry.dir, 'config.pbtxt') : path)
+  const limit = entry.config.max_batch_size ?? 0
+  return {
+    name: entry.name,
+    version: String(chosen),
+    path,
+    config,
+    configuredMaxBatchSize: limit > 0 ? limit : undefined,
+    onnx,
+    ...labelsOf(entry, onnx),
+    warnings: entry.warnings,
+  }
+}
+
+function modelFile(entry: ModelEntry): string {
+  const name = entry.config.default_model_filename ?? ''
+  if (name !== '' && basename(name) !== name)
+    throw new ModelConfigError(
+      `${join(entry.dir, 'config.pbtxt')}: default_model_filename "${name}" is not a plain file name`,
+      'Name a file in the version folder.',
+    )
+  return name === '' ? 'model.onnx' : name
+}
+
+/** The model file; a folder of that name holds a model with its weights beside it. */
+function onnxPath(entry: ModelEntry, version: number): string {
+  const path = join(entry.dir, String(version), modelFile(entry))
+  if (!existsSync(path))
+    throw new ModelNotFoundError(
+      `model "${entry.name}" has no file ${path}`,
+      'Put the model there, or name the file in default_model_filename.',
+    )
+  return statSync(path).isDirectory() ? join(path, 'model.onnx') : path
+}
+
+function labelsOf(entry: ModelEntry, onnx: OnnxInfo): Pick<OnnxModel, 'labels' | 'labelsFrom'> {
+  const named = entry.config.output.map((output) => output.label_filename ?? '').find((name) => name !== '')
+  if (named !== undefined && basename(named) !== named)
+    throw new ModelConfigError(
+      `${join(entry.dir, 'config.pbtxt')}: label_filename "${named}" is not a plain file name`,
+      'Name a file in the model folder.',
+    )
+  const file = named ?? (existsSync(join(entry.dir, 'labels.txt')) ? 'labels.txt' : undefined)
+  if (file !== undefined) return { labels: readLabelsFile(join(entry.dir, file)), labelsFrom: file }
+  const labels = labelsFromMetadata(onnx.metadata)
+  return { labels, labelsFrom: labels === undefined ? '' : 'model metadata' }
+}
