@@ -1,0 +1,153 @@
+import { backoffMs } from '../lifecycle/backoff.js'
+import { delay } from '../lifecycle/delay.js'
+import type { Log } from '../lifecycle/log.js'
+import { WorkerExitedError } from './errors.js'
+import { Instance } from './instance.js'
+
+export type PoolOptions<Load, Ready> = Readonly<{
+  /** Names threads, for people. */
+  name: string
+  /** Path of the compiled worker. */
+  entry: string
+  /** What an instance is loaded with; those after the first know what became of it. */
+  load: (first: Ready | undefined) => Load
+  /** How many instances there shall be, once it is known where the first one runs. */
+  count: (first: Ready) => number
+  log: Log
+  /** An instance ended, or could not be started again. */
+  onExit: (error: unknown) => void
+  /** A run could start. */
+  onIdle: () => void
+}>
+
+type Slot<Load, Ready, Job, Result> = {
+  readonly index: number
+  instance: Instance<Load, Ready, Job, Result> | undefined
+  ready: boolean
+  busy: boolean
+  failures: number
+}
+
+const restartBackoff = { baseMs: 250, capMs: 15_000 }
+
+/**
+ * A fixed number of instances of one model. One run at a time in each; an instance that ends is started again, ever more
+ * slowly while it keeps ending.
+ */
+export class InstancePool<Load, Ready, Job, Result> {
+  readonly #slots: Slot<Load, Ready, Job, Result>[] = []
+  readonly #stopped = new AbortController()
+  #first: Ready | undefined
+
+  constructor(readonly options: PoolOptions<Load, Ready>) {}
+
+  /** Instances without a run. */
+  get idle(): number {
+    return this.#slots.filter((slot) => slot.ready && !slot.busy).length
+  }
+
+  get running(): number {
+    return this.#slots.filter((slot) => slot.busy).length
+  }
+
+  /**
+   * Starts the first instance, then the others side by side.
+   *
+   * @throws what the first load throws; everything started is ended again.
+   */
+  async start(): Promise<Ready> {
+    try {
+      const first = await this.#startSlot(this.#addSlot())
+      this.#first = first
+      const others = Array.from({ length: this.options.count(first) - 1 }, () => this.#addSlot())
+      await Promise.all(others.map((slot) => this.#startSlot(slot)))
+      return first
+    } catch (error) {
+      await this.stop(1_000)
+      throw error
+    }
+  }
+
+  /**
+   * Runs a job on an idle instance.
+   *
+   * @param transfer - buffers of the job; they are gone from this thread, whatever becomes of the run.
+   * @throws InferenceFailedError, WorkerExitedError
+   */
+  async run(job: Job, transfer: readonly ArrayBuffer[]): Promise<Result> {
+    const slot = this.#slots.find((candidate) => candidate.ready && !candidate.busy)
+    if (slot?.instance === undefined) throw new WorkerExitedError(this.options.name, undefined)
+    slot.busy = true
+    try {
+      const result = await slot.instance.run(job, transfer)
+      slot.failures = 0
+      return result
+    } finally {
+      slot.busy = false
+      if (slot.ready) queueMicrotask(this.options.onIdle)
+    }
+  }
+
+  /** Idempotent, never rejects. @returns whether every instance ended within `forMs`. */
+  async stop(forMs: number): Promise<boolean> {
+    this.#stopped.abort()
+    const ended = await Promise.all(
+      this.#slots.map(async (slot) => {
+        slot.ready = false
+        return slot.instance === undefined || (await slot.instance.stop(forMs))
+      }),
+    )
+    return ended.every(Boolean)
+  }
+
+  #addSlot(): Slot<Load, Ready, Job, Result> {
+    const slot = { index: this.#slots.length, instance: undefined, ready: false, busy: false, failures: 0 }
+    this.#slots.push(slot)
+    return slot
+  }
+
+  async #startSlot(slot: Slot<Load, Ready, Job, Result>): Promise<Ready> {
+    const instance = new Instance<Load, Ready, Job, Result>(
+      `${this.options.name}#${slot.index}`,
+      this.options.entry,
+      (error) => this.#exited(slot, error),
+    )
+    slot.instance = instance
+    try {
+      const ready = await instance.load(this.options.load(this.#first))
+      slot.ready = !this.#stopped.signal.aborted
+      return ready
+    } catch (error) {
+      await instance.stop(1_000)
+      throw error
+    }
+  }
+
+  #exited(slot: Slot<Load, Ready, Job, Result>, error: unknown): void {
+    const wasReady = slot.ready
+    slot.ready = false
+    if (this.#stopped.signal.aborted || !wasReady) return
+    this.options.onExit(error)
+    void this.#restart(slot)
+  }
+
+  async #restart(slot: Slot<Load, Ready, Job, Result>): Promise<void> {
+    for (;;) {
+      const waitMs = backoffMs(slot.failures, restartBackoff)
+      slot.failures += 1
+      this.options.log.warn(
+        { instance: `${this.options.name}#${slot.index}`, waitMs: Math.round(waitMs) },
+        'inference instance ended, starting another',
+      )
+      if (!(await delay(waitMs, this.#stopped.signal))) return
+      try {
+        await this.#startSlot(slot)
+        this.options.onIdle()
+        return
+      } catch (error) {
+        if (this.#stopped.signal.aborted) return
+        this.options.onExit(error)
+      }
+    }
+  }
+}

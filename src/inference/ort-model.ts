@@ -1,0 +1,74 @@
+import ort from 'onnxruntime-node'
+import type { ExecutionProvider } from '../config/pipeline.js'
+import { openOrtSession, type OrtSessionOptions } from './ort-session.js'
+import { elementCount, type TensorType } from './tensor-type.js'
+
+export type Feed = Readonly<{ name: string; tensor: ort.Tensor }>
+
+/**
+ * One session and the buffers its outputs are written to.
+ *
+ * Outputs whose size follows from the batch size are allocated once and written over by the next run: reading them must end
+ * before.
+ */
+export class OrtModel {
+  readonly #preallocated = new Map<number, Record<string, ort.Tensor>>()
+
+  private constructor(
+    readonly session: ort.InferenceSession,
+    readonly provider: ExecutionProvider,
+    readonly notes: readonly string[],
+    readonly outputNames: readonly string[],
+  ) {}
+
+  /** @param outputNames - the outputs that are wanted; others are not copied out. */
+  static async open(options: OrtSessionOptions, outputNames: readonly string[]): Promise<OrtModel> {
+    const { session, provider, notes } = await openOrtSession(options)
+    return new OrtModel(session, provider, notes, outputNames)
+  }
+
+  /** @returns the wanted outputs by name, valid until the next run. */
+  async run(feed: Feed, batchSize: number): Promise<Readonly<Record<string, ort.Tensor>>> {
+    const feeds = { [feed.name]: feed.tensor }
+    const reused = this.#preallocated.get(batchSize)
+    if (reused !== undefined) {
+      await this.session.run(feeds, reused)
+      return reused
+    }
+    const outputs = (await this.session.run(feeds, this.outputNames)) as Record<string, ort.Tensor>
+    if (this.outputNames.every((name) => this.#isFixed(name)))
+      this.#preallocated.set(
+        batchSize,
+        Object.fromEntries(this.outputNames.map((name) => [name, emptyLike(outputs[name])])),
+      )
+    return outputs
+  }
+
+  async release(): Promise<void> {
+    this.#preallocated.clear()
+    await this.session.release()
+  }
+
+  /** Whether the output's shape follows from the batch size alone. */
+  #isFixed(name: string): boolean {
+    const metadata = this.session.outputMetadata.find((output) => output.name === name)
+    if (metadata?.isTensor !== true || !(metadata.type in arrays)) return false
+    return metadata.shape.slice(1).every((size) => typeof size === 'number')
+  }
+}
+
+const arrays: Readonly<Partial<Record<TensorType, (length: number) => ort.Tensor.DataType>>> = {
+  float32: (length) => new Float32Array(length),
+  float64: (length) => new Float64Array(length),
+  uint8: (length) => new Uint8Array(length),
+  int8: (length) => new Int8Array(length),
+  int32: (length) => new Int32Array(length),
+  int64: (length) => new BigInt64Array(length),
+}
+
+function emptyLike(tensor: ort.Tensor | undefined): ort.Tensor {
+  if (tensor === undefined) throw new Error('the run left out an output it was asked for')
+  const allocate = arrays[tensor.type as TensorType]
+  if (allocate === undefined) throw new Error(`cannot allocate a tensor of type ${tensor.type}`)
+  return new ort.Tensor(tensor.type, allocate(elementCount(tensor.dims)), tensor.dims)
+}

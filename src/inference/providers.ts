@@ -1,0 +1,35 @@
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { ExecutionProvider } from '../config/pipeline.js'
+
+/** `gpu`: few instances and large batches pay; `cpu`: one instance per core and no batches. */
+export type DeviceKind = 'cpu' | 'gpu'
+
+export function deviceOf(provider: ExecutionProvider): DeviceKind {
+  return provider === 'cpu' ? 'cpu' : 'gpu'
+}
+
+/**
+ * Why a provider cannot even be tried, or `undefined` if it can.
+ *
+ * CUDA and TensorRT are libraries beside ONNX Runtime that an ordinary installation lacks; asking for them anyway makes the
+ * native code write errors to stderr that look like faults.
+ */
+export function missingProviderReason(provider: ExecutionProvider): string | undefined {
+  if (provider !== 'cuda' && provider !== 'tensorrt') return undefined
+  const library = `libonnxruntime_providers_${provider}.so`
+  const dir = onnxRuntimeBinaries()
+  if (dir !== undefined && existsSync(join(dir, library))) return undefined
+  return `${library} is not installed; install onnxruntime-node with ONNXRUNTIME_NODE_INSTALL=cuda12`
+}
+
+/** Folder of ONNX Runtime's libraries, or `undefined` when the package has another layout. */
+function onnxRuntimeBinaries(): string | undefined {
+  try {
+    const packageDir = dirname(createRequire(import.meta.url).resolve('onnxruntime-node/package.json'))
+    return join(packageDir, 'bin', 'napi-v6', process.platform, process.arch)
+  } catch {
+    return undefined
+  }
+}

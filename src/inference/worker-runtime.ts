@@ -1,0 +1,59 @@
+import type { MessagePort } from 'node:worker_threads'
+import { toErrorRecord } from '../errors.js'
+import type { FromWorker, ToWorker } from './worker-protocol.js'
+
+/** A result and the buffers in it that are to be transferred. */
+export type Outgoing<Result> = Readonly<{ result: Result; transfer: readonly ArrayBuffer[] }>
+
+/** What a worker thread runs. Calls come one at a time: `load` once, any number of `run`, `release` at the end. */
+export interface WorkerBackend<Load, Ready, Job, Result> {
+  load(options: Load): Promise<Ready>
+  run(job: Job): Promise<Outgoing<Result>>
+  release(): Promise<void>
+}
+
+/**
+ * Serves a backend on a port until it is told to stop. The thread then ends by itself, as nothing keeps it: it must not be
+ * terminated, because ending a thread inside a native call aborts the process.
+ */
+export function serveWorker<Load, Ready, Job, Result>(
+  port: MessagePort,
+  backend: WorkerBackend<Load, Ready, Job, Result>,
+): void {
+  let last = Promise.resolve()
+  port.on('message', (message: ToWorker<Load, Job>) => {
+    last = last.then(() => answer(port, backend, message))
+  })
+}
+
+async function answer<Load, Ready, Job, Result>(
+  port: MessagePort,
+  backend: WorkerBackend<Load, Ready, Job, Result>,
+  message: ToWorker<Load, Job>,
+): Promise<void> {
+  const { requestId } = message
+  const post = (answered: FromWorker<Ready, Result>, transfer: readonly ArrayBuffer[] = []) =>
+    port.postMessage(answered, transfer)
+  try {
+    switch (message.type) {
+      case 'load':
+        post({ type: 'ready', requestId, info: await backend.load(message.options) })
+        return
+      case 'run': {
+        const { result, transfer } = await backend.run(message.job)
+        post({ type: 'done', requestId, result }, transfer)
+        return
+      }
+      case 'stop':
+        await backend.release()
+        post({ type: 'stopped', requestId })
+        port.close()
+        return
+      default:
+        message satisfies never
+    }
+  } catch (error) {
+    post({ type: 'failed', requestId, error: toErrorRecord(error) })
+    if (message.type === 'stop') port.close()
+  }
+}
