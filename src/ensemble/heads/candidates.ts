@@ -1,0 +1,47 @@
+/**
+ * Boxes found in one frame before NMS, in model-input pixels: a list per field, reused from frame to frame so that decoding
+ * allocates nothing.
+ */
+export class Candidates {
+  count = 0
+  /** x1, y1, x2, y2 of each. */
+  boxes: Float32Array
+  scores: Float32Array
+  classes: Uint16Array
+
+  constructor(capacity = 1024) {
+    this.boxes = new Float32Array(capacity * 4)
+    this.scores = new Float32Array(capacity)
+    this.classes = new Uint16Array(capacity)
+  }
+
+  clear(): void {
+    this.count = 0
+  }
+
+  pushCorners(x1: number, y1: number, x2: number, y2: number, score: number, classId: number): void {
+    if (this.count === this.scores.length) this.#grow()
+    const at = this.count * 4
+    this.boxes[at] = x1
+    this.boxes[at + 1] = y1
+    this.boxes[at + 2] = x2
+    this.boxes[at + 3] = y2
+    this.scores[this.count] = score
+    this.classes[this.count] = classId
+    this.count += 1
+  }
+
+  pushCentre(cx: number, cy: number, w: number, h: number, score: number, classId: number): void {
+    this.pushCorners(cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2, score, classId)
+  }
+
+  #grow(): void {
+    const { boxes, scores, classes } = this
+    this.boxes = new Float32Array(boxes.length * 2)
+    this.scores = new Float32Array(scores.length * 2)
+    this.classes = new Uint16Array(classes.length * 2)
+    this.boxes.set(boxes)
+    this.scores.set(scores)
+    this.classes.set(classes)
+  }
+}

@@ -1,0 +1,21 @@
+import type { Candidates } from './candidates.js'
+import type { Head } from './head.js'
+
+const width = 6
+
+/** `[boxes, 6]`: x1, y1, x2, y2 in input pixels, score, class. Unused rows have score 0. */
+export class EndToEndHead implements Head {
+  readonly needsNms = false
+
+  constructor(readonly boxes: number) {}
+
+  decode(output: Float32Array, start: number, minScore: number, out: Candidates): void {
+    const end = start + this.boxes * width
+    for (let at = start; at < end; at += width) {
+      const score = output[at + 4]!
+      const classId = Math.round(output[at + 5]!)
+      if (!(score >= minScore) || classId < 0) continue
+      out.pushCorners(output[at]!, output[at + 1]!, output[at + 2]!, output[at + 3]!, score, classId)
+    }
+  }
+}

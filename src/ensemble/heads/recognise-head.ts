@@ -1,0 +1,136 @@
+import type { SizePx } from '../../frames/letterbox.js'
+import { describeTensor, type ModelTensor } from '../../inference/tensor-type.js'
+import { HeadUnknownError } from '../errors.js'
+import { stridesFor } from './grid.js'
+import { headKinds, type HeadKind, type HeadPlan } from './head.js'
+
+/** What is known of a model when its head is looked for. */
+export type HeadClues = Readonly<{
+  /** Named in errors. */
+  model: string
+  input: SizePx
+  outputs: readonly ModelTensor[]
+  /** Number of labels, where there are any. */
+  labels: number | undefined
+  /** The model parameter `gantry.head`. */
+  explicit: string | undefined
+}>
+
+const forms = `yolov8 [N, 4 + classes, anchors], yolov5 or yolox [N, anchors, 5 + classes], end-to-end [N, boxes, 6], as float32`
+const setHint = `Set parameters { key: "gantry.head" value { string_value: "..." } } in config.pbtxt to one of: ${headKinds.join(', ')}.`
+
+/**
+ * Finds out how a detector's output is to be read, from its shape, the number of labels, and what the configuration says.
+ *
+ * @throws HeadUnknownError `GANTRY_HEAD_UNKNOWN` naming the outputs and the forms that are understood.
+ */
+export function recogniseHead(clues: HeadClues): HeadPlan {
+  const explicit = explicitKind(clues)
+  const fitting = plansFor(clues, explicit)
+  // Labels that fit nothing are an error of their own, told where labels are compared.
+  const plans = fitting.length > 0 ? fitting : plansFor({ ...clues, labels: undefined }, explicit)
+  const [plan, ...others] = plans
+  const outputs = clues.outputs.map((output) => `"${output.name}" ${describeTensor(output)}`).join(', ')
+  if (plan === undefined)
+    throw new HeadUnknownError(
+      `model "${clues.model}": no output can be read as ${explicit === undefined ? 'detections' : `a ${explicit} head`} for an input of ${clues.input.widthPx}x${clues.input.heightPx}: it has ${outputs}; expected ${forms}`,
+      setHint,
+    )
+  if (others.length > 0)
+    throw new HeadUnknownError(
+      `model "${clues.model}": ${plans.length} outputs could be detections (${plans.map((p) => p.output).join(', ')}): it has ${outputs}`,
+      'Export the model with one detection output.',
+    )
+  return plan
+}
+
+function plansFor(clues: HeadClues, explicit: HeadKind | undefined): HeadPlan[] {
+  return clues.outputs.flatMap((output) => planOf(clues, output, explicit) ?? [])
+}
+
+function explicitKind(clues: HeadClues): HeadKind | undefined {
+  if (clues.explicit === undefined) return undefined
+  const kind = headKinds.find((known) => known === clues.explicit)
+  if (kind === undefined)
+    throw new HeadUnknownError(
+      `model "${clues.model}": gantry.head "${clues.explicit}" is not known`,
+      setHint,
+    )
+  return kind
+}
+
+function planOf(clues: HeadClues, output: ModelTensor, explicit: HeadKind | undefined): HeadPlan | undefined {
+  const [, second, third] = output.shape
+  if (output.type !== 'float32' || output.shape.length !== 3 || second === undefined || third === undefined)
+    return undefined
+  const shape = { second, third }
+  if (explicit !== undefined) return planAs(explicit, clues, output.name, shape)
+  const order: readonly HeadKind[] = ['yolox', 'yolov5', 'yolov8', 'end-to-end']
+  for (const kind of order) if (looksLike(kind, clues, shape)) return planAs(kind, clues, output.name, shape)
+  return undefined
+}
+
+type Shape = Readonly<{ second: number | string; third: number | string }>
+
+/** Whether a shape can hardly be anything else. The order of the questions matters: see the caller. */
+function looksLike(kind: HeadKind, { input, labels }: HeadClues, { second, third }: Shape): boolean {
+  switch (kind) {
+    case 'yolox':
+      // One anchor per cell and an objectness column: nothing in the graph has turned cells into pixels.
+      return (
+        isCount(second) &&
+        isCount(third) &&
+        third > 5 &&
+        labelsFit(third - 5, labels) &&
+        stridesFor(input, second, 1) !== undefined
+      )
+    case 'yolov5':
+      return (
+        isCount(second) &&
+        isCount(third) &&
+        third > 5 &&
+        labelsFit(third - 5, labels) &&
+        stridesFor(input, second, 3) !== undefined
+      )
+    case 'yolov8': {
+      if (!isCount(second) || second < 5 || !labelsFit(second - 4, labels)) return false
+      if (!isCount(third)) return labels !== undefined
+      return stridesFor(input, third, 1) !== undefined || (labels !== undefined && third > second)
+    }
+    case 'end-to-end':
+      return third === 6 && (!isCount(second) || second <= 1_000)
+    default:
+      return kind satisfies never
+  }
+}
+
+function planAs(
+  kind: HeadKind,
+  clues: HeadClues,
+  output: string,
+  { second, third }: Shape,
+): HeadPlan | undefined {
+  switch (kind) {
+    case 'yolov8':
+      return isCount(second) && second >= 5 ? { kind, output, classes: second - 4, strides: [] } : undefined
+    case 'yolov5':
+      return isCount(third) && third > 5 ? { kind, output, classes: third - 5, strides: [] } : undefined
+    case 'yolox': {
+      if (!isCount(third) || third <= 5) return undefined
+      const strides = isCount(second) ? stridesFor(clues.input, second, 1) : [8, 16, 32]
+      return strides === undefined ? undefined : { kind, output, classes: third - 5, strides }
+    }
+    case 'end-to-end':
+      return third === 6 ? { kind, output, classes: undefined, strides: [] } : undefined
+    default:
+      return kind satisfies never
+  }
+}
+
+function isCount(size: number | string): size is number {
+  return typeof size === 'number'
+}
+
+function labelsFit(classes: number, labels: number | undefined): boolean {
+  return labels === undefined || labels === classes
+}
