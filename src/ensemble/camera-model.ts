@@ -1,0 +1,70 @@
+import { ModelConfigError } from '../inference/errors.js'
+import { openOnnxModel, type OnnxModel, readModelEntry } from '../inference/model-repository.js'
+import { type EnsembleGraph, readEnsemble, type ResolvedStep } from './ensemble-graph.js'
+
+/** The model cameras run on, and the name their results carry. */
+export type CameraModel = Readonly<{
+  name: string
+  version: string
+  detector: OnnxModel
+  /** Settings of the configuration that have no effect. */
+  warnings: readonly string[]
+}>
+
+/**
+ * Finds the detector behind a name of the repository: an ensemble of letterbox, detector and detection head, or a detector
+ * model, to which the same steps are added.
+ *
+ * Cameras enter the ensemble after its letterbox step, which the decoder has done.
+ *
+ * @throws ModelNotFoundError, ModelConfigError, ModelInvalidError, ModelLabelsError
+ */
+export function findCameraModel(repositoryDir: string, name: string): CameraModel {
+  const entry = readModelEntry(repositoryDir, name)
+  if (entry.backend === 'ensemble') {
+    const graph = readEnsemble(repositoryDir, entry)
+    const detector = detectorOf(graph)
+    return {
+      name,
+      version: graph.version,
+      detector,
+      warnings: [...entry.warnings, ...detector.warnings],
+    }
+  }
+  if (entry.backend !== 'onnxruntime')
+    throw new ModelConfigError(
+      `model "${name}" is a ${entry.backend} step and cannot analyse cameras by itself`,
+      'Set `ensemble` to an ensemble or a detector model.',
+    )
+  const detector = openOnnxModel(entry)
+  return { name, version: detector.version, detector, warnings: detector.warnings }
+}
+
+function detectorOf({ name, steps }: EnsembleGraph): OnnxModel {
+  const models = steps.filter((step) => step.model !== undefined)
+  const [detector, ...others] = models
+  if (detector?.model === undefined || others.length > 0)
+    throw new ModelConfigError(
+      `ensemble "${name}" has ${models.length} steps that run a model file; cameras need exactly one`,
+      'Leave one detector between letterbox and detection_head.',
+    )
+  if (!feeds(steps, 'letterbox', detector) || !reads(steps, detector, 'detection_head'))
+    throw new ModelConfigError(
+      `ensemble "${name}": ${detector.title} does not stand between letterbox and detection_head`,
+      'Map an output of letterbox to its input, and its output to an input of detection_head.',
+    )
+  return detector.model
+}
+
+function feeds(steps: readonly ResolvedStep[], backend: 'letterbox', detector: ResolvedStep): boolean {
+  const read = Object.values(detector.step.input_map)
+  return steps.some((step) => step.backend === backend && read.includes(step.step.output_map.pixels ?? ''))
+}
+
+function reads(steps: readonly ResolvedStep[], detector: ResolvedStep, backend: 'detection_head'): boolean {
+  const written = Object.values(detector.step.output_map)
+  return steps.some(
+    (step) =>
+      step.backend === backend && Object.values(step.step.input_map).some((name) => written.includes(name)),
+  )
+}

@@ -1,0 +1,176 @@
+import type { SizePx } from '../frames/letterbox.js'
+import { ModelConfigError, ModelInvalidError, ModelLabelsError } from '../inference/errors.js'
+import { parameterOf } from '../inference/model-config.js'
+import type { OnnxModel } from '../inference/model-repository.js'
+import { describeTensor, type ModelTensor } from '../inference/tensor-type.js'
+import type { HeadKind, HeadPlan } from './heads/head.js'
+import { recogniseHead } from './heads/recognise-head.js'
+import type { InputLayout, InputPlan } from './input-tensor.js'
+
+/** How a detector model is fed and read. */
+export type DetectorPlan = Readonly<{
+  input: InputPlan
+  head: HeadPlan
+  /** Names of the classes; made up where the model has none. */
+  labels: readonly string[]
+  /** Most frames the model can take in one run. */
+  maxBatchSize: number
+  /** What the reader should know. */
+  notes: readonly string[]
+}>
+
+/**
+ * Works out from a model's file and configuration how to use it as a detector, without running it.
+ *
+ * Parameters that override what is recognised: `gantry.head`, `gantry.input_size` (`640x640`), `gantry.color` (`rgb`, `bgr`),
+ * `gantry.range` (`0-1`, `0-255`), `gantry.letterbox` (`center`, `top-left`).
+ *
+ * @throws ModelInvalidError, HeadUnknownError, ModelLabelsError, ModelConfigError: each says which tensor or parameter, and
+ * what was expected.
+ */
+export function planDetector(model: OnnxModel): DetectorPlan {
+  const { tensor, layout } = imageInput(model)
+  const size = inputSize(model, tensor, layout)
+  const head = recogniseHead({
+    model: model.name,
+    input: size,
+    outputs: model.onnx.outputs,
+    labels: model.labels?.length,
+    explicit: parameterOf(model.config, 'gantry.head'),
+  })
+  const input: InputPlan = { name: tensor.name, layout, size, ...conventions(model, head.kind) }
+  const { labels, notes } = labelsFor(model, head)
+  return { input, head, labels, maxBatchSize: batchLimit(model, tensor), notes }
+}
+
+function imageInput(model: OnnxModel): { tensor: ModelTensor; layout: InputLayout } {
+  const expected = 'expected one input: float32 [N, 3, H, W], uint8 [N, 3, H, W] or uint8 [N, H, W, 3]'
+  const [tensor, ...others] = model.onnx.inputs
+  const all = model.onnx.inputs.map((input) => `"${input.name}" ${describeTensor(input)}`).join(', ')
+  if (tensor === undefined || others.length > 0)
+    throw new ModelInvalidError(
+      `model "${model.name}" has ${model.onnx.inputs.length} inputs: ${all || 'none'}; ${expected}`,
+      'Export the detector with one image input.',
+    )
+  const layout = layoutOf(tensor)
+  if (layout === undefined)
+    throw new ModelInvalidError(
+      `model "${model.name}": input ${all} is not an image; ${expected}`,
+      'Export the model with an input of one of these forms.',
+    )
+  return { tensor, layout }
+}
+
+function layoutOf({ type, shape }: ModelTensor): InputLayout | undefined {
+  if (shape.length !== 4) return undefined
+  if (type === 'float32' && shape[1] === 3) return 'float32-nchw'
+  if (type === 'uint8' && shape[1] === 3) return 'uint8-nchw'
+  if (type === 'uint8' && shape[3] === 3) return 'uint8-nhwc'
+  return undefined
+}
+
+/** From the model, else from `gantry.input_size`, the configuration's dims, or the metadata of the exporter. */
+function inputSize(model: OnnxModel, tensor: ModelTensor, layout: InputLayout): SizePx {
+  const at = layout === 'uint8-nhwc' ? 1 : 2
+  const fromModel = sizeOf(tensor.shape[at], tensor.shape[at + 1])
+  const parameter = parameterOf(model.config, 'gantry.input_size')
+  const fromParameter = parameter === undefined ? undefined : parseSize(parameter, model.name)
+  if (fromModel !== undefined && fromParameter !== undefined && !sameSize(fromModel, fromParameter))
+    throw new ModelConfigError(
+      `model "${model.name}": gantry.input_size is ${parameter}, but input "${tensor.name}" is ${describeTensor(tensor)}`,
+      'Leave gantry.input_size out: the size of this model is fixed.',
+    )
+  const size = fromModel ?? fromParameter ?? sizeFromConfig(model, tensor, layout) ?? sizeFromMetadata(model)
+  if (size !== undefined) return size
+  throw new ModelInvalidError(
+    `model "${model.name}": input "${tensor.name}" ${describeTensor(tensor)} does not tell the size of its picture`,
+    'Set parameters { key: "gantry.input_size" value { string_value: "640x640" } } in config.pbtxt.',
+  )
+}
+
+function sizeOf(
+  heightPx: number | string | undefined,
+  widthPx: number | string | undefined,
+): SizePx | undefined {
+  if (typeof heightPx !== 'number' || typeof widthPx !== 'number' || heightPx < 1 || widthPx < 1)
+    return undefined
+  return { widthPx, heightPx }
+}
+
+function sameSize(a: SizePx, b: SizePx): boolean {
+  return a.widthPx === b.widthPx && a.heightPx === b.heightPx
+}
+
+/** `WIDTHxHEIGHT`. */
+function parseSize(text: string, model: string): SizePx {
+  const match = /^(\d{2,5})x(\d{2,5})$/.exec(text)
+  if (match === null)
+    throw new ModelConfigError(
+      `model "${model}": gantry.input_size "${text}" is not WIDTHxHEIGHT`,
+      'Write it like "640x640".',
+    )
+  return { widthPx: Number(match[1]), heightPx: Number(match[2]) }
+}
+
+function sizeFromConfig(model: OnnxModel, tensor: ModelTensor, layout: InputLayout): SizePx | undefined {
+  const dims = model.config.input.find((input) => input.name === tensor.name)?.dims ?? []
+  const image = dims.slice(-3)
+  return layout === 'uint8-nhwc' ? sizeOf(image[0], image[1]) : sizeOf(image[1], image[2])
+}
+
+/** Exporters of the YOLO family write `imgsz`, height first. */
+function sizeFromMetadata({ onnx }: OnnxModel): SizePx | undefined {
+  const match = /^\s*\[\s*(\d{2,5})\s*,\s*(\d{2,5})\s*\]\s*$/.exec(onnx.metadata.imgsz ?? '')
+  return match === null ? undefined : sizeOf(Number(match[1]), Number(match[2]))
+}
+
+/** YOLOX is trained on BGR 0..255 with the picture at the top left; everyone else on RGB 0..1 with even padding. */
+function conventions(model: OnnxModel, head: HeadKind): Pick<InputPlan, 'channels' | 'range' | 'align'> {
+  const yolox = head === 'yolox'
+  return {
+    channels: choice(model, 'gantry.color', ['rgb', 'bgr']) ?? (yolox ? 'bgr' : 'rgb'),
+    range: choice(model, 'gantry.range', ['0-1', '0-255']) ?? (yolox ? '0-255' : '0-1'),
+    align: choice(model, 'gantry.letterbox', ['center', 'top-left']) ?? (yolox ? 'top-left' : 'center'),
+  }
+}
+
+function choice<T extends string>(model: OnnxModel, key: string, values: readonly T[]): T | undefined {
+  const text = parameterOf(model.config, key)
+  const value = values.find((known) => known === text)
+  if (text !== undefined && value === undefined)
+    throw new ModelConfigError(
+      `model "${model.name}": parameter ${key} is "${text}"`,
+      `Use one of: ${values.join(', ')}.`,
+    )
+  return value
+}
+
+function labelsFor(model: OnnxModel, head: HeadPlan): Pick<DetectorPlan, 'labels' | 'notes'> {
+  const { labels, labelsFrom } = model
+  if (labels === undefined) {
+    const made = Array.from({ length: head.classes ?? 0 }, (_, index) => `class_${index}`)
+    return {
+      labels: made,
+      notes: [
+        `model "${model.name}" has no labels: classes are called class_0, class_1, ...; add a labels.txt`,
+      ],
+    }
+  }
+  if (head.classes !== undefined && labels.length !== head.classes)
+    throw new ModelLabelsError(
+      `model "${model.name}": ${labelsFrom} has ${labels.length} labels, but output "${head.output}" has ${head.classes} classes`,
+      'List one label per class, in the order the model was trained with.',
+    )
+  return { labels, notes: [] }
+}
+
+/** A fixed batch dimension decides; else the configuration's `max_batch_size`; else there is no limit. */
+function batchLimit(model: OnnxModel, tensor: ModelTensor): number {
+  const fixed = tensor.shape[0]
+  if (typeof fixed !== 'number') return model.configuredMaxBatchSize ?? Number.MAX_SAFE_INTEGER
+  if (fixed === 1) return 1
+  throw new ModelInvalidError(
+    `model "${model.name}": input "${tensor.name}" ${describeTensor(tensor)} takes exactly ${fixed} frames in each run`,
+    'Export the model with batch size 1 or a free batch dimension.',
+  )
+}

@@ -1,0 +1,47 @@
+import type { ExecutionProvider } from '../config/pipeline.js'
+import type { OrtSessionOptions } from '../inference/ort-session.js'
+import type { FrameGeometry } from './frame-geometry.js'
+import type { HeadPlan } from './heads/head.js'
+import type { InputPlan } from './input-tensor.js'
+
+/** What the worker of a detector is loaded with, told, and answers; bodies of the messages of `worker-protocol.ts`. */
+export type DetectorLoad = Readonly<{
+  session: OrtSessionOptions
+  input: InputPlan
+  head: HeadPlan
+  scoreThreshold: number
+  iouThreshold: number
+  maxDetections: number
+  /** Batch size to warm up with, by device. */
+  warmUpBatch: Readonly<{ cpu: number; gpu: number }>
+}>
+
+export type DetectorReady = Readonly<{
+  provider: ExecutionProvider
+  notes: readonly string[]
+  loadMs: number
+  warmUpMs: number
+}>
+
+/** `rgbHwc` is transferred, and comes back in the result at the same index. */
+export type DetectorJob = Readonly<{
+  frames: readonly Readonly<{ rgbHwc: ArrayBuffer; geometry: FrameGeometry }>[]
+}>
+
+/** Numbers of one detection in {@link FrameDetections.rows}. */
+export const rowLength = 6
+
+export type FrameDetections = Readonly<{
+  rgbHwc: ArrayBuffer
+  /** class, score, x1, y1, x2, y2 of each detection, in source pixels, best first. */
+  rows: Float32Array<ArrayBuffer>
+  postprocessMs: number
+}>
+
+export type DetectorAnswer = Readonly<{
+  /** Monotonic time at which the worker began, comparable with the engine's. */
+  startedMs: number
+  /** Filling the input and running the model, for the whole batch. */
+  inferMs: number
+  frames: readonly FrameDetections[]
+}>

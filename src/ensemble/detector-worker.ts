@@ -1,0 +1,8 @@
+import { parentPort } from 'node:worker_threads'
+import { InternalError } from '../errors.js'
+import { serveWorker } from '../inference/worker-runtime.js'
+import { DetectorBackend } from './detector-backend.js'
+
+/** Entry of a detector's worker thread. */
+if (parentPort === null) throw new InternalError('detector-worker runs in a worker thread only')
+serveWorker(parentPort, new DetectorBackend())
