@@ -1,0 +1,74 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { dirname, join, relative, resolve, sep } from 'node:path'
+import ts from 'typescript'
+
+const src = join(import.meta.dirname, '../../src')
+
+/** Every source file, relative to `src/`. */
+export function sourceFiles(): string[] {
+  return readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name))
+}
+
+/** `inference/batch-policy.ts` lies in the room `inference`, `errors.ts` is the room `errors`. */
+export function roomOf(file: string): string {
+  return (file.split(sep)[0] ?? file).replace(/\.ts$/, '')
+}
+
+/** Every room there is. */
+export function rooms(): string[] {
+  return [...new Set(sourceFiles().map(roomOf))].sort()
+}
+
+/** What a file imports, types and dynamic imports included: packages by name, own files relative to `src/`. */
+export function importsOf(file: string): string[] {
+  const path = join(src, file)
+  return ts
+    .preProcessFile(readFileSync(path, 'utf8'))
+    .importedFiles.map(({ fileName }) =>
+      fileName.startsWith('.')
+        ? relative(src, resolve(dirname(path), fileName)).replace(/\.js$/, '.ts')
+        : fileName,
+    )
+}
+
+/** The other rooms that files of this room import. */
+export function roomsImportedBy(room: string): string[] {
+  const files = new Set(sourceFiles())
+  const imported = [...files]
+    .filter((file) => roomOf(file) === room)
+    .flatMap(importsOf)
+    .filter((file) => files.has(file))
+    .map(roomOf)
+  return [...new Set(imported)].filter((other) => other !== room).sort()
+}
+
+/** Imports of own files that lead nowhere or out of `src/`. */
+export function strayImports(): string[] {
+  const files = new Set(sourceFiles())
+  return [...files].flatMap((file) =>
+    importsOf(file)
+      .filter((target) => /\.(ts|json)$/.test(target) && !files.has(target))
+      .map((target) => `${file} -> ${target}`),
+  )
+}
+
+/** A chain of files that import each other in a circle; empty when there is none. */
+export function importCycle(): string[] {
+  const done = new Set<string>()
+  const files = new Set(sourceFiles())
+  const visit = (file: string, path: readonly string[]): string[] => {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file]
+    if (done.has(file)) return []
+    for (const next of importsOf(file).filter((target) => files.has(target))) {
+      const cycle = visit(next, [...path, file])
+      if (cycle.length > 0) return cycle
+    }
+    done.add(file)
+    return []
+  }
+  for (const file of files) {
+    const cycle = visit(file, [])
+    if (cycle.length > 0) return cycle
+  }
+  return []
+}
