@@ -105,6 +105,12 @@ export const kafkaSchema = z.strictObject({
     .min(1)
     .default(10_000)
     .describe('Records kept while the broker is away; then oldest go.'),
+  maxQueuedBytes: z
+    .number()
+    .int()
+    .min(64 * 1024)
+    .default(32 * 1024 ** 2)
+    .describe('Bytes of record values kept while the broker is away; then oldest go.'),
   compression: z.enum(['none', 'gzip']).default('gzip'),
   idempotent: z.boolean().default(true),
   ssl: z.boolean().default(false),
@@ -131,7 +137,20 @@ export const cacheSchema = z.strictObject({
     .default(300)
     .describe('How long the latest result of a silent camera stays.'),
   recentPerCamera: z.number().int().min(1).max(100_000).default(500).describe('Results kept per camera.'),
-  commandTimeoutMs: z.number().int().min(5).max(10_000).default(100),
+  recentTtlSeconds: z
+    .number()
+    .int()
+    .min(1)
+    .max(30 * 24 * 3600)
+    .default(24 * 3600)
+    .describe('Age at which a recent result is forgotten, however few there are.'),
+  commandTimeoutMs: z
+    .number()
+    .int()
+    .min(5)
+    .max(10_000)
+    .default(75)
+    .describe('Longest a command may take before Redis counts as failing.'),
 })
 export type CacheConfig = Readonly<z.infer<typeof cacheSchema>>
 
