@@ -1,0 +1,190 @@
+import type { WebSocket } from 'ws'
+import type { ServerMessage, Subscription } from '../../events/stream-protocol.js'
+import type { BroadcastJob, BroadcastTally } from './broadcast-job.js'
+import { filterOf, keepAll, type MessageFilter } from './message-filter.js'
+import type { StreamLimits } from './stream-limits.js'
+
+/** RFC 6455 close codes this service sends. */
+export const closeCodes = { goingAway: 1001, policy: 1008, tryLater: 1013 } as const
+
+/** `WebSocket.OPEN`; the class itself is not needed here. */
+const open = 1
+
+/** What became of a message for one client. */
+type Offer = 'sent' | 'dropped' | 'skipped'
+
+/** One connection: what it wants, what it missed, and whether it still lives. Not a reader of the clock: times are passed in. */
+export class StreamClient {
+  subscription: Subscription | undefined
+  filter: MessageFilter = keepAll
+  /** Next position of the stream this client is to get live. */
+  nextPosition = Number.POSITIVE_INFINITY
+  #cameras: ReadonlySet<string> | 'all' = new Set()
+  #dropped = 0
+  #slowSinceMs: number | undefined
+  #lifeMs: number
+  #pingMs: number
+  #closingMs: number | undefined
+  #bytesAtSweep = 0
+  #bytesSent = 0
+  #bytesGoneAtSweep = 0
+
+  constructor(
+    readonly socket: WebSocket,
+    readonly limits: StreamLimits,
+    attachedMs: number,
+  ) {
+    this.#lifeMs = attachedMs
+    this.#pingMs = attachedMs + limits.pingAfterMs
+  }
+
+  get isOpen(): boolean {
+    return this.socket.readyState === open && this.#closingMs === undefined
+  }
+
+  /** Wants every camera, so that a range of positions says how many messages it missed. */
+  get wantsAllCameras(): boolean {
+    return this.#cameras === 'all'
+  }
+
+  /** Cameras this client wants pictures of; `*` for all. */
+  get pictureCameras(): readonly string[] {
+    if (this.subscription?.frames !== true) return []
+    return this.#cameras === 'all' ? ['*'] : [...this.#cameras]
+  }
+
+  get isBehind(): boolean {
+    return this.socket.bufferedAmount > this.limits.maxBufferedBytes / 2
+  }
+
+  subscribe(subscription: Subscription, nextPosition: number): void {
+    this.subscription = subscription
+    this.filter = filterOf(subscription)
+    this.#cameras = subscription.cameras.includes('*') ? 'all' : new Set(subscription.cameras)
+    this.nextPosition = nextPosition
+  }
+
+  wantsCamera(cameraId: string): boolean {
+    return this.#cameras === 'all' || this.#cameras.has(cameraId)
+  }
+
+  /** Sends what this client wants of the job, or counts that it was left out. */
+  offer(job: BroadcastJob, tally: BroadcastTally): void {
+    if (job.position < this.nextPosition || !this.wantsCamera(job.cameraId) || !this.isOpen) return
+    this.nextPosition = job.position + 1
+    if (job.picture !== undefined && this.subscription?.frames === true)
+      tally.count(this.#offerPicture(job.picture) === 'sent' ? 'picture_sent' : 'picture_skipped')
+    if (this.subscription?.detections === true)
+      tally.count(this.#offerText(job.rendering.for(this.filter), job.atMs))
+  }
+
+  /** The service itself left a message out. */
+  miss(position: number, cameraId: string): boolean {
+    const missed =
+      position >= this.nextPosition && this.wantsCamera(cameraId) && this.subscription?.detections === true
+    if (missed) {
+      this.#dropped += 1
+      this.nextPosition = position + 1
+    }
+    return missed
+  }
+
+  /** Text that is part of the conversation, and so is sent whatever is waiting. */
+  tell(message: ServerMessage): void {
+    this.#send(Buffer.from(JSON.stringify(message)), false)
+  }
+
+  /** @param flushed - called once the text has left this process, or the connection is over. */
+  sendText(text: Buffer, flushed?: () => void): void {
+    this.#send(text, false, flushed)
+  }
+
+  /** A sign of life: a message or a pong. */
+  heard(atMs: number): void {
+    this.#lifeMs = atMs
+    this.#pingMs = atMs + this.limits.pingAfterMs
+  }
+
+  /** Looks after the connection: tells a gap once the client has caught up, pings, and closes what is slow or dead. */
+  sweep(atMs: number): void {
+    if (this.#closingMs !== undefined) {
+      if (atMs - this.#closingMs >= this.limits.closeGraceMs) this.socket.terminate()
+      return
+    }
+    this.#noteProgress(atMs)
+    const slow = this.#isSlow(atMs)
+    if (!slow) this.#tellGap()
+    if (slow && atMs - (this.#slowSinceMs ?? atMs) >= this.limits.slowCloseMs) this.#closeSlow(atMs)
+    else if (atMs - this.#lifeMs >= this.limits.deadAfterMs) {
+      if (slow) this.#closeSlow(atMs)
+      else this.socket.terminate()
+    } else if (atMs >= this.#pingMs && this.socket.readyState === open) {
+      this.#pingMs = atMs + this.limits.pingAfterMs
+      this.socket.ping()
+    }
+  }
+
+  close(code: number, reason: string, atMs: number): void {
+    if (this.#closingMs !== undefined) return
+    this.#closingMs = atMs
+    this.socket.close(code, reason)
+  }
+
+  #offerText(text: Buffer, atMs: number): Offer {
+    if (this.#isSlow(atMs)) {
+      this.#dropped += 1
+      return 'dropped'
+    }
+    this.#tellGap()
+    this.#send(text, false)
+    return 'sent'
+  }
+
+  /** Pictures are the first to go: the newest is sent to whoever has caught up. */
+  #offerPicture(picture: Buffer): Offer {
+    if (this.socket.bufferedAmount > this.limits.maxPictureBufferedBytes) return 'skipped'
+    this.#send(picture, true)
+    return 'sent'
+  }
+
+  /** Slow from `maxBufferedBytes` on until half of it is gone, so that a gap tells of many messages and not of one. */
+  #isSlow(atMs: number): boolean {
+    const { bufferedAmount } = this.socket
+    if (this.#slowSinceMs === undefined) {
+      if (bufferedAmount > this.limits.maxBufferedBytes) this.#slowSinceMs = atMs
+    } else if (bufferedAmount <= this.limits.maxBufferedBytes / 2) this.#slowSinceMs = undefined
+    return this.#slowSinceMs !== undefined
+  }
+
+  #tellGap(): void {
+    if (this.#dropped === 0) return
+    const dropped = this.#dropped
+    this.#dropped = 0
+    this.tell({ type: 'gap', dropped, reason: 'slow_client' })
+  }
+
+  /**
+   * Bytes that leave a full buffer are a sign of life, for a pong waits behind them. Bytes of an empty buffer are none: the kernel
+   * takes them for a dead peer too.
+   */
+  #noteProgress(atMs: number): void {
+    const { bufferedAmount } = this.socket
+    const gone = this.#bytesSent - bufferedAmount
+    if (this.#bytesAtSweep > 0 && gone > this.#bytesGoneAtSweep) this.#lifeMs = atMs
+    this.#bytesAtSweep = bufferedAmount
+    this.#bytesGoneAtSweep = gone
+  }
+
+  #closeSlow(atMs: number): void {
+    this.close(closeCodes.tryLater, 'too slow', atMs)
+  }
+
+  #send(data: Buffer, binary: boolean, flushed?: () => void): void {
+    if (!this.isOpen) {
+      flushed?.()
+      return
+    }
+    this.#bytesSent += data.length
+    this.socket.send(data, { binary, compress: false }, flushed)
+  }
+}

@@ -1,0 +1,14 @@
+import { pino } from 'pino'
+import type { Log } from '../../src/lifecycle/log.js'
+
+/** A log nobody reads. */
+export function silentLog(): Log {
+  return pino({ level: 'silent' })
+}
+
+/** A log whose records end in `lines`, parsed. */
+export function recordingLog(): { log: Log; lines: Record<string, unknown>[] } {
+  const lines: Record<string, unknown>[] = []
+  const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>)
+  return { log: pino({ level: 'debug' }, { write }), lines }
+}
