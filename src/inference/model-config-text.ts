@@ -1,5 +1,5 @@
 import protobuf from 'protobufjs'
-import * as textformat from 'protobufjs/ext/textformat.js'
+import textformat from 'protobufjs/ext/textformat.js'
 import { ModelConfigError } from './errors.js'
 import type { ModelConfig } from './model-config.js'
 import { modelConfigProto } from './model-config-schema.js'
