@@ -30,7 +30,10 @@ export class DetectorBackend implements WorkerBackend<
 
   async load(options: DetectorLoad): Promise<DetectorReady> {
     const beganMs = nowMs()
-    const model = await OrtModel.open(options.session, [options.head.output])
+    const model = await OrtModel.open(options.session, {
+      names: [options.head.output],
+      sizeIsKnown: options.head.kind !== 'end-to-end',
+    })
     const loadedMs = nowMs()
     const detector = new LoadedDetector(model, options)
     const batch = options.warmUpBatch[deviceOf(model.provider)]

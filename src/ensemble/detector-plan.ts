@@ -1,6 +1,7 @@
 import type { SizePx } from '../frames/letterbox.js'
 import { ModelConfigError, ModelInvalidError, ModelLabelsError } from '../inference/errors.js'
 import { parameterOf } from '../inference/model-config.js'
+import { knownOutputs } from '../inference/match-tensors.js'
 import type { OnnxModel } from '../inference/model-repository.js'
 import { describeTensor, type ModelTensor } from '../inference/tensor-type.js'
 import type { HeadKind, HeadPlan } from './heads/head.js'
@@ -34,7 +35,7 @@ export function planDetector(model: OnnxModel): DetectorPlan {
   const head = recogniseHead({
     model: model.name,
     input: size,
-    outputs: model.onnx.outputs,
+    outputs: knownOutputs(model.config, model.onnx),
     labels: model.labels?.length,
     explicit: parameterOf(model.config, 'gantry.head'),
   })

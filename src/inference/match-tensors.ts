@@ -58,3 +58,19 @@ function sameShape(
     return size === -1 || typeof actual !== 'number' || actual === size
   })
 }
+
+/**
+ * A model's outputs with the sizes that its file leaves open taken from the configuration, as exporters often lose the shape of
+ * the last concatenation.
+ */
+export function knownOutputs(config: ModelConfig, onnx: OnnxInfo): readonly ModelTensor[] {
+  return onnx.outputs.map((tensor) => {
+    const dims = config.output.find((output) => output.name === tensor.name)?.dims ?? []
+    const fromEnd = tensor.shape.length - dims.length
+    const shape = tensor.shape.map((size, index) => {
+      const configured = dims[index - fromEnd] ?? -1
+      return typeof size === 'string' && configured > 0 ? configured : size
+    })
+    return { ...tensor, shape }
+  })
+}

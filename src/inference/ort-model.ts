@@ -3,6 +3,13 @@ import type { ExecutionProvider } from '../config/pipeline.js'
 import { openOrtSession, type OrtSessionOptions } from './ort-session.js'
 import { elementCount, type TensorType } from './tensor-type.js'
 
+export type WantedOutputs = Readonly<{
+  /** Others are not copied out. */
+  names: readonly string[]
+  /** Their shape follows from the shape of the input, even where the file does not say so. */
+  sizeIsKnown: boolean
+}>
+
 export type Feed = Readonly<{ name: string; tensor: ort.Tensor }>
 
 /**
@@ -18,13 +25,12 @@ export class OrtModel {
     readonly session: ort.InferenceSession,
     readonly provider: ExecutionProvider,
     readonly notes: readonly string[],
-    readonly outputNames: readonly string[],
+    readonly wanted: WantedOutputs,
   ) {}
 
-  /** @param outputNames - the outputs that are wanted; others are not copied out. */
-  static async open(options: OrtSessionOptions, outputNames: readonly string[]): Promise<OrtModel> {
+  static async open(options: OrtSessionOptions, wanted: WantedOutputs): Promise<OrtModel> {
     const { session, provider, notes } = await openOrtSession(options)
-    return new OrtModel(session, provider, notes, outputNames)
+    return new OrtModel(session, provider, notes, wanted)
   }
 
   /** @returns the wanted outputs by name, valid until the next run. */
@@ -35,11 +41,11 @@ export class OrtModel {
       await this.session.run(feeds, reused)
       return reused
     }
-    const outputs = (await this.session.run(feeds, this.outputNames)) as Record<string, ort.Tensor>
-    if (this.outputNames.every((name) => this.#isFixed(name)))
+    const outputs = (await this.session.run(feeds, this.wanted.names)) as Record<string, ort.Tensor>
+    if (this.wanted.sizeIsKnown || this.wanted.names.every((name) => this.#isFixed(name)))
       this.#preallocated.set(
         batchSize,
-        Object.fromEntries(this.outputNames.map((name) => [name, emptyLike(outputs[name])])),
+        Object.fromEntries(this.wanted.names.map((name) => [name, emptyLike(outputs[name])])),
       )
     return outputs
   }
