@@ -1,0 +1,139 @@
+import { toErrorRecord, type ErrorRecord } from '../errors.js'
+import type { ModelConfig } from '../inference/model-config.js'
+import { type ModelEntry, modelNames, openOnnxModel, readModelEntry } from '../inference/model-repository.js'
+import type { ModelTensor } from '../inference/tensor-type.js'
+import { findCameraModel } from './camera-model.js'
+import { planDetector } from './detector-plan.js'
+import { readEnsemble } from './ensemble-graph.js'
+import type { HeadKind } from './heads/head.js'
+import type { InputPlan } from './input-tensor.js'
+
+/** One line of `gantry models list`. */
+export type ModelSummary = Readonly<{
+  name: string
+  /** Empty where the folder cannot be read. */
+  backend: string
+  versions: readonly number[]
+  fileBytes: number
+  /** Whether the model can be served, as far as can be told without running it. */
+  ok: boolean
+  error?: ErrorRecord
+}>
+
+/** How cameras would use the model. */
+export type DetectorReport = Readonly<{
+  detector: string
+  head: HeadKind
+  input: InputPlan
+  labels: readonly string[]
+}>
+
+/** What `gantry models inspect` shows. */
+export type ModelReport = Readonly<{
+  name: string
+  dir: string
+  backend: string
+  versions: readonly number[]
+  /** Effective configuration: as written, with what the model file adds. */
+  config: ModelConfig
+  configFrom: 'config.pbtxt' | 'model file'
+  warnings: readonly string[]
+  /** For models with a file. */
+  file?: Readonly<{
+    path: string
+    version: string
+    bytes: number
+    producer: string
+    opsets: Readonly<Record<string, number>>
+    inputs: readonly ModelTensor[]
+    outputs: readonly ModelTensor[]
+    metadata: Readonly<Record<string, string>>
+    labelsFrom: string
+  }>
+  /** For ensembles. */
+  steps?: readonly Readonly<{ model: string; backend: string; version: string }>[]
+  /** Absent when cameras cannot use it; `detectorError` then says why. */
+  detector?: DetectorReport
+  detectorError?: ErrorRecord
+}>
+
+/**
+ * Every model of a repository, broken ones included.
+ *
+ * @throws ModelNotFoundError if the repository itself cannot be read.
+ */
+export function listModels(repositoryDir: string): readonly ModelSummary[] {
+  return modelNames(repositoryDir).map((name) => {
+    let entry: ModelEntry | undefined
+    try {
+      entry = readModelEntry(repositoryDir, name)
+      return { ...summary(entry), fileBytes: fileBytes(repositoryDir, entry), ok: true }
+    } catch (error) {
+      const known = entry === undefined ? { name, backend: '', versions: [] } : summary(entry)
+      return { ...known, fileBytes: 0, ok: false, error: toErrorRecord(error) }
+    }
+  })
+}
+
+function summary({
+  name,
+  backend,
+  versions,
+}: ModelEntry): Pick<ModelSummary, 'name' | 'backend' | 'versions'> {
+  return { name, backend, versions }
+}
+
+/** Opens what the model is made of. @returns bytes of its own model file. */
+function fileBytes(repositoryDir: string, entry: ModelEntry): number {
+  if (entry.backend === 'onnxruntime') return openOnnxModel(entry).onnx.fileBytes
+  if (entry.backend === 'ensemble') readEnsemble(repositoryDir, entry)
+  return 0
+}
+
+/**
+ * All that can be said of a model without running it.
+ *
+ * @throws ModelNotFoundError, ModelConfigError, ModelInvalidError, ModelLabelsError
+ */
+export function inspectModel(repositoryDir: string, name: string): ModelReport {
+  const entry = readModelEntry(repositoryDir, name)
+  const common = {
+    name,
+    dir: entry.dir,
+    backend: entry.backend,
+    versions: entry.versions,
+    config: entry.config,
+    configFrom: entry.hasConfigFile ? ('config.pbtxt' as const) : ('model file' as const),
+    warnings: entry.warnings,
+  }
+  if (entry.backend === 'ensemble') {
+    const steps = readEnsemble(repositoryDir, entry).steps.map(({ step, backend, model }) => ({
+      model: step.model_name,
+      backend,
+      version: model?.version ?? '',
+    }))
+    return { ...common, steps, ...detectorReport(repositoryDir, name) }
+  }
+  if (entry.backend !== 'onnxruntime') return common
+  const { config, path, version, onnx, labelsFrom } = openOnnxModel(entry)
+  const { producer, opsets, inputs, outputs, metadata } = onnx
+  return {
+    ...common,
+    config,
+    file: { path, version, bytes: onnx.fileBytes, producer, opsets, inputs, outputs, metadata, labelsFrom },
+    ...detectorReport(repositoryDir, name),
+  }
+}
+
+function detectorReport(
+  repositoryDir: string,
+  name: string,
+): Pick<ModelReport, 'detector' | 'detectorError'> {
+  try {
+    const { detector } = findCameraModel(repositoryDir, name)
+    const { head, input, labels } = planDetector(detector)
+    return { detector: { detector: `${detector.name}:${detector.version}`, head: head.kind, input, labels } }
+  } catch (error) {
+    return { detectorError: toErrorRecord(error) }
+  }
+}
