@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
+import { writeDataset } from './dataset/dataset.js'
 import { RenderBrowser } from './render/browser.js'
 import { encodeFrames, range, renderedClip } from './render/clip.js'
 import { progressLine } from './render/progress.js'
@@ -68,6 +69,22 @@ program
     progress.end()
     print(out)
   })
+
+program
+  .command('dataset')
+  .description('pictures with YOLO labels, for training a detector')
+  .requiredOption('--out <folder>', 'where train/, valid/ and data.yaml go')
+  .requiredOption('--count <n>', 'pictures in all', wholeNumber)
+  .option('--width <px>', 'picture width; 16:9', wholeNumber, 640)
+  .option('--seed <n>', 'of the random scenes', wholeNumber, 1)
+  .action(
+    async ({ out, count, width, seed }: { out: string; count: number; width: number; seed: number }) => {
+      const progress = progressLine('dataset')
+      await writeDataset({ folder: out, count, widthPx: width, seed, onPicture: progress.update })
+      progress.end()
+      print(out)
+    },
+  )
 
 async function written(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true })

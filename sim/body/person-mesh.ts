@@ -36,7 +36,8 @@ interface Rigid {
 }
 
 const scale1 = new Vector3(1, 1, 1)
-const hidden = new Matrix4().makeScale(0, 0, 0)
+/** Nothing left to see, at a point of the body, so that bounds stay true. */
+const vanishedAt = (point: Vector3): Matrix4 => new Matrix4().makeScale(0, 0, 0).setPosition(point)
 
 /** One person as one mesh whose vertices are written anew for every pose, in world space. */
 export class PersonMesh {
@@ -222,7 +223,7 @@ export class PersonMesh {
     this.#place('bootL', at(s.ankles[0], s.footQ[0]))
     this.#place('bootR', at(s.ankles[1], s.footQ[1]))
     this.#place('headgear', state.helmet === 'in_hand' ? this.#inHand(s) : head)
-    this.#place('carton', state.carries ? this.#betweenHands(s) : hidden)
+    this.#place('carton', state.carries ? this.#betweenHands(s) : vanishedAt(s.pelvis))
     for (const name of ['position', 'normal']) this.#geometry.getAttribute(name).needsUpdate = true
   }
 

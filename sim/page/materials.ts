@@ -12,8 +12,9 @@ import {
   SphereGeometry,
   type Texture,
 } from 'three'
-import { type Surface, isMesh } from '../geometry/solid.js'
+import { type Surface, isMesh, surfaces } from '../geometry/solid.js'
 import { type Light } from '../world/lighting.js'
+import { storeLight } from './shaders.js'
 import { personTexture, surfaceTextures } from './textures.js'
 
 export interface Materials {
@@ -49,6 +50,21 @@ export function materialsFor(light: Light): Materials {
       mesh: new MeshLambertMaterial({ map: map.mesh, vertexColors: true, alphaTest: 0.5, side: DoubleSide }),
     },
   }
+}
+
+/** The same materials for what moves: they write light as the frame's target keeps it. */
+export function storedMaterials(materials: Materials): Materials {
+  const stored = (material: Material): Material => {
+    const copy = material.clone()
+    copy.onBeforeCompile = (shader) => {
+      shader.fragmentShader = shader.fragmentShader.replace('#include <dithering_fragment>', storeLight)
+    }
+    return copy
+  }
+  const bySurface = Object.fromEntries(
+    surfaces.map((surface) => [surface, stored(materials.bySurface[surface])]),
+  )
+  return { person: stored(materials.person), bySurface: bySurface as Record<Surface, Material> }
 }
 
 /** Gives every mesh under `root` the material of the surface it is named after. */

@@ -1,3 +1,9 @@
+/**
+ * Between the passes light is kept as `sqrt(light / 4)` in a byte: a quarter of the memory traffic of half floats,
+ * which is what a software GPU spends its time on.
+ */
+export const storeLight = 'gl_FragColor = vec4(sqrt(max(gl_FragColor.rgb, vec3(0.0)) * 0.25), 1.0);'
+
 /** Background into the frame's target, with moving shadows; writes the depth of what stands still. */
 export const blitShader = `
 in vec2 spot; out vec4 color;
@@ -12,20 +18,24 @@ void main() {
     m /= 6.0;
     light = mix(light, dark.rgb, m.r) * (1.0 - 0.55 * m.g);
   }
-  color = vec4(light, 1.0);
+  color = vec4(sqrt(light * 0.25), 1.0);
   gl_FragDepth = texture(depth, spot).r;
 }`
 
 /** From light to the bytes of a camera: tone, lens, weather, sensor and faults. Row 0 of the output is the top. */
 export const cameraShader = `
 in vec2 spot; out vec4 color;
-uniform sampler2D source; uniform vec2 sizePx; uniform float frame; uniform float exposure; uniform float noise; uniform float rain;
+uniform sampler2D source; uniform sampler2D grain; uniform vec2 sizePx; uniform float frame; uniform float exposure; uniform float noise; uniform float rain;
 uniform float blurPx; uniform float cover; uniform float gain;
 
 float hash(vec3 p) {
   p = fract(p * vec3(0.1031, 0.1030, 0.0973));
   p += dot(p, p.yxz + 33.33);
   return fract((p.x + p.y) * p.z);
+}
+vec3 stored(vec2 at) {
+  vec3 root = texture(source, at).rgb;
+  return 4.0 * root * root;
 }
 vec3 tone(vec3 x) {
   return clamp((x * (2.51 * x + 0.03)) / (x * (2.43 * x + 0.59) + 0.14), 0.0, 1.0);
@@ -53,12 +63,11 @@ void main() {
     for (int i = 0; i < 28; i++) {
       float r = sqrt((float(i) + 0.5) / 28.0) * blurPx;
       float a = float(i) * 2.39996;
-      light += texture(source, at + vec2(cos(a), sin(a)) * r / sizePx).rgb;
+      light += stored(at + vec2(cos(a), sin(a)) * r / sizePx);
     }
     light /= 28.0;
   } else {
-    vec2 t = 0.4 / sizePx;
-    light = (texture(source, at + vec2(t.x, t.y)).rgb + texture(source, at - vec2(t.x, t.y)).rgb) * 0.5;
+    light = stored(at);
   }
   if (rain > 0.0) {
     vec2 px = gl_FragCoord.xy * (1280.0 / sizePx.x);
@@ -74,7 +83,7 @@ void main() {
     vec3 cloth = vec3(0.05, 0.045, 0.04) * (0.6 + 0.8 * soft(spot * vec2(9.0, 14.0)));
     picture = mix(picture, cloth, over);
   }
-  vec3 grain = vec3(hash(vec3(gl_FragCoord.xy, frame)), hash(vec3(gl_FragCoord.yx + 57.0, frame)), hash(vec3(gl_FragCoord.xy + 131.0, frame))) +
-               vec3(hash(vec3(gl_FragCoord.xy + 11.0, frame + 3.0)), 0.5, 0.5) - 1.0;
-  color = vec4(picture + vec3(grain.r) * noise + (grain - grain.r) * noise * 0.35, 1.0);
+  ivec2 shift = ivec2(hash(vec3(frame, 1.0, 7.0)) * 256.0, hash(vec3(frame, 5.0, 3.0)) * 256.0);
+  vec4 speck = texelFetch(grain, (ivec2(gl_FragCoord.xy) + shift) & 255, 0) - 0.5;
+  color = vec4(picture + speck.a * noise * 3.0 + speck.rgb * noise, 1.0);
 }`

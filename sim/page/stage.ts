@@ -1,6 +1,6 @@
 import {
   Color,
-  HalfFloatType,
+  AlwaysDepth,
   Scene,
   Vector2,
   Vector3,
@@ -13,10 +13,12 @@ import { type Scenario } from '../scenario/schema.js'
 import { type Light, lightOf } from '../world/lighting.js'
 import { type CameraPose, SimWorld, threeCamera } from '../world/world.js'
 import { type Background, Baker, keyLamp } from './background.js'
+import { type Covered, coveredBy, joined, touch } from './dirty.js'
 import { faultUniforms } from './faults.js'
 import { type Lights, lightsFor } from './lights.js'
-import { dress, materialsFor, skyDome } from './materials.js'
+import { dress, materialsFor, skyDome, storedMaterials } from './materials.js'
 import { ScreenPass } from './passes.js'
+import { grainTexture } from './textures.js'
 import { blitShader, cameraShader } from './shaders.js'
 import { MovingShadows } from './shadows.js'
 
@@ -43,6 +45,8 @@ export class Stage {
   readonly #camera: ScreenPass<
     'source' | 'sizePx' | 'frame' | 'exposure' | 'noise' | 'rain' | 'blurPx' | 'cover' | 'gain'
   >
+  readonly #key: Vector4
+  #covered: Covered[] | undefined
   #backgroundKey = ''
   #background: Background | undefined
 
@@ -59,7 +63,7 @@ export class Stage {
     this.#lights = lightsFor(light, world.site.lamps, centre)
     this.#still.add(...world.site.meshes)
     dress(this.#still, materials)
-    dress(world.dynamic, materials)
+    dress(world.dynamic, storedMaterials(materials))
     const sky = skyDome(light)
     sky.name = 'sky'
     this.#still.add(sky, this.#lights.root)
@@ -67,10 +71,10 @@ export class Stage {
     this.#baker = new Baker(renderer, this.#still, this.#lights, light, centre, widthPx, heightPx)
     const lamp =
       light.sunStrength > 0.3 || this.#lights.lamps.length === 0 ? undefined : keyLamp(this.#lights, centre)
-    const key =
+    this.#key =
       lamp === undefined ? new Vector4(...light.sunFrom, 0) : new Vector4(...lamp.position.toArray(), 1)
-    this.#shadows = new MovingShadows(world, key)
-    this.#frameTarget = new WebGLRenderTarget(widthPx, heightPx, { type: HalfFloatType, samples: 4 })
+    this.#shadows = new MovingShadows(world, this.#key)
+    this.#frameTarget = new WebGLRenderTarget(widthPx, heightPx, { samples: 4 })
     this.#maskTarget = new WebGLRenderTarget(widthPx / 2, heightPx / 2, { depthBuffer: false })
     this.#outTarget = new WebGLRenderTarget(widthPx, heightPx, { depthBuffer: false })
     this.#blit = new ScreenPass(
@@ -82,15 +86,18 @@ export class Stage {
         mask: { value: this.#maskTarget.texture },
         maskTexel: { value: new Vector2(2 / widthPx, 2 / heightPx) },
       },
-      { depthTest: true, depthWrite: true, depthFunc: 1 },
+      { depthTest: true, depthWrite: true, depthFunc: AlwaysDepth },
     )
+    this.#blit.mesh.renderOrder = -10
+    this.#moving.add(this.#blit.mesh)
     this.#camera = new ScreenPass(cameraShader, {
       source: { value: this.#frameTarget.texture },
+      grain: { value: grainTexture() },
       sizePx: { value: new Vector2(widthPx, heightPx) },
       frame: { value: 0 },
       exposure: { value: light.exposure },
       noise: { value: 0 },
-      rain: { value: scenario.rain },
+      rain: { value: world.site.indoor ? 0 : scenario.rain },
       blurPx: { value: 0 },
       cover: { value: 0 },
       gain: { value: 1 },
@@ -109,13 +116,7 @@ export class Stage {
     Object.assign(this.#blit.uniforms.lit, { value: background.lit.texture })
     Object.assign(this.#blit.uniforms.shade, { value: background.shade.texture })
     Object.assign(this.#blit.uniforms.depth, { value: background.depth.depthTexture })
-    this.#blit.run(renderer, this.#frameTarget)
-    this.#moving.add(this.#lights.root)
-    renderer.autoClear = false
-    renderer.setRenderTarget(this.#frameTarget)
-    renderer.render(this.#moving, camera)
-    renderer.autoClear = true
-    this.#still.add(this.#lights.root)
+    this.#drawRegions(camera)
 
     const faults = faultUniforms(world, frame)
     Object.assign(this.#camera.uniforms.frame, { value: frame })
@@ -132,6 +133,32 @@ export class Stage {
     for (const target of [this.#frameTarget, this.#maskTarget, this.#outTarget]) target.dispose()
   }
 
+  /** Redraws only what moving things cover or covered in the frame before; the rest of the target still holds. */
+  #drawRegions(camera: PerspectiveCamera): void {
+    const { renderer, world } = this
+    const { widthPx, heightPx } = this.options
+    const covered = coveredBy(world, camera, this.#key, widthPx, heightPx)
+    const whole = { x1: 0, y1: 0, x2: widthPx, y2: heightPx }
+    const regions = this.#covered === undefined ? [whole] : joined([...this.#covered, ...covered])
+    this.#covered = covered
+    this.#blit.mesh.visible = true
+    this.#moving.add(this.#lights.root)
+    renderer.autoClear = false
+    this.#frameTarget.scissorTest = true
+    for (const region of regions) {
+      const { x1, y1, x2, y2 } = region
+      // A software GPU sets up every triangle it is given, also those that the scissor drops.
+      for (const object of world.dynamic.children) object.visible = false
+      for (const each of covered) if (touch(each, region)) each.object.visible = true
+      this.#frameTarget.scissor.set(x1, y1, x2 - x1, y2 - y1)
+      renderer.setRenderTarget(this.#frameTarget)
+      renderer.render(this.#moving, camera)
+    }
+    for (const object of world.dynamic.children) object.visible = true
+    renderer.autoClear = true
+    this.#still.add(this.#lights.root)
+  }
+
   #backgroundFor(pose: CameraPose, camera: PerspectiveCamera): Background {
     const key = JSON.stringify(pose)
     if (key !== this.#backgroundKey || this.#background === undefined) {
@@ -142,6 +169,7 @@ export class Stage {
         first ? this.options.bakePasses : Math.min(8, this.options.bakePasses),
       )
       this.#backgroundKey = key
+      this.#covered = undefined
     }
     return this.#background
   }
@@ -153,6 +181,7 @@ export class Stage {
     renderer.setClearColor(new Color(0), 1)
     renderer.clear()
     renderer.autoClear = false
+    this.#blit.mesh.visible = false
     this.#moving.overrideMaterial = this.#shadows.material
     renderer.render(this.#moving, camera)
     this.#moving.overrideMaterial = null

@@ -127,3 +127,14 @@ function finished(texture: DataTexture): DataTexture {
   texture.needsUpdate = true
   return texture
 }
+
+/** White noise for the sensor: independent in all four channels, read pixel by pixel. */
+export function grainTexture(): DataTexture {
+  const random = new Random('grain')
+  const bytes = Uint8Array.from({ length: sidePx * sidePx * 4 }, () =>
+    Math.round((random.next() + random.next() + random.next()) * 85),
+  )
+  const texture = new DataTexture(bytes, sidePx, sidePx)
+  texture.needsUpdate = true
+  return texture
+}

@@ -28,7 +28,7 @@ const outdoor: Readonly<Record<Lighting, Omit<Light, 'sunFrom'>>> = {
     zenithHex: 0x5f93cf,
     horizonHex: 0xd5e2ea,
     lamps: 0,
-    exposure: 0.95,
+    exposure: 1.12,
     noise: 0.008,
   },
   dusk: {
@@ -40,7 +40,7 @@ const outdoor: Readonly<Record<Lighting, Omit<Light, 'sunFrom'>>> = {
     zenithHex: 0x39486e,
     horizonHex: 0xd9926a,
     lamps: 0.55,
-    exposure: 1.05,
+    exposure: 1.25,
     noise: 0.016,
   },
   night: {
@@ -65,7 +65,7 @@ const indoor: Readonly<Record<Lighting, Omit<Light, 'sunFrom'>>> = {
     skyHex: 0xe6ecf2,
     ambientStrength: 1.25,
     lamps: 0.75,
-    exposure: 0.85,
+    exposure: 1.0,
     noise: 0.01,
   },
   dusk: {

@@ -1,0 +1,108 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { RenderBrowser } from '../render/browser.js'
+import { drawPictures } from '../render/pictures.js'
+import { loadScenario, scenarioNames } from '../scenario/load.js'
+import { type Scenario } from '../scenario/schema.js'
+import { classNames } from '../truth/format.js'
+import { Observer } from '../truth/observer.js'
+import { frameCountOf } from '../world/clock.js'
+import { Random } from '../world/random.js'
+import { SimWorld } from '../world/world.js'
+import { yoloLabels } from './labels.js'
+import { randomScene } from './random-scene.js'
+
+export interface DatasetOptions {
+  readonly folder: string
+  /** Pictures in all; 15 in 100 are the valid split. */
+  readonly count: number
+  readonly widthPx: number
+  readonly seed: number
+  readonly onPicture: (this: void, done: number, total: number) => void
+}
+
+const framesPerScene = 3
+const validShare = 0.15
+
+interface Shots {
+  readonly split: 'train' | 'valid'
+  readonly scenario: Scenario
+  readonly frames: readonly number[]
+}
+
+/**
+ * Writes `train/` and `valid/`, each with `images/` (JPEG) and `labels/` (YOLO text), and `data.yaml`. Training
+ * pictures show random scenes only; the valid split shows the scenarios marked `heldOut`. No scenario of the library is
+ * ever trained on.
+ */
+export async function writeDataset({
+  folder,
+  count,
+  widthPx,
+  seed,
+  onPicture,
+}: DatasetOptions): Promise<void> {
+  for (const split of ['train', 'valid'])
+    for (const kind of ['images', 'labels']) await mkdir(join(folder, split, kind), { recursive: true })
+  await writeFile(
+    join(folder, 'data.yaml'),
+    `train: train/images\nval: valid/images\nnc: ${classNames.length}\nnames: [${classNames.join(', ')}]\n`,
+  )
+  const heightPx = Math.round((widthPx * 9) / 16)
+  await using browser = await RenderBrowser.open()
+  let done = 0
+  for (const { split, scenario, frames } of await shotsFor(count, seed)) {
+    const observer = new Observer(new SimWorld(scenario))
+    const random = new Random('jpeg', scenario.name, seed)
+    await drawPictures(
+      browser,
+      scenario,
+      { frames, widthPx, heightPx, bakePasses: 8 },
+      async (frame, rgba) => {
+        const name = `${scenario.name}-${String(frame).padStart(4, '0')}`
+        await sharp(rgba, { raw: { width: widthPx, height: heightPx, channels: 4 } })
+          .removeAlpha()
+          .jpeg({ quality: 70 + random.int(24) })
+          .toFile(join(folder, split, 'images', `${name}.jpg`))
+        await writeFile(join(folder, split, 'labels', `${name}.txt`), yoloLabels(observer.observe(frame)))
+        onPicture(++done, count)
+      },
+    )
+  }
+}
+
+async function shotsFor(count: number, seed: number): Promise<Shots[]> {
+  const heldOut = (await Promise.all((await scenarioNames()).map(loadScenario))).filter(
+    (scenario) => scenario.heldOut,
+  )
+  const validCount = Math.round(count * validShare)
+  const valid = heldOut.map((scenario, index): Shots => {
+    const share = Math.floor(validCount / heldOut.length) + (index < validCount % heldOut.length ? 1 : 0)
+    return { split: 'valid', scenario, frames: spread(usable(scenario), share) }
+  })
+  const taken = valid.reduce((sum, { frames }) => sum + frames.length, 0)
+  const train: Shots[] = []
+  for (let index = 0, left = count - taken; left > 0; index++, left -= framesPerScene) {
+    const scenario = randomScene(seed, index)
+    train.push({ split: 'train', scenario, frames: spread(usable(scenario), Math.min(framesPerScene, left)) })
+  }
+  return [...valid, ...train]
+}
+
+/** Frames whose picture shows what their truth says. */
+function usable(scenario: Scenario): number[] {
+  const world = new SimWorld(scenario)
+  const misleading = ['frozen', 'black', 'covered', 'moved']
+  return Array.from({ length: frameCountOf(scenario.durationS) }, (_, frame) => frame).filter(
+    (frame) => !world.faultsAt(frame).some(({ kind }) => misleading.includes(kind)),
+  )
+}
+
+function spread(frames: readonly number[], count: number): number[] {
+  const picked = Array.from(
+    { length: count },
+    (_, i) => frames[Math.floor(((i + 0.5) * frames.length) / count)],
+  )
+  return [...new Set(picked.filter((frame) => frame !== undefined))]
+}

@@ -1,0 +1,124 @@
+import {
+  type Lighting,
+  type MachineKind,
+  type Scenario,
+  type ScenarioInput,
+  faultKinds,
+  machineKinds,
+  scenarioSchema,
+  siteNames,
+} from '../scenario/schema.js'
+import { siteBuilders } from '../sites/index.js'
+import { type Site } from '../sites/site.js'
+import { Random } from '../world/random.js'
+
+const lightings: readonly Lighting[] = ['day', 'day', 'day', 'dusk', 'night']
+const mildFaults = faultKinds.filter(
+  (kind) => kind === 'noise' || kind === 'blur' || kind === 'blocky' || kind === 'exposure',
+)
+const durationS = 20
+
+/**
+ * A scene that no scenario of the library contains: any site, light and weather, another camera, random people and
+ * machines. The same seed and index give the same scene.
+ */
+export function randomScene(seed: number, index: number): Scenario {
+  const random = new Random('scene', seed, index)
+  const siteName = random.pick(siteNames)
+  const site = siteBuilders[siteName]()
+  const input: ScenarioInput = {
+    name: `scene-${index}`,
+    title: `random scene ${index}`,
+    about: 'Drawn for the training set.',
+    site: siteName,
+    seed: random.int(1_000_000),
+    durationS,
+    lighting: random.pick(lightings),
+    rain: !site.indoor && random.chance(0.2) ? random.between(0.3, 1) : 0,
+    camera: cameraNear(site, random),
+    crowd: {
+      count: 2 + random.int(8),
+      ...ground(site),
+      helmetShare: random.pick([0.25, 0.5, 0.6, 0.75]),
+      vestShare: random.between(0.2, 0.9),
+    },
+    people: random.chance(0.5) ? [carrier(site, random)] : [],
+    machines: machinesFor(site, random),
+    faults: random.chance(0.15)
+      ? [{ kind: random.pick(mildFaults), fromS: 0, toS: durationS, strength: random.between(0.02, 0.3) }]
+      : [],
+  }
+  return scenarioSchema.parse(input)
+}
+
+/** Somewhere on the side of the site that is built to be seen. */
+function cameraNear(site: Site, random: Random): NonNullable<ScenarioInput['camera']> {
+  const [x, , z] = site.camera.positionM
+  const near = random.between(0.55, 1.15)
+  return {
+    positionM: [
+      x * near + random.between(-3.5, 3.5),
+      random.between(2.2, 5.6),
+      z * near + random.between(-1, 1),
+    ],
+    lookAtM: [random.between(-2, 2), random.between(0.7, 1.3), random.between(-1.2, 1.4)],
+    fovDeg: random.between(28, 52),
+  }
+}
+
+function ground(site: Site): { fromM: [number, number]; toM: [number, number] } {
+  return { fromM: [...site.groundM.fromM], toM: [...site.groundM.toM] }
+}
+
+function placeOn(site: Site, random: Random): [number, number] {
+  const { fromM, toM } = site.groundM
+  return [random.between(fromM[0], toM[0]), random.between(fromM[1], toM[1])]
+}
+
+/** One who carries the helmet in the hand or a carton, the cases a random crowd lacks. */
+function carrier(site: Site, random: Random): NonNullable<ScenarioInput['people']>[number] {
+  const inHand = random.chance(0.6)
+  return {
+    id: 'carrier',
+    start: placeOn(site, random),
+    faceDeg: random.between(0, 360),
+    headgear: { kind: 'helmet', color: random.pick(['yellow', 'white', 'orange', 'red', 'blue']), inHand },
+    acts: [
+      ...(inHand ? [] : [{ do: 'pick_up' as const }]),
+      { do: 'walk', to: placeOn(site, random) },
+      { do: 'walk', to: placeOn(site, random) },
+      { do: 'walk', to: placeOn(site, random) },
+    ],
+  }
+}
+
+const usual: Readonly<Record<Site['name'], readonly MachineKind[]>> = {
+  dock: ['forklift', 'forklift', 'truck'],
+  'press-line': ['press', 'press', 'forklift'],
+  yard: ['excavator', 'excavator', 'crane', 'truck', 'forklift'],
+  gate: ['truck', 'truck', 'forklift', 'excavator'],
+}
+
+function machinesFor(site: Site, random: Random): NonNullable<ScenarioInput['machines']> {
+  const count = random.pick([0, 1, 1, 2, 2, 3])
+  const { fromM, toM } = site.groundM
+  return Array.from({ length: count }, (_, index) => {
+    const kind = random.chance(0.8) ? random.pick(usual[site.name]) : random.pick(machineKinds)
+    const big = kind === 'crane' || kind === 'truck' || kind === 'excavator'
+    const start: [number, number] = [
+      random.between(fromM[0] - 2, toM[0] + 2) + index * 0.5,
+      big ? random.between(fromM[1] - 4.5, fromM[1] + 1.5) : random.between(fromM[1] - 1, toM[1]),
+    ]
+    const faceDeg = random.between(0, 360)
+    return {
+      id: `machine-${index + 1}`,
+      kind,
+      start,
+      faceDeg,
+      ...(random.chance(0.5)
+        ? { color: random.pick(['yellow', 'orange', 'red', 'blue', 'white', 'green', 'grey'] as const) }
+        : {}),
+      acts: kind === 'forklift' ? [{ do: 'lift' as const, toM: random.between(0, 1.8), overS: 4 }] : [],
+    }
+  })
+}
