@@ -1,0 +1,108 @@
+import protobuf from 'protobufjs'
+
+/** The parts of the public ONNX schema that small models are written with. */
+const onnxType = protobuf
+  .parse(
+    `
+syntax = "proto3";
+package onnx;
+message ModelProto {
+  int64 ir_version = 1; string producer_name = 2; GraphProto graph = 7;
+  repeated OperatorSetIdProto opset_import = 8; repeated StringStringEntryProto metadata_props = 14;
+}
+message OperatorSetIdProto { string domain = 1; int64 version = 2; }
+message StringStringEntryProto { string key = 1; string value = 2; }
+message GraphProto {
+  repeated NodeProto node = 1; string name = 2; repeated TensorProto initializer = 5;
+  repeated ValueInfoProto input = 11; repeated ValueInfoProto output = 12;
+}
+message NodeProto {
+  repeated string input = 1; repeated string output = 2; string name = 3; string op_type = 4;
+  repeated AttributeProto attribute = 5;
+}
+message AttributeProto {
+  string name = 1; float f = 2; int64 i = 3; repeated float floats = 7; repeated int64 ints = 8; int32 type = 20;
+}
+message TensorProto { repeated int64 dims = 1; int32 data_type = 2; string name = 8; bytes raw_data = 9; }
+message ValueInfoProto { string name = 1; TypeProto type = 2; }
+message TypeProto { Tensor tensor_type = 1; message Tensor { int32 elem_type = 1; TensorShapeProto shape = 2; } }
+message TensorShapeProto {
+  repeated Dimension dim = 1;
+  message Dimension { oneof value { int64 dim_value = 1; string dim_param = 2; } }
+}`,
+    { keepCase: true },
+  )
+  .root.lookupType('onnx.ModelProto')
+
+export const elementTypes = { float32: 1, uint8: 2, int64: 7 } as const
+export type ElementType = keyof typeof elementTypes
+export type TensorSpec = Readonly<{ name: string; type: ElementType; shape: readonly (number | string)[] }>
+
+/** A constant of the graph. */
+export type Constant = Readonly<{
+  name: string
+  shape: readonly number[]
+  data: Float32Array | BigInt64Array | Uint8Array
+}>
+
+export type Node = Readonly<{
+  op: string
+  inputs: readonly string[]
+  outputs: readonly string[]
+  /** Whole numbers, alone or in lists. */
+  attributes?: Readonly<Record<string, number | readonly number[]>>
+}>
+
+export type OnnxSpec = Readonly<{
+  inputs: readonly TensorSpec[]
+  outputs: readonly TensorSpec[]
+  nodes: readonly Node[]
+  constants?: readonly Constant[]
+  metadata?: Readonly<Record<string, string>>
+  /** Lists constants as inputs too, as exporters did before IR version 4. */
+  constantsAsInputs?: boolean
+}>
+
+/** Bytes of an ONNX file. */
+export function buildOnnx(spec: OnnxSpec): Uint8Array {
+  const constants = spec.constants ?? []
+  const constantInputs = spec.constantsAsInputs === true ? constants.map(constantSpec) : []
+  return onnxType
+    .encode({
+      ir_version: 8,
+      producer_name: 'gantry-tests',
+      opset_import: [{ domain: '', version: 17 }],
+      metadata_props: Object.entries(spec.metadata ?? {}).map(([key, value]) => ({ key, value })),
+      graph: {
+        name: 'graph',
+        input: [...spec.inputs, ...constantInputs].map(valueInfo),
+        output: spec.outputs.map(valueInfo),
+        initializer: constants.map((constant) => ({
+          name: constant.name,
+          dims: constant.shape,
+          data_type: elementTypes[constantSpec(constant).type],
+          raw_data: new Uint8Array(constant.data.buffer, constant.data.byteOffset, constant.data.byteLength),
+        })),
+        node: spec.nodes.map((node, index) => ({
+          name: `${node.op}_${index}`,
+          op_type: node.op,
+          input: node.inputs,
+          output: node.outputs,
+          attribute: Object.entries(node.attributes ?? {}).map(([name, value]) =>
+            typeof value === 'number' ? { name, i: value, type: 2 } : { name, ints: value, type: 7 },
+          ),
+        })),
+      },
+    })
+    .finish()
+}
+
+function constantSpec({ name, shape, data }: Constant): TensorSpec {
+  const type = data instanceof Float32Array ? 'float32' : data instanceof Uint8Array ? 'uint8' : 'int64'
+  return { name, type, shape }
+}
+
+function valueInfo({ name, type, shape }: TensorSpec): object {
+  const dim = shape.map((size) => (typeof size === 'number' ? { dim_value: size } : { dim_param: size }))
+  return { name, type: { tensor_type: { elem_type: elementTypes[type], shape: { dim } } } }
+}

@@ -1,0 +1,114 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildOnnx, type Node, type TensorSpec } from './onnx-builder.js'
+
+export type TestInput = 'float32-nchw' | 'uint8-nchw' | 'uint8-nhwc'
+
+export type DetectorSpec = Readonly<{
+  input: TestInput
+  widthPx: number
+  heightPx: number
+  /** Shape of the output without its batch dimension. */
+  rows: number
+  columns: number
+  /** Values of the output that do not depend on the picture, by index. */
+  fixed?: Readonly<Record<number, number>>
+  /** Values that are the mean of the first colour channel, divided by this number, by index. */
+  signal?: Readonly<Record<number, number>>
+  metadata?: Readonly<Record<string, string>>
+  /** 1 for a model that takes no batches. */
+  batch?: number | string
+  outputName?: string
+  outputShape?: readonly (number | string)[]
+}>
+
+/**
+ * A detector in a few nodes: everything it says is fixed, but for the values that follow the first colour channel of the
+ * picture, so that a test sees what pixels really entered the model, and in which order and range.
+ */
+export function detectorOnnx(spec: DetectorSpec): Uint8Array {
+  const { input, widthPx, heightPx, rows, columns, batch = 'batch' } = spec
+  const hwc = input === 'uint8-nhwc'
+  const shape = hwc ? [batch, heightPx, widthPx, 3] : [batch, 3, heightPx, widthPx]
+  const images: TensorSpec = { name: 'images', type: input === 'float32-nchw' ? 'float32' : 'uint8', shape }
+  const base = filled(rows * columns, spec.fixed ?? {})
+  const slope = filled(
+    rows * columns,
+    Object.fromEntries(Object.entries(spec.signal ?? {}).map(([index, divisor]) => [index, 1 / divisor])),
+  )
+  const output = spec.outputName ?? 'output0'
+  const nodes: Node[] = [
+    ...(input === 'float32-nchw'
+      ? [{ op: 'Identity', inputs: ['images'], outputs: ['pixels'] }]
+      : [{ op: 'Cast', inputs: ['images'], outputs: ['pixels'], attributes: { to: 1 } }]),
+    {
+      op: 'ReduceMean',
+      inputs: ['pixels'],
+      outputs: ['means'],
+      attributes: { axes: hwc ? [1, 2] : [2, 3], keepdims: 0 },
+    },
+    { op: 'Gather', inputs: ['means', 'first'], outputs: ['channel'], attributes: { axis: 1 } },
+    { op: 'Unsqueeze', inputs: ['channel', 'last'], outputs: ['signal'] },
+    { op: 'Mul', inputs: ['signal', 'slope'], outputs: ['varying'] },
+    { op: 'Add', inputs: ['varying', 'base'], outputs: [output] },
+  ]
+  return buildOnnx({
+    inputs: [images],
+    outputs: [{ name: output, type: 'float32', shape: spec.outputShape ?? [batch, rows, columns] }],
+    nodes,
+    constants: [
+      { name: 'first', shape: [1], data: BigInt64Array.of(0n) },
+      { name: 'last', shape: [1], data: BigInt64Array.of(2n) },
+      { name: 'slope', shape: [1, rows, columns], data: slope },
+      { name: 'base', shape: [1, rows, columns], data: base },
+    ],
+    ...(spec.metadata === undefined ? {} : { metadata: spec.metadata }),
+  })
+}
+
+function filled(length: number, values: Readonly<Record<number, number>>): Float32Array {
+  const data = new Float32Array(length)
+  for (const [index, value] of Object.entries(values)) data[Number(index)] = value
+  return data
+}
+
+/** Metadata as the YOLO family's exporters write it. */
+export function namesMetadata(labels: readonly string[]): Record<string, string> {
+  return { names: `{${labels.map((label, index) => `${index}: '${label}'`).join(', ')}}` }
+}
+
+/**
+ * A 64x64 model with a YOLOv8 head of two classes and 84 points. Point 0 is a box around (32, 16) of 20x8 pixels of class
+ * `red`, whose score is the mean red of the picture in 0..1.
+ */
+export function redDetector(input: TestInput, batch?: number): Uint8Array {
+  const anchors = 84
+  return detectorOnnx({
+    input,
+    widthPx: 64,
+    heightPx: 64,
+    rows: 6,
+    columns: anchors,
+    fixed: { 0: 32, [anchors]: 16, [2 * anchors]: 20, [3 * anchors]: 8 },
+    signal: { [5 * anchors]: input === 'float32-nchw' ? 1 : 255 },
+    metadata: namesMetadata(['blue', 'red']),
+    ...(batch === undefined ? {} : { batch }),
+  })
+}
+
+/** Puts a model into a repository. @returns the model's folder. */
+export function addModel(
+  repositoryDir: string,
+  name: string,
+  files: Readonly<{ onnx?: Uint8Array; config?: string; labels?: string; version?: number }>,
+): string {
+  const dir = join(repositoryDir, name)
+  mkdirSync(dir, { recursive: true })
+  if (files.onnx !== undefined) {
+    mkdirSync(join(dir, String(files.version ?? 1)), { recursive: true })
+    writeFileSync(join(dir, String(files.version ?? 1), 'model.onnx'), files.onnx)
+  }
+  if (files.config !== undefined) writeFileSync(join(dir, 'config.pbtxt'), files.config)
+  if (files.labels !== undefined) writeFileSync(join(dir, 'labels.txt'), files.labels)
+  return dir
+}
