@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import { parseModelConfig } from '../../src/inference/model-config-text.js'
+import { backendOf, checkSupported } from '../../src/inference/supported-config.js'
+
+const config = (text: string) => parseModelConfig(text, 'c')
+
+describe('checkSupported', () => {
+  it.each([
+    ['sequence_batching { }', 'sequence_batching'],
+    ['batch_input { kind: BATCH_ELEMENT_COUNT }', 'batch_input'],
+    ['input { name: "a" reshape { shape: 3 } }', 'reshape'],
+    ['output { name: "a" is_shape_tensor: true }', 'is_shape_tensor'],
+    ['input { name: "a" allow_ragged_batch: true }', 'allow_ragged_batch'],
+    ['model_operations { op_library_filename: "ops.so" }', 'op_library_filename'],
+    ['model_transaction_policy { decoupled: true }', 'decoupled'],
+    ['model_repository_agents { agents { name: "checksum" } }', 'model_repository_agents'],
+  ])('refuses %s by name', (text, field) => {
+    expect(() => checkSupported(config(text), 'm/config.pbtxt')).toThrow(field)
+  })
+
+  it.each([
+    ['optimization { cuda { graphs: true } }', 'optimization.cuda'],
+    [
+      'optimization { execution_accelerators { gpu_execution_accelerator { name: "tensorrt" } } }',
+      'execution_accelerators',
+    ],
+    ['response_cache { enable: true }', 'response_cache'],
+    ['model_warmup { name: "w" batch_size: 1 }', 'model_warmup'],
+    ['instance_group { rate_limiter { priority: 2 } }', 'rate_limiter'],
+  ])('says that %s has no effect', (text, field) => {
+    expect(checkSupported(config(text), 'c')).toEqual([expect.stringContaining(field)])
+  })
+
+  it('is silent about what is used or means nothing', () => {
+    expect(
+      checkSupported(config('max_batch_size: 4 model_transaction_policy { decoupled: false }'), 'c'),
+    ).toEqual([])
+  })
+})
+
+describe('backendOf', () => {
+  it.each([
+    ['', 'onnxruntime'],
+    ['platform: "onnxruntime_onnx"', 'onnxruntime'],
+    ['backend: "onnxruntime"', 'onnxruntime'],
+    ['platform: "ensemble"', 'ensemble'],
+    ['ensemble_scheduling { }', 'ensemble'],
+    ['backend: "detection_head"', 'detection_head'],
+  ])('%s is run by %s', (text, backend) => {
+    expect(backendOf(config(text), 'c')).toBe(backend)
+  })
+
+  it.each(['platform: "tensorrt_plan"', 'backend: "python"'])('refuses %s', (text) => {
+    expect(() => backendOf(config(text), 'm/config.pbtxt')).toThrow('is not supported')
+  })
+})
