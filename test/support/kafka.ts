@@ -1,0 +1,223 @@
+import { spawnSync } from 'node:child_process'
+import { createServer, request } from 'node:http'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { randomBytes } from 'node:crypto'
+import { Kafka, logLevel } from 'kafkajs'
+import { ServerProcess } from './child.js'
+import { freePort } from './free-port.js'
+import { resolveJars } from './kafka-jars.js'
+import { until } from './until.js'
+
+const starterVariable = 'GANTRY_TEST_KAFKA_STARTER'
+const startupMs = 90_000
+
+export type BrokerOptions = Readonly<{
+  /** Port to listen on; a free one by default. */
+  port?: number
+  /** Port clients are sent to, when a proxy stands before the broker. */
+  advertisedPort?: number
+  properties?: Readonly<Record<string, string>>
+}>
+
+/**
+ * Why no broker can be started here, or undefined when one can. Where there is none, tests are skipped and say so on stderr; in CI that is
+ * a failure.
+ */
+export async function kafkaMissing(): Promise<string | undefined> {
+  const resolved = await resolveJars()
+  if (!('missing' in resolved)) return undefined
+  if (process.env['CI'] === 'true') throw new Error(`Kafka tests must run in CI: ${resolved.missing}`)
+  process.stderr.write(`\nSKIPPED: tests against a real Kafka broker: ${resolved.missing}\n`)
+  return resolved.missing
+}
+
+/** A real Apache Kafka broker, one node in KRaft mode, on loopback, with its own data folder. */
+export class KafkaBroker {
+  #process: ServerProcess | undefined
+
+  private constructor(
+    readonly folder: string,
+    readonly port: number,
+    readonly jars: string,
+  ) {}
+
+  /** Prepares data folder and ports without starting: for tests in which the broker comes late. */
+  static async prepare(options: BrokerOptions = {}): Promise<KafkaBroker> {
+    const resolved = await resolveJars()
+    if ('missing' in resolved) throw new Error(resolved.missing)
+    const folder = await mkdtemp(join(tmpdir(), 'gantry-kafka-'))
+    const port = options.port ?? (await freePort())
+    const properties = brokerProperties(folder, port, await freePort(), options)
+    await writeFile(join(folder, 'server.properties'), properties)
+    const broker = new KafkaBroker(folder, port, resolved.jars)
+    broker.#format()
+    return broker
+  }
+
+  static async start(options: BrokerOptions = {}): Promise<KafkaBroker> {
+    const broker = await KafkaBroker.prepare(options)
+    await broker.start()
+    return broker
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.port}`
+  }
+
+  /** Starts, or starts again on the same data, and waits until the broker answers. */
+  async start(): Promise<void> {
+    const args = [
+      ...this.#javaArgs('-Xmx384m', '-Xms96m'),
+      'kafka.Kafka',
+      join(this.folder, 'server.properties'),
+    ]
+    const server = ServerProcess.start('java', args, join(this.folder, 'broker.log'))
+    this.#process = server
+    const admin = new Kafka({
+      brokers: [this.address],
+      logLevel: logLevel.NOTHING,
+      connectionTimeout: 1_000,
+      requestTimeout: 5_000,
+      retry: { retries: 0 },
+    }).admin()
+    try {
+      await until(
+        'Kafka broker',
+        async () => {
+          if (!server.running) throw new Error(`the broker ended: ${await this.log()}`)
+          await admin.connect()
+          return (await admin.describeCluster()).brokers.length === 1
+        },
+        startupMs,
+      )
+    } finally {
+      await admin.disconnect()
+    }
+  }
+
+  /** As a crash: nothing is flushed, no connection is closed in order. */
+  async kill(): Promise<void> {
+    await this.#process?.end('SIGKILL')
+  }
+
+  freeze(): void {
+    this.#process?.freeze()
+  }
+
+  resume(): void {
+    this.#process?.resume()
+  }
+
+  async log(): Promise<string> {
+    const text = await readFile(join(this.folder, 'broker.log'), 'utf8').catch(() => '')
+    return text.slice(-4_000)
+  }
+
+  /** Ends the broker and removes its data. */
+  async stop(): Promise<void> {
+    await this.#process?.end('SIGKILL')
+    await rm(this.folder, { recursive: true, force: true })
+  }
+
+  #javaArgs(...memory: string[]): string[] {
+    const jvm = ['-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto']
+    const log = ['-Dorg.slf4j.simpleLogger.defaultLogLevel=warn']
+    return [...memory, ...jvm, ...log, '-cp', join(this.jars, '*')]
+  }
+
+  #format(): void {
+    const clusterId = randomBytes(16).toString('base64url')
+    const properties = join(this.folder, 'server.properties')
+    const args = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', properties]
+    const { status, stderr } = spawnSync('java', [...this.#javaArgs('-Xmx128m'), ...args], {
+      encoding: 'utf8',
+    })
+    if (status !== 0) throw new Error(`Kafka storage could not be formatted: ${stderr}`)
+  }
+}
+
+function brokerProperties(
+  folder: string,
+  port: number,
+  controllerPort: number,
+  options: BrokerOptions,
+): string {
+  const properties: Record<string, string> = {
+    'process.roles': 'broker,controller',
+    'node.id': '1',
+    'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
+    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${options.advertisedPort ?? port}`,
+    'controller.listener.names': 'CONTROLLER',
+    'inter.broker.listener.name': 'PLAINTEXT',
+    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'log.dirs': join(folder, 'data'),
+    'auto.create.topics.enable': 'false',
+    'offsets.topic.replication.factor': '1',
+    'offsets.topic.num.partitions': '1',
+    'transaction.state.log.replication.factor': '1',
+    'transaction.state.log.min.isr': '1',
+    'transaction.state.log.num.partitions': '1',
+    'share.coordinator.state.topic.replication.factor': '1',
+    'share.coordinator.state.topic.min.isr': '1',
+    'group.initial.rebalance.delay.ms': '0',
+    'log.cleaner.dedupe.buffer.size': String(4 * 1024 ** 2),
+    'log.cleaner.threads': '1',
+    'num.network.threads': '2',
+    'num.io.threads': '2',
+    ...options.properties,
+  }
+  return Object.entries(properties)
+    .map(([key, value]) => `${key}=${value}\n`)
+    .join('')
+}
+
+/**
+ * For the global set-up of a test run: resolves the jars, and starts a broker when the first test asks for the shared one.
+ *
+ * @returns the teardown.
+ */
+export async function prepareKafka(): Promise<() => Promise<void>> {
+  const resolved = await resolveJars()
+  if ('missing' in resolved) return async () => undefined
+  let broker: Promise<KafkaBroker> | undefined
+  const folder = await mkdtemp(join(tmpdir(), 'gantry-kafka-starter-'))
+  const path = join(folder, 'starter.sock')
+  const starter = createServer((_, response) => {
+    broker ??= KafkaBroker.start()
+    broker.then(
+      ({ address }) => response.end(address),
+      (error: unknown) => response.writeHead(500).end(String(error)),
+    )
+  })
+  await new Promise<void>((resolve) => starter.listen(path, resolve))
+  process.env[starterVariable] = path
+  return async () => {
+    starter.close()
+    starter.closeAllConnections()
+    await broker?.then((started) => started.stop()).catch(() => undefined)
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** The broker all tests of a run share: use topics of your own. Without global set-up it is this file's own. */
+export async function sharedKafka(): Promise<{ address: string; release: () => Promise<void> }> {
+  const path = process.env[starterVariable]
+  if (path === undefined) {
+    const broker = await KafkaBroker.start()
+    return { address: broker.address, release: () => broker.stop() }
+  }
+  const address = await new Promise<string>((resolve, reject) => {
+    const call = request({ socketPath: path, path: '/' }, (response) => {
+      let body = ''
+      response.setEncoding('utf8')
+      response.on('data', (chunk: string) => (body += chunk))
+      response.on('end', () => (response.statusCode === 200 ? resolve(body) : reject(new Error(body))))
+    })
+    call.on('error', reject)
+    call.end()
+  })
+  return { address, release: async () => undefined }
+}
