@@ -1,0 +1,149 @@
+import type { KafkaConfig } from '../config/pipeline.js'
+import { eventTypes } from '../events/cloud-event.js'
+import { detectionsJson } from '../events/detections-json.js'
+import type { DetectionsMessage } from '../events/detections-message.js'
+import { nowMs } from '../lifecycle/clock.js'
+import type { Log } from '../lifecycle/log.js'
+import type { ServiceMetrics } from '../metrics/service-metrics.js'
+import { defaultDelivery, Delivery } from './kafka/delivery.js'
+import { KafkaLinks } from './kafka/kafka-link.js'
+import { MemoryQueue } from './kafka/memory-queue.js'
+import type { QueuedRecord, RecordQueue } from './kafka/record-queue.js'
+import type { ResultSink, SinkHealth } from './result-sink.js'
+
+const name = 'kafka'
+/** While the broker stays away, say so again this often. */
+const remindMs = 60_000
+
+export type KafkaSinkMetrics = Pick<ServiceMetrics, 'sinkRecords' | 'sinkQueued' | 'sinkUp' | 'publish'>
+
+/**
+ * Results as CloudEvents records, key = camera. Accepting costs a push onto a bounded queue; everything else happens behind it, so a
+ * broker that is down, slow or gone delays nothing. At least once: records can repeat with the same `ce_id`.
+ */
+export class KafkaSink implements ResultSink {
+  readonly #queue: RecordQueue
+  readonly #delivery: Delivery
+  #state: SinkHealth['state'] = 'connecting'
+  #reason = 'not started'
+  #delivered = 0
+  #dropped = 0
+  #remindedMs = Number.NEGATIVE_INFINITY
+  #stopping: Promise<void> | undefined
+
+  constructor(
+    config: KafkaConfig,
+    readonly metrics: KafkaSinkMetrics,
+    readonly log: Log,
+  ) {
+    const { maxQueuedRecords, maxQueuedBytes, lingerMs, maxBatchRecords } = config
+    this.#queue = new MemoryQueue({ maxRecords: maxQueuedRecords, maxBytes: maxQueuedBytes })
+    this.#delivery = new Delivery(
+      this.#queue,
+      new KafkaLinks(config, log).open,
+      { ...defaultDelivery, lingerMs, maxBatchRecords },
+      {
+        up: () => this.#up(),
+        down: (reason, attempt) => this.#down(reason, attempt),
+        delivered: (records) => this.#count(records),
+        rejected: (record, reason) => this.#reject(record, reason),
+      },
+    )
+  }
+
+  get health(): SinkHealth {
+    return {
+      name,
+      state: this.#state,
+      reason: this.#reason,
+      queued: this.#queue.length + this.#delivery.inFlight,
+      delivered: this.#delivered,
+      dropped: this.#dropped,
+    }
+  }
+
+  start(): void {
+    this.#reason = 'connecting'
+    this.metrics.sinkUp.set({ sink: name }, 0)
+    this.#delivery.start()
+  }
+
+  accept(recordId: string, message: DetectionsMessage): void {
+    if (this.#stopping !== undefined) {
+      this.#drop(1)
+      return
+    }
+    const dropped = this.#queue.push({
+      id: recordId,
+      type: eventTypes.detections,
+      cameraId: message.cameraId,
+      time: message.capturedAt,
+      value: detectionsJson(message),
+      acceptedMs: nowMs(),
+    })
+    if (dropped > 0) this.#drop(dropped)
+    this.#delivery.notify()
+    this.#showQueue()
+  }
+
+  stop(drainMs: number): Promise<void> {
+    this.#stopping ??= this.#stop(drainMs)
+    return this.#stopping
+  }
+
+  async #stop(drainMs: number): Promise<void> {
+    await this.#delivery.stop(drainMs)
+    const left = this.#queue.length
+    if (left > 0) {
+      this.#queue.settle(this.#queue.lease(left, Number.POSITIVE_INFINITY))
+      this.#drop(left)
+      this.log.warn({ sink: name, records: left }, 'records not delivered before the end')
+    }
+    this.#state = 'stopped'
+    this.#reason = 'stopped'
+    this.metrics.sinkUp.set({ sink: name }, 0)
+    this.#showQueue()
+  }
+
+  #up(): void {
+    if (this.#state !== 'up') this.log.info({ sink: name, queued: this.#queue.length }, 'kafka up')
+    this.#state = 'up'
+    this.#reason = 'connected'
+    this.#remindedMs = Number.NEGATIVE_INFINITY
+    this.metrics.sinkUp.set({ sink: name }, 1)
+  }
+
+  #down(reason: string, attempt: number): void {
+    this.#state = 'down'
+    this.#reason = reason
+    this.metrics.sinkUp.set({ sink: name }, 0)
+    const atMs = nowMs()
+    if (atMs - this.#remindedMs < remindMs) return
+    this.#remindedMs = atMs
+    this.log.warn({ sink: name, reason, attempt, queued: this.#queue.length }, 'kafka down, retrying')
+  }
+
+  #count(records: readonly QueuedRecord[]): void {
+    const atMs = nowMs()
+    for (const { acceptedMs } of records)
+      this.metrics.publish.observe({ sink: name }, (atMs - acceptedMs) / 1000)
+    this.#delivered += records.length
+    this.metrics.sinkRecords.inc({ sink: name, result: 'delivered' }, records.length)
+    this.#showQueue()
+  }
+
+  #reject({ id }: QueuedRecord, reason: string): void {
+    this.#dropped += 1
+    this.metrics.sinkRecords.inc({ sink: name, result: 'rejected' })
+    this.log.warn({ sink: name, recordId: id, reason }, 'broker refuses a record for good')
+  }
+
+  #drop(records: number): void {
+    this.#dropped += records
+    this.metrics.sinkRecords.inc({ sink: name, result: 'dropped' }, records)
+  }
+
+  #showQueue(): void {
+    this.metrics.sinkQueued.set({ sink: name }, this.#queue.length + this.#delivery.inFlight)
+  }
+}

@@ -1,0 +1,37 @@
+import net from 'node:net'
+import tls from 'node:tls'
+import type { ISocketFactory } from 'kafkajs'
+
+const keepAliveMs = 10_000
+
+/**
+ * Knows every socket of one client, so that the client can be ended at once: kafkajs waits for answers that may never come, and its
+ * retries would send a batch again, late and out of order.
+ */
+export class SocketGuard {
+  readonly #sockets = new Set<net.Socket>()
+  #closed = false
+
+  readonly factory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
+    if (this.#closed) throw new Error('this kafka client has ended')
+    // kafkajs passes `ssl: true` or undefined through, whatever its types say.
+    const useTls = (ssl as tls.ConnectionOptions | boolean | undefined) ?? false
+    const options = typeof useTls === 'object' ? useTls : {}
+    const servername = net.isIP(host) === 0 ? { servername: host } : {}
+    const socket =
+      useTls === false
+        ? net.connect({ host, port }, onConnect)
+        : tls.connect({ host, port, ...servername, ...options }, onConnect)
+    socket.setKeepAlive(true, keepAliveMs)
+    socket.setNoDelay(true)
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+    return socket
+  }
+
+  /** Ends every connection and allows no new one. With an error, as kafkajs does not listen to `close`. */
+  close(): void {
+    this.#closed = true
+    for (const socket of this.#sockets) socket.destroy(new Error('kafka client ended'))
+  }
+}
