@@ -1,0 +1,105 @@
+import { realpath, stat } from 'node:fs/promises'
+import { extname, isAbsolute, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { CameraUrlError } from './source-errors.js'
+
+/** Where a camera's pictures come from, checked and in the form its source needs. */
+export type CameraLocation =
+  | Readonly<{ kind: 'rtsp'; url: string }>
+  | Readonly<{ kind: 'http'; url: string }>
+  | Readonly<{ kind: 'file'; path: string }>
+  | Readonly<{ kind: 'folder'; path: string }>
+  | Readonly<{ kind: 'push' }>
+
+const schemes = ['rtsp', 'rtsps', 'http', 'https', 'file', 'push']
+const schemeHint = `Use one of ${schemes.map((scheme) => `${scheme}:`).join(' ')} or the path of a video or folder.`
+/** Containers and raw streams; no play lists, which name further files. */
+const videoExtensions = new Set(
+  '.mp4 .m4v .mov .mkv .webm .avi .ts .m2ts .mts .mpg .mpeg .flv .3gp .h264 .264 .h265 .265 .hevc .mjpeg .mjpg .gif'.split(
+    ' ',
+  ),
+)
+
+/**
+ * Checks a camera's URL against the schemes Gantry opens, and a path against the media folder.
+ *
+ * @param settings.mediaRoot - absolute; relative paths start here, and nothing outside it is opened.
+ * @throws CameraUrlError `GANTRY_CAMERA_URL` naming the problem and the fix.
+ */
+export async function validateCameraUrl(
+  url: string,
+  settings: Readonly<{ mediaRoot: string }>,
+): Promise<CameraLocation> {
+  if (/\p{Cc}/u.test(url)) throw new CameraUrlError(url, 'holds control characters', 'Remove them.')
+  const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(url)?.[1]?.toLowerCase()
+  switch (scheme) {
+    case 'push':
+      if (url.toLowerCase() !== 'push:')
+        throw new CameraUrlError(url, 'says more than "push:"', 'Write just push:')
+      return { kind: 'push' }
+    case 'rtsp':
+    case 'rtsps':
+      return { kind: 'rtsp', url: networkUrl(url) }
+    case 'http':
+    case 'https':
+      return { kind: 'http', url: networkUrl(url) }
+    case 'file':
+      return localMedia(url, filePath(url), settings.mediaRoot)
+    case undefined:
+      return localMedia(url, url, settings.mediaRoot)
+    default:
+      throw new CameraUrlError(url, `has the scheme "${scheme}:", which is not opened`, schemeHint)
+  }
+}
+
+/** In normal form, in which special characters of the password are percent-encoded as ffmpeg decodes them. */
+function networkUrl(url: string): string {
+  let parsed: URL
+  try {
+    parsed = new URL(url)
+  } catch {
+    throw new CameraUrlError(
+      url,
+      'is not a URL',
+      'Write rtsp://user:password@host:port/path and percent-encode specials.',
+    )
+  }
+  if (parsed.hostname === '') throw new CameraUrlError(url, 'names no host', 'Write rtsp://host:port/path.')
+  if (/[\s\\|<>"]/.test(parsed.hostname))
+    throw new CameraUrlError(url, 'names an impossible host', 'Correct the host.')
+  parsed.hash = ''
+  return parsed.href
+}
+
+function filePath(url: string): string {
+  try {
+    return fileURLToPath(url)
+  } catch {
+    throw new CameraUrlError(url, 'is not a local file', 'Write file:///folder/video.mp4 or just the path.')
+  }
+}
+
+async function localMedia(url: string, path: string, mediaRoot: string): Promise<CameraLocation> {
+  const root = await realpath(mediaRoot).catch(() => resolve(mediaRoot))
+  const wanted = resolve(root, path)
+  const real = await realpath(wanted).catch(() => undefined)
+  if (!isInside(root, real ?? wanted)) {
+    throw new CameraUrlError(url, 'lies outside the media folder', `Move it into ${root}, or set mediaRoot.`)
+  }
+  if (real === undefined)
+    throw new CameraUrlError(url, 'does not exist', `Looked for ${wanted}; correct the path.`)
+  const info = await stat(real)
+  if (info.isDirectory()) return { kind: 'folder', path: real }
+  if (!info.isFile())
+    throw new CameraUrlError(url, 'is neither a file nor a folder', 'Name a video or a folder.')
+  if (!videoExtensions.has(extname(real).toLowerCase())) {
+    const known = [...videoExtensions].join(' ')
+    throw new CameraUrlError(url, 'does not look like a video', `Videos end in one of ${known}.`)
+  }
+  return { kind: 'file', path: real }
+}
+
+function isInside(root: string, path: string): boolean {
+  const below = relative(root, path)
+  return below === '' || (!below.startsWith('..') && !isAbsolute(below))
+}

@@ -1,0 +1,71 @@
+import type { CameraConfig } from '../config/camera.js'
+import type { FrameFormat } from '../frames/frame.js'
+import { letterboxOf, scaledSizePx, type Letterbox, type SizePx } from '../frames/letterbox.js'
+
+/** How a picture of a given size is cut, scaled and padded for the model. */
+export type FrameGeometry = Readonly<{
+  regionPx: Readonly<{ x: number; y: number; widthPx: number; heightPx: number }>
+  /** Size after scaling, before padding. */
+  scaled: SizePx
+  letterbox: Letterbox
+}>
+
+type Cut = Pick<CameraConfig, 'region' | 'maxWidthPx'>
+
+/** Region edges lie on even pixels, because the chroma of camera video has half the resolution. */
+const even = (value: number) => 2 * Math.floor(value / 2)
+
+/** The box the picture is scaled into: the model input, or less where the camera caps its width. */
+export function scaleLimit(camera: Cut, format: FrameFormat): SizePx {
+  return {
+    widthPx: Math.min(format.input.widthPx, camera.maxWidthPx ?? Infinity),
+    heightPx: format.input.heightPx,
+  }
+}
+
+/** The same arithmetic as the filter graph of {@link letterboxFilters}, for mapping boxes back. */
+export function geometryOf(source: SizePx, camera: Cut, format: FrameFormat): FrameGeometry {
+  const region = camera.region
+  const regionPx = region
+    ? {
+        x: even(source.widthPx * region.x),
+        y: even(source.heightPx * region.y),
+        widthPx: Math.max(2, even(source.widthPx * region.width)),
+        heightPx: Math.max(2, even(source.heightPx * region.height)),
+      }
+    : { x: 0, y: 0, ...source }
+  const limit = scaleLimit(camera, format)
+  const scaled = scaledSizePx(regionPx, limit)
+  const { scale } = letterboxOf(regionPx, limit, format.align)
+  const center = format.align === 'center'
+  return {
+    regionPx,
+    scaled,
+    letterbox: {
+      scale,
+      padXPx: center ? Math.floor((format.input.widthPx - scaled.widthPx) / 2) : 0,
+      padYPx: center ? Math.floor((format.input.heightPx - scaled.heightPx) / 2) : 0,
+    },
+  }
+}
+
+/** The geometry as an ffmpeg filter graph that ends in packed RGB of the model's input size. */
+export function letterboxFilters(camera: Cut, format: FrameFormat): string[] {
+  const { widthPx, heightPx } = format.input
+  const limit = scaleLimit(camera, format)
+  const ratio = `min(${limit.widthPx}/iw\\,${limit.heightPx}/ih)`
+  const center = format.align === 'center'
+  const filters = [
+    `scale=w=max(1\\,round(iw*${ratio})):h=max(1\\,round(ih*${ratio})):flags=bilinear`,
+    'format=rgb24',
+    `pad=w=${widthPx}:h=${heightPx}:x=${center ? 'floor((ow-iw)/2)' : 0}:y=${center ? 'floor((oh-ih)/2)' : 0}:color=0x727272`,
+  ]
+  return camera.region ? [cropFilter(camera.region), ...filters] : filters
+}
+
+function cropFilter(region: NonNullable<CameraConfig['region']>): string {
+  const edge = (size: string, share: number) => `2*floor(${size}*${share}/2)`
+  const w = `max(2\\,${edge('iw', region.width)})`
+  const h = `max(2\\,${edge('ih', region.height)})`
+  return `crop=w=${w}:h=${h}:x=${edge('iw', region.x)}:y=${edge('ih', region.y)}:exact=1`
+}

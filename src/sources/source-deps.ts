@@ -1,0 +1,21 @@
+import type { FrameFormat } from '../frames/frame.js'
+import type { FramePool } from '../frames/frame-pool.js'
+import type { SourceListener } from '../frames/frame-source.js'
+import type { Log } from '../lifecycle/log.js'
+import type { ConnectGate } from './connect-gate.js'
+
+/** What every source is given by its engine. */
+export type SourceDeps = Readonly<{
+  format: FrameFormat
+  pool: FramePool
+  listener: SourceListener
+  /** Number for the next frame of this camera. */
+  nextSeq(): number
+  log: Log
+  /** Folder that file cameras lie in; absolute. */
+  mediaRoot: string
+  /** Shared by all cameras of the engine. */
+  connectGate: ConnectGate
+  /** In `[0, 1)`, for jitter. */
+  random?: () => number
+}>

@@ -1,0 +1,34 @@
+import { redactText } from '../config/redact.js'
+import { GantryError } from '../errors.js'
+
+/** A camera URL that will not be opened. The message holds no credentials. */
+export class CameraUrlError extends GantryError {
+  readonly code = 'GANTRY_CAMERA_URL'
+  constructor(
+    url: string,
+    problem: string,
+    readonly hint: string,
+  ) {
+    super(`camera URL "${redactText(printable(url))}" ${problem}`)
+    this.name = 'CameraUrlError'
+  }
+}
+
+/** A pushed or stored picture that cannot be analysed. */
+export class ImageInvalidError extends GantryError {
+  readonly code = 'GANTRY_IMAGE_INVALID'
+  readonly hint = 'Send a JPEG or PNG of at most 8192 x 8192 pixels.'
+  constructor(problem: string, cause?: unknown) {
+    super(`picture cannot be used: ${problem}`, { cause })
+    this.name = 'ImageInvalidError'
+  }
+}
+
+/** Control characters shown as escapes, and no more than a line of it. */
+function printable(text: string): string {
+  const shown = text.replace(
+    /[\p{Cc}\p{Cf}]/gu,
+    (c) => `\\u${(c.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  )
+  return shown.length > 200 ? `${shown.slice(0, 200)}...` : shown
+}
