@@ -1,0 +1,72 @@
+import type { CameraConfig } from '../config/camera.js'
+import type { Detection } from '../detections/detection.js'
+import { countOutcome, emptyFrameCounts, type FrameCounts, type FrameOutcome } from '../frames/accounting.js'
+import type { Frame } from '../frames/frame.js'
+import type { FrameSource } from '../frames/frame-source.js'
+import { HeldFrame } from './held-frame.js'
+
+/** Decode gaps kept between two results; a camera without results must not grow a list. */
+const mostGaps = 256
+
+/** One camera inside the engine: its source, its numbering, its accounts and its last analysed frame. */
+export class CameraUnit {
+  readonly counts: FrameCounts = emptyFrameCounts()
+  source: FrameSource | undefined
+  /** Results leave in the order their frames were analysed, also when some wait for their picture. */
+  outbox: Promise<void> = Promise.resolve()
+  /** Pictures being encoded; more than one would only be old when it arrives. */
+  encoding = 0
+  #nextSeq: number
+  #lastArrivedMs: number | undefined
+  #decodeGapsMs: number[] = []
+  #last: HeldFrame | undefined
+  #lastDetections: readonly Detection[] = []
+
+  constructor(
+    public camera: CameraConfig,
+    firstSeq: number,
+    readonly giveBack: (buffer: ArrayBuffer) => void,
+  ) {
+    this.#nextSeq = firstSeq
+  }
+
+  nextSeq(): number {
+    return this.#nextSeq++
+  }
+
+  received(frame: Frame): void {
+    this.counts.received += 1
+    if (this.#lastArrivedMs !== undefined && this.#decodeGapsMs.length < mostGaps) {
+      this.#decodeGapsMs.push(frame.arrivedMs - this.#lastArrivedMs)
+    }
+    this.#lastArrivedMs = frame.arrivedMs
+  }
+
+  /** Milliseconds between the frames received since the last call. */
+  takeDecodeGapsMs(): readonly number[] {
+    const gapsMs = this.#decodeGapsMs
+    this.#decodeGapsMs = []
+    return gapsMs
+  }
+
+  ended(outcome: FrameOutcome): void {
+    countOutcome(this.counts, outcome)
+  }
+
+  get last(): Readonly<{ held: HeldFrame; detections: readonly Detection[] }> | undefined {
+    return this.#last && { held: this.#last, detections: this.#lastDetections }
+  }
+
+  /** Keeps the frame as the newest picture and lets the one before go. */
+  keep(frame: Frame, detections: readonly Detection[]): HeldFrame {
+    this.#last?.unpin()
+    this.#last = new HeldFrame(frame, this.giveBack)
+    this.#lastDetections = detections
+    return this.#last
+  }
+
+  dropLast(): void {
+    this.#last?.unpin()
+    this.#last = undefined
+  }
+}

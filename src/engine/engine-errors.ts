@@ -1,0 +1,58 @@
+import { GantryError } from '../errors.js'
+
+export class CameraNotFoundError extends GantryError {
+  readonly code = 'GANTRY_CAMERA_NOT_FOUND'
+  readonly hint = 'GET /api/v1/cameras lists the cameras there are.'
+  constructor(readonly cameraId: string) {
+    super(`there is no camera "${cameraId}"`)
+    this.name = 'CameraNotFoundError'
+  }
+}
+
+export class CameraExistsError extends GantryError {
+  readonly code = 'GANTRY_CAMERA_EXISTS'
+  readonly hint = 'Choose another id, or change the camera with PATCH /api/v1/cameras/{id}.'
+  constructor(readonly cameraId: string) {
+    super(`camera "${cameraId}" exists already`)
+    this.name = 'CameraExistsError'
+  }
+}
+
+export class CameraNotPushError extends GantryError {
+  readonly code = 'GANTRY_CAMERA_NOT_PUSH'
+  readonly hint = 'Only a camera with the URL "push:" takes pictures; this one fetches its own.'
+  constructor(readonly cameraId: string) {
+    super(`camera "${cameraId}" does not take pushed pictures`)
+    this.name = 'CameraNotPushError'
+  }
+}
+
+export class NotFoundError extends GantryError {
+  readonly code = 'GANTRY_NOT_FOUND'
+  constructor(
+    message: string,
+    readonly hint: string,
+  ) {
+    super(message)
+    this.name = 'NotFoundError'
+  }
+}
+
+export class BadRequestError extends GantryError {
+  readonly code = 'GANTRY_BAD_REQUEST'
+  readonly hint = 'Compare the request with /openapi.json.'
+  constructor(message: string) {
+    super(message)
+    this.name = 'BadRequestError'
+  }
+}
+
+export class EngineUnavailableError extends GantryError {
+  readonly code = 'GANTRY_ENGINE_UNAVAILABLE'
+  readonly hint = 'The engine is being restarted; try again in a few seconds and see /readyz.'
+  override readonly retryable = true
+  constructor(reason: string) {
+    super(`engine is not available: ${reason}`)
+    this.name = 'EngineUnavailableError'
+  }
+}

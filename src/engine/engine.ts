@@ -1,0 +1,258 @@
+import { BadRequestError, CameraNotFoundError, CameraNotPushError, NotFoundError } from './engine-errors.js'
+import { CameraUnit } from './camera-unit.js'
+import type { HeldFrame } from './held-frame.js'
+import { encodePicture, encodeSnapshot } from './picture.js'
+import { ProcessBeat } from './process-beat.js'
+import type {
+  CameraAssignment,
+  EngineAnswers,
+  EngineQuestion,
+  EngineResult,
+  EngineSetup,
+  FromEngine,
+} from './protocol.js'
+import type { CameraDetector, DetectorListener, DetectorResult } from '../ensemble/camera-detector.js'
+import { createCameraDetector } from '../ensemble/create-camera-detector.js'
+import { toErrorRecord } from '../errors.js'
+import type { ShedCause } from '../frames/accounting.js'
+import { frameBytes, type Frame } from '../frames/frame.js'
+import { FramePool } from '../frames/frame-pool.js'
+import type { SourceListener } from '../frames/frame-source.js'
+import type { Log } from '../lifecycle/log.js'
+import { ConnectGate } from '../sources/connect-gate.js'
+import { createSource, isPushSource } from '../sources/create-source.js'
+
+const beatIntervalMs = 1_000
+/** Idle frame buffers kept for the next burst. */
+const pooledFrames = 64
+
+type Send = (message: FromEngine) => void
+
+/** Cameras to results: sources feed the detector, and what it finds leaves through `send`. Lives in its own process. */
+export class Engine {
+  readonly #units = new Map<string, CameraUnit>()
+  readonly #beat = new ProcessBeat()
+  readonly #gate: ConnectGate
+  #detector: CameraDetector | undefined
+  #pool = new FramePool(0, 0)
+  #pictureCameras: ReadonlySet<string> = new Set()
+  #beatTimer: NodeJS.Timeout | undefined
+  #stopping = false
+
+  constructor(
+    readonly setup: EngineSetup,
+    readonly send: Send,
+    readonly log: Log,
+  ) {
+    this.#gate = new ConnectGate(setup.maxConcurrentConnects)
+  }
+
+  /** Loads the model and its instances. @throws GantryError when the model cannot be used. */
+  async start(): Promise<void> {
+    const detector = await createCameraDetector({
+      repositoryDir: this.setup.modelRepository,
+      ensemble: this.setup.ensemble,
+      inference: this.setup.inference,
+      listener: this.#detectorListener(),
+      log: this.log,
+    })
+    this.#detector = detector
+    this.#pool = new FramePool(frameBytes(detector.info.format), pooledFrames)
+    this.#beatTimer = setInterval(() => this.#sendBeat(), beatIntervalMs)
+    this.send({ type: 'ready', detector: detector.info })
+  }
+
+  /** Takes a camera on, or changes one; the others do not notice. */
+  async setCamera({ camera, firstSeq }: CameraAssignment): Promise<void> {
+    const known = this.#units.get(camera.id)
+    const unit = known ?? new CameraUnit(camera, firstSeq, (buffer) => this.#pool.give(buffer))
+    unit.camera = camera
+    this.#units.set(camera.id, unit)
+    await unit.source?.stop()
+    if (this.#stopping || this.#units.get(camera.id) !== unit || unit.camera !== camera) return
+    const source = await createSource(camera, {
+      format: this.#running().info.format,
+      pool: this.#pool,
+      listener: this.#sourceListener(unit),
+      nextSeq: () => unit.nextSeq(),
+      log: this.log.child({ cameraId: camera.id }),
+      mediaRoot: this.setup.mediaRoot,
+      connectGate: this.#gate,
+    })
+    unit.source = source
+    source.start()
+  }
+
+  async removeCamera(cameraId: string): Promise<void> {
+    const unit = this.#units.get(cameraId)
+    if (!unit) return
+    this.#units.delete(cameraId)
+    await unit.source?.stop()
+    this.#detector?.removeCamera(cameraId)
+    unit.dropLast()
+    this.send({ type: 'removed', cameraId, counts: unit.counts })
+  }
+
+  showPictures(cameras: readonly string[]): void {
+    this.#pictureCameras = new Set(cameras)
+  }
+
+  async answer(question: EngineQuestion): Promise<EngineAnswers[EngineQuestion['type']]> {
+    switch (question.type) {
+      case 'snapshot':
+        return this.#snapshot(question.cameraId, question.overlay)
+      case 'pushFrame':
+        return this.#push(question.cameraId, question.image)
+      default:
+        throw new BadRequestError(
+          `engine does not know the question ${JSON.stringify(question satisfies never)}`,
+        )
+    }
+  }
+
+  /** Ends the sources, lets runs in flight finish, then ends the instances. */
+  async stop(drainMs: number): Promise<void> {
+    if (this.#stopping) return
+    this.#stopping = true
+    await Promise.all([...this.#units.values()].map(async (unit) => unit.source?.stop()))
+    await this.#detector?.stop(drainMs)
+    await Promise.all([...this.#units.values()].map((unit) => unit.outbox))
+    clearInterval(this.#beatTimer)
+    this.#sendBeat()
+    this.#beat.stop()
+  }
+
+  #running(): CameraDetector {
+    if (!this.#detector) throw new BadRequestError('engine got a camera before its detector was ready')
+    return this.#detector
+  }
+
+  #sourceListener(unit: CameraUnit): SourceListener {
+    return {
+      frame: (frame) => {
+        unit.received(frame)
+        if (this.#stopping || !this.#detector) this.#shed(unit, frame, 'stopping')
+        else this.#detector.offer(frame)
+      },
+      status: (status) => this.send({ type: 'status', cameraId: unit.camera.id, status }),
+      warning: (kind, detail) => {
+        this.log.warn({ cameraId: unit.camera.id, kind, detail }, 'camera source warning')
+        this.send({ type: 'warning', cameraId: unit.camera.id, kind })
+      },
+    }
+  }
+
+  #detectorListener(): DetectorListener {
+    return {
+      detected: (frame, result) => this.#detected(frame, result),
+      superseded: (frame) => {
+        this.#units.get(frame.cameraId)?.ended('superseded')
+        this.#pool.give(frame.rgbHwc)
+      },
+      shed: (frame, cause, error) => {
+        if (error !== undefined) this.log.error({ cameraId: frame.cameraId, err: error }, 'frame shed')
+        this.#shed(this.#units.get(frame.cameraId), frame, cause)
+      },
+      instanceExited: (error) => {
+        this.log.error({ err: error }, 'inference instance exited, starting another')
+        this.send({ type: 'instanceExited', error: toErrorRecord(error) })
+      },
+    }
+  }
+
+  #shed(unit: CameraUnit | undefined, frame: Frame, cause: ShedCause): void {
+    unit?.ended(`shed:${cause}`)
+    this.#pool.give(frame.rgbHwc)
+  }
+
+  #detected(frame: Frame, result: DetectorResult): void {
+    const unit = this.#units.get(frame.cameraId)
+    if (!unit) return this.#pool.give(frame.rgbHwc)
+    unit.ended(frame.quality === 'suspect' ? 'suspect' : 'inferred')
+    const held = unit.keep(frame, result.detections)
+    const message = this.#result(unit, frame, result)
+    const watched = this.#pictureCameras.has('*') || this.#pictureCameras.has(frame.cameraId)
+    if (!watched && unit.encoding === 0) return this.send({ type: 'result', result: message })
+    const picture = watched && unit.encoding === 0 ? this.#picture(unit, held) : undefined
+    unit.outbox = unit.outbox.then(async () => {
+      const encoded = await picture
+      this.send({ type: 'result', result: encoded ? { ...message, picture: encoded } : message })
+    })
+  }
+
+  /** Encodes beside the loop; a picture that fails is left out, its result is not. */
+  async #picture(unit: CameraUnit, held: HeldFrame): Promise<EngineResult['picture']> {
+    held.pin()
+    unit.encoding += 1
+    try {
+      return await encodePicture(held.frame, this.#running().info.format)
+    } catch (error) {
+      this.log.warn({ cameraId: unit.camera.id, err: error }, 'live picture could not be encoded')
+      return undefined
+    } finally {
+      unit.encoding -= 1
+      held.unpin()
+    }
+  }
+
+  #result(
+    unit: CameraUnit,
+    frame: Frame,
+    { detections, timingsMs, batchSize }: DetectorResult,
+  ): EngineResult {
+    return {
+      message: {
+        cameraId: frame.cameraId,
+        seq: frame.seq,
+        capturedAt: new Date(frame.capturedAtMs).toISOString(),
+        ptsMs: frame.ptsMs,
+        frame: { ...frame.source, quality: frame.quality },
+        model: { ...this.#running().info.model },
+        detections: detections.map((detection) => ({ ...detection, boxPx: { ...detection.boxPx } })),
+        timingsMs: { ...timingsMs },
+      },
+      arrivedMs: frame.arrivedMs,
+      batchSize,
+      decodeGapsMs: unit.takeDecodeGapsMs(),
+      counts: { ...unit.counts, shed: { ...unit.counts.shed } },
+    }
+  }
+
+  async #snapshot(cameraId: string, overlay: boolean): Promise<Uint8Array> {
+    const last = this.#unit(cameraId).last
+    if (!last) {
+      throw new NotFoundError(`camera "${cameraId}" has no picture yet`, 'Try again once the camera is live.')
+    }
+    last.held.pin()
+    try {
+      return await encodeSnapshot(
+        last.held.frame,
+        this.#running().info.format,
+        overlay ? last.detections : undefined,
+      )
+    } finally {
+      last.held.unpin()
+    }
+  }
+
+  async #push(cameraId: string, image: Uint8Array): Promise<{ seq: number }> {
+    const source = this.#unit(cameraId).source
+    if (!source || !isPushSource(source)) throw new CameraNotPushError(cameraId)
+    return source.push(image)
+  }
+
+  #unit(cameraId: string): CameraUnit {
+    const unit = this.#units.get(cameraId)
+    if (!unit) throw new CameraNotFoundError(cameraId)
+    return unit
+  }
+
+  #sendBeat(): void {
+    const cameras = [...this.#units].map(([cameraId, unit]) => ({
+      cameraId,
+      counts: { ...unit.counts, shed: { ...unit.counts.shed } },
+      decoderCpuSeconds: unit.source?.decoderCpuSeconds() ?? 0,
+    }))
+    this.send({ type: 'beat', beat: { ...this.#beat.read(), cameras } })
+  }
+}

@@ -1,0 +1,83 @@
+import sharp from 'sharp'
+import { Engine } from './engine.js'
+import type { EngineSetup, FromEngine, ToEngine } from './protocol.js'
+import { toErrorRecord } from '../errors.js'
+import { createLog, type Log } from '../lifecycle/log.js'
+
+/**
+ * Entry of the engine process, started by `control/engine-process.ts` with an IPC channel.
+ *
+ * It ends with its parent: when the channel closes, the process kills itself at once, because a native run in a worker cannot be
+ * interrupted in an orderly way, and decoders carry a parent-death signal.
+ */
+let engine: Engine | undefined
+let log: Log | undefined
+/** Camera changes are applied one after another for each camera. */
+const cameraWork = new Map<string, Promise<void>>()
+
+function send(message: FromEngine): void {
+  if (process.connected) process.send?.(message)
+}
+
+function inOrder(cameraId: string, work: () => Promise<void>): void {
+  const before = cameraWork.get(cameraId) ?? Promise.resolve()
+  const after = before
+    .then(work)
+    .catch((error: unknown) => log?.error({ cameraId, err: error }, 'camera change failed'))
+  cameraWork.set(cameraId, after)
+  void after.then(() => cameraWork.get(cameraId) === after && cameraWork.delete(cameraId))
+}
+
+async function setUp(setup: EngineSetup): Promise<void> {
+  log = createLog(setup.log, `gantry-engine-${setup.index}`)
+  engine = new Engine(setup, send, log)
+  try {
+    await engine.start()
+  } catch (error) {
+    send({ type: 'failed', error: toErrorRecord(error) })
+  }
+}
+
+async function stop(drainMs: number): Promise<void> {
+  await engine?.stop(drainMs)
+  send({ type: 'stopped' })
+  process.disconnect()
+}
+
+function receive(message: ToEngine): void {
+  switch (message.type) {
+    case 'setup':
+      void setUp(message.setup)
+      return
+    case 'setCamera':
+      inOrder(message.camera.id, async () => engine?.setCamera(message))
+      return
+    case 'removeCamera':
+      inOrder(message.cameraId, async () => engine?.removeCamera(message.cameraId))
+      return
+    case 'pictures':
+      engine?.showPictures(message.cameras)
+      return
+    case 'ask':
+      engine?.answer(message.question).then(
+        (value) => send({ type: 'answer', requestId: message.requestId, value }),
+        (error: unknown) =>
+          send({ type: 'refused', requestId: message.requestId, error: toErrorRecord(error) }),
+      )
+      return
+    case 'stop':
+      void stop(message.drainMs)
+      return
+    default:
+      message satisfies never
+  }
+}
+
+sharp.concurrency(1)
+sharp.cache(false)
+// The parent decides when the engine stops; a Ctrl-C reaches the whole process group.
+process.on('SIGINT', () => undefined)
+process.on('SIGTERM', () => undefined)
+process.on('message', (message: ToEngine) => receive(message))
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+send({ type: 'online' })

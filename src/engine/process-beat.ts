@@ -1,0 +1,26 @@
+import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
+
+/** Resident memory, CPU time and loop delay of this process since the last reading. */
+export class ProcessBeat {
+  readonly #loop: IntervalHistogram = monitorEventLoopDelay({ resolution: 10 })
+
+  constructor() {
+    this.#loop.enable()
+  }
+
+  /** `loopP99Ms` is the p99 of the time a timer was late since the last reading. */
+  read(): { rssBytes: number; cpuSeconds: number; loopP99Ms: number } {
+    const cpu = process.cpuUsage()
+    const loopP99Ms = Math.max(0, this.#loop.percentile(99) / 1e6 - 10)
+    this.#loop.reset()
+    return {
+      rssBytes: process.memoryUsage.rss(),
+      cpuSeconds: (cpu.user + cpu.system) / 1e6,
+      loopP99Ms: Number.isFinite(loopP99Ms) ? loopP99Ms : 0,
+    }
+  }
+
+  stop(): void {
+    this.#loop.disable()
+  }
+}

@@ -1,0 +1,80 @@
+import type { CameraConfig } from '../config/camera.js'
+import type { InferenceConfig } from '../config/pipeline.js'
+import type { DetectionsMessage } from '../events/detections-message.js'
+import type { PictureHeader } from '../events/stream-protocol.js'
+import type { DetectorInfo } from '../ensemble/camera-detector.js'
+import type { ErrorRecord } from '../errors.js'
+import type { FrameCounts } from '../frames/accounting.js'
+import type { CameraStatus } from '../frames/camera-state.js'
+import type { SourceWarning } from '../frames/frame-source.js'
+import type { LogSettings } from '../lifecycle/log.js'
+
+/** What an engine needs to know once, at its start. Paths are absolute. */
+export type EngineSetup = Readonly<{
+  index: number
+  modelRepository: string
+  ensemble: string
+  inference: InferenceConfig
+  maxConcurrentConnects: number
+  mediaRoot: string
+  log: LogSettings
+}>
+
+/** A camera as an engine takes it on; numbering goes on at `firstSeq`, so that it never repeats over an engine's death. */
+export type CameraAssignment = Readonly<{ camera: CameraConfig; firstSeq: number }>
+
+type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Body>
+
+/** A question with an answer: {@link FromEngine} `answer` carries the same `requestId`. */
+export type EngineQuestion =
+  | Message<'snapshot', { cameraId: string; overlay: boolean }>
+  | Message<'pushFrame', { cameraId: string; image: Uint8Array }>
+
+/** What each question is answered with. */
+export type EngineAnswers = { snapshot: Uint8Array; pushFrame: Readonly<{ seq: number }> }
+
+/** Control -> engine. Messages arrive in order. */
+export type ToEngine =
+  | Message<'setup', { setup: EngineSetup }>
+  | Message<'setCamera', CameraAssignment>
+  | Message<'removeCamera', { cameraId: string }>
+  | Message<'pictures', { cameras: readonly string[] }>
+  | Message<'ask', { requestId: number; question: EngineQuestion }>
+  | Message<'stop', { drainMs: number }>
+
+/** A result as it leaves the engine: all of the public message but the time of publishing. */
+export type EngineResult = Readonly<{
+  message: Omit<DetectionsMessage, 'timingsMs'> & {
+    timingsMs: Omit<DetectionsMessage['timingsMs'], 'captureToPublish'>
+  }
+  /** Monotonic, comparable between processes. */
+  arrivedMs: number
+  /** Between the frames received since the result before. */
+  decodeGapsMs: readonly number[]
+  batchSize: number
+  counts: FrameCounts
+  picture?: Readonly<{ header: PictureHeader; jpeg: Uint8Array }>
+}>
+
+/** State of the process, once a second; its absence tells a hung engine. */
+export type EngineBeat = Readonly<{
+  rssBytes: number
+  cpuSeconds: number
+  loopP99Ms: number
+  cameras: readonly Readonly<{ cameraId: string; counts: FrameCounts; decoderCpuSeconds: number }>[]
+}>
+
+/** Engine -> control. */
+export type FromEngine =
+  | Message<'online'>
+  | Message<'ready', { detector: DetectorInfo }>
+  | Message<'failed', { error: ErrorRecord }>
+  | Message<'status', { cameraId: string; status: CameraStatus }>
+  | Message<'warning', { cameraId: string; kind: SourceWarning }>
+  | Message<'result', { result: EngineResult }>
+  | Message<'beat', { beat: EngineBeat }>
+  | Message<'instanceExited', { error: ErrorRecord }>
+  | Message<'removed', { cameraId: string; counts: FrameCounts }>
+  | Message<'answer', { requestId: number; value: unknown }>
+  | Message<'refused', { requestId: number; error: ErrorRecord }>
+  | Message<'stopped'>
