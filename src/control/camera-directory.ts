@@ -1,0 +1,112 @@
+import type { CameraConfig, CameraPatch, NewCamera } from '../config/camera.js'
+import { CameraExistsError, CameraNotFoundError } from '../engine/engine-errors.js'
+import type { Log } from '../lifecycle/log.js'
+import type { ServiceMetrics } from '../metrics/service-metrics.js'
+import { validateCameraUrl } from '../sources/camera-url.js'
+import { CameraEntry } from './camera-entry.js'
+import type { CameraStore } from './camera-store.js'
+import type { CameraView } from './gantry.js'
+
+export type DirectoryDeps = Readonly<{
+  store: CameraStore
+  metrics: ServiceMetrics
+  log: Log
+  engines: number
+  mediaRoot: string
+}>
+
+/** Every camera there is, where it came from and which engine serves it. */
+export class CameraDirectory {
+  readonly #entries = new Map<string, CameraEntry>()
+
+  constructor(readonly deps: DirectoryDeps) {}
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  [Symbol.iterator](): IterableIterator<CameraEntry> {
+    return this.#entries.values()
+  }
+
+  find(id: string): CameraEntry | undefined {
+    return this.#entries.get(id)
+  }
+
+  /** @throws CameraNotFoundError */
+  get(id: string): CameraEntry {
+    const entry = this.#entries.get(id)
+    if (!entry) throw new CameraNotFoundError(id)
+    return entry
+  }
+
+  /**
+   * Cameras of the pipeline file, then those the user asked to keep; a kept camera stands before one of the file with its id.
+   *
+   * @throws CameraStoreError, CameraUrlError
+   */
+  async load(fromFile: readonly CameraConfig[]): Promise<void> {
+    const kept = await this.deps.store.load()
+    for (const camera of fromFile) await this.#admit(camera, false, 'file')
+    for (const camera of kept) {
+      const inFile = this.#entries.get(camera.id)
+      this.#entries.delete(camera.id)
+      await this.#admit(camera, true, inFile ? 'file' : 'api')
+    }
+  }
+
+  /** @throws CameraExistsError, CameraUrlError; then nothing has changed. */
+  async add({ persist, ...camera }: NewCamera): Promise<CameraEntry> {
+    if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
+    const entry = await this.#admit(camera, persist, 'api')
+    if (persist) await this.#save()
+    return entry
+  }
+
+  /** @throws CameraNotFoundError, CameraUrlError; then nothing has changed. */
+  async patch(id: string, { persist, ...changes }: CameraPatch): Promise<CameraEntry> {
+    const entry = this.get(id)
+    const changed = Object.fromEntries(
+      Object.entries({ ...entry.config, ...changes }).filter(
+        ([, value]) => value !== null && value !== undefined,
+      ),
+    ) as CameraConfig
+    if (changes.url !== undefined) await validateCameraUrl(changed.url, { mediaRoot: this.deps.mediaRoot })
+    const wasKept = entry.persist
+    entry.config = changed
+    entry.persist = persist ?? entry.persist
+    if (wasKept || entry.persist) await this.#save()
+    return entry
+  }
+
+  /** @throws CameraNotFoundError */
+  async remove(id: string): Promise<CameraEntry> {
+    const entry = this.get(id)
+    this.#entries.delete(id)
+    entry.forget()
+    if (entry.persist) await this.#save()
+    return entry
+  }
+
+  views(): CameraView[] {
+    return [...this.#entries.values()].map((entry) => entry.view())
+  }
+
+  async #admit(camera: CameraConfig, persist: boolean, origin: CameraView['origin']): Promise<CameraEntry> {
+    await validateCameraUrl(camera.url, { mediaRoot: this.deps.mediaRoot })
+    if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
+    const entry = new CameraEntry(camera, persist, origin, this.#leastBusyEngine(), this.deps.metrics)
+    this.#entries.set(camera.id, entry)
+    return entry
+  }
+
+  #leastBusyEngine(): number {
+    const load = new Array<number>(this.deps.engines).fill(0)
+    for (const { engine } of this) load[engine] = (load[engine] ?? 0) + 1
+    return load.indexOf(Math.min(...load))
+  }
+
+  #save(): Promise<void> {
+    return this.deps.store.save([...this].filter((entry) => entry.persist).map((entry) => entry.config))
+  }
+}

@@ -1,0 +1,143 @@
+import type { CameraConfig } from '../config/camera.js'
+import { redactUrl } from '../config/redact.js'
+import type { EngineBeat, EngineResult } from '../engine/protocol.js'
+import { cameraStates, type CameraStatus } from '../frames/camera-state.js'
+import type { SizePx } from '../frames/letterbox.js'
+import { nowMs, wallMs } from '../lifecycle/clock.js'
+import type { ServiceMetrics } from '../metrics/service-metrics.js'
+import { FrameLedger } from './frame-ledger.js'
+import type { CameraStats, CameraView } from './gantry.js'
+import { QuantileWindow, RateWindow } from './windows.js'
+
+const rateSeconds = 10
+const latencyValues = 300
+
+/** What the control process knows of one camera. */
+export class CameraEntry {
+  readonly ledger: FrameLedger
+  status: CameraStatus
+  /** Highest number seen, so that a new engine goes on behind it. */
+  lastSeq = 0
+  readonly #inferred = new RateWindow(rateSeconds)
+  readonly #received = new RateWindow(rateSeconds)
+  readonly #latencyMs = new QuantileWindow(latencyValues)
+  #receivedTotal = 0
+  #source: SizePx | null = null
+  #decoderCpu: { seconds: number; atMs: number } | undefined
+  #decoderCpuShare = 0
+  #attempts = 0
+
+  constructor(
+    public config: CameraConfig,
+    public persist: boolean,
+    readonly origin: CameraView['origin'],
+    /** Index of the engine that serves the camera. */
+    readonly engine: number,
+    readonly metrics: ServiceMetrics,
+  ) {
+    this.ledger = new FrameLedger(config.id, metrics)
+    this.status = this.waiting('waiting for the engine')
+  }
+
+  waiting(reason: string): CameraStatus {
+    return { state: 'connecting', reason, sinceMs: wallMs(), attempts: 0 }
+  }
+
+  view(): CameraView {
+    return {
+      id: this.config.id,
+      config: { ...this.config, url: redactUrl(this.config.url) },
+      persist: this.persist,
+      origin: this.origin,
+      status: this.status,
+      stats: this.#stats(),
+    }
+  }
+
+  changed(status: CameraStatus): void {
+    this.status = status
+    const camera = this.config.id
+    for (const state of cameraStates)
+      this.metrics.cameraState.set({ camera, state }, state === status.state ? 1 : 0)
+    if (status.attempts > this.#attempts)
+      this.metrics.decoderStarts.inc({ camera }, status.attempts - this.#attempts)
+    this.#attempts = status.attempts
+    if (status.state !== 'live') this.#latencyMs.clear()
+  }
+
+  /** Books one result and tells how long the frame took from the decoder to here. */
+  published(result: EngineResult): number {
+    const { message, counts } = result
+    const now = nowMs()
+    const captureToPublishMs = Math.max(0, now - result.arrivedMs)
+    this.lastSeq = Math.max(this.lastSeq, message.seq)
+    this.#source = { widthPx: message.frame.widthPx, heightPx: message.frame.heightPx }
+    this.#latencyMs.add(captureToPublishMs)
+    this.#inferred.add(now)
+    this.#book(counts, now)
+    this.#observe(result, captureToPublishMs)
+    return captureToPublishMs
+  }
+
+  beat(beat: EngineBeat['cameras'][number]): void {
+    const now = nowMs()
+    this.#book(beat.counts, now)
+    const before = this.#decoderCpu
+    const used = before ? beat.decoderCpuSeconds - before.seconds : 0
+    if (before && used >= 0 && now > before.atMs) {
+      this.#decoderCpuShare = used / ((now - before.atMs) / 1_000)
+      this.metrics.decoderCpu.inc({ camera: this.config.id }, used)
+    }
+    this.#decoderCpu = { seconds: beat.decoderCpuSeconds, atMs: now }
+  }
+
+  /** The engine that held the camera is gone. */
+  engineGone(reason: string): void {
+    this.ledger.close()
+    this.#receivedTotal = this.ledger.total.received
+    this.#decoderCpu = undefined
+    this.#decoderCpuShare = 0
+    this.#attempts = 0
+    this.changed(this.waiting(`engine is being restarted: ${reason}`))
+  }
+
+  /** Takes the camera's series out of the metrics. */
+  forget(): void {
+    this.ledger.close()
+    const camera = this.config.id
+    this.metrics.framesInFlight.remove({ camera })
+    for (const state of cameraStates) this.metrics.cameraState.remove({ camera, state })
+  }
+
+  #book(counts: EngineResult['counts'], now: number): void {
+    this.ledger.report(counts)
+    const received = this.ledger.total.received
+    this.#received.add(now, received - this.#receivedTotal)
+    this.#receivedTotal = received
+  }
+
+  #observe({ message, decodeGapsMs, batchSize }: EngineResult, captureToPublishMs: number): void {
+    const { metrics } = this
+    const labels = { camera: this.config.id, model: message.model.name }
+    metrics.queue.observe(labels, message.timingsMs.queue / 1_000)
+    metrics.infer.observe(labels, message.timingsMs.infer / 1_000)
+    metrics.postprocess.observe(labels, message.timingsMs.postprocess / 1_000)
+    metrics.captureToPublish.observe(labels, captureToPublishMs / 1_000)
+    metrics.batchSize.observe({ model: labels.model }, batchSize)
+    for (const gapMs of decodeGapsMs) metrics.decodeGap.observe({ camera: labels.camera }, gapMs / 1_000)
+    for (const { label } of message.detections) metrics.detections.inc({ camera: labels.camera, label })
+  }
+
+  #stats(): CameraStats {
+    const now = nowMs()
+    const quantiles = this.#latencyMs.quantiles(0.5, 0.99)
+    return {
+      inferredFps: this.#inferred.perSecond(now),
+      receivedFps: this.#received.perSecond(now),
+      latencyMs: quantiles ? { p50: quantiles[0], p99: quantiles[1] } : null,
+      frames: this.ledger.total,
+      decoderCpuShare: this.#decoderCpuShare,
+      source: this.#source,
+    }
+  }
+}

@@ -1,0 +1,251 @@
+import { randomBytes } from 'node:crypto'
+import type { ResultCache } from '../cache/result-cache.js'
+import type { RecentPage, RecentQuery } from '../cache/result-cache.js'
+import type { CameraPatch, NewCamera } from '../config/camera.js'
+import type { EngineResult, EngineSetup, FromEngine } from '../engine/protocol.js'
+import { detectionsRecordId } from '../events/cloud-event.js'
+import type { DetectionsMessage } from '../events/detections-message.js'
+import type { Log } from '../lifecycle/log.js'
+import type { ServiceMetrics } from '../metrics/service-metrics.js'
+import type { ResultSink } from '../sinks/result-sink.js'
+import type { StreamHub } from '../sinks/stream-hub.js'
+import type { CameraDirectory } from './camera-directory.js'
+import type { CameraEntry } from './camera-entry.js'
+import { EngineProcess } from './engine-process.js'
+import type { CameraView, EngineHealth, Gantry, Readiness } from './gantry.js'
+
+/** Numbers left free after an engine's death: it may have given some to frames it took along. */
+const seqMargin = 1_000
+
+export type ServiceDeps = Readonly<{
+  name: string
+  version: string
+  engines: number
+  engineSetup: Omit<EngineSetup, 'index'>
+  directory: CameraDirectory
+  cache: ResultCache
+  sinks: readonly ResultSink[]
+  stream: StreamHub
+  metrics: ServiceMetrics
+  log: Log
+}>
+
+/** The running service: cameras and engines on one side, sinks, cache and clients on the other. */
+export class GantryService implements Gantry {
+  readonly name: string
+  readonly version: string
+  readonly stream: StreamHub
+  readonly #engines: readonly EngineProcess[]
+  readonly #deps: ServiceDeps
+  /** Tells the records of this run from those of another with the same numbers. */
+  readonly #epoch = `${Date.now().toString(36)}${randomBytes(3).toString('hex')}`
+  #draining = false
+
+  constructor(deps: ServiceDeps) {
+    this.#deps = deps
+    this.name = deps.name
+    this.version = deps.version
+    this.stream = deps.stream
+    this.#engines = Array.from({ length: deps.engines }, (_, index) => this.#createEngine(index))
+    this.stream.onPictureCameras = (cameras) => {
+      for (const engine of this.#engines) engine.tell({ type: 'pictures', cameras: [...cameras] })
+    }
+  }
+
+  /** Starts the engines and gives them their cameras. @throws GantryError when the model cannot be used. */
+  async start(): Promise<void> {
+    await Promise.all(this.#engines.map((engine) => engine.start()))
+  }
+
+  /** From now on not ready; idempotent. */
+  drain(): void {
+    this.#draining = true
+  }
+
+  /** Idempotent, never rejects. Sources first, then what hangs on them, all within `drainMs`. */
+  async stop(drainMs: number): Promise<void> {
+    this.drain()
+    await Promise.all(this.#engines.map((engine) => engine.stop(drainMs / 2)))
+    await Promise.all(this.#deps.sinks.map((sink) => sink.stop(drainMs / 2)))
+    await this.#deps.cache.stop()
+    await this.stream.stop()
+  }
+
+  cameras(): readonly CameraView[] {
+    return this.#deps.directory.views()
+  }
+
+  camera(id: string): CameraView {
+    return this.#deps.directory.get(id).view()
+  }
+
+  async addCamera(camera: NewCamera): Promise<CameraView> {
+    const entry = await this.#deps.directory.add(camera)
+    this.#assign(entry)
+    return entry.view()
+  }
+
+  async patchCamera(id: string, patch: CameraPatch): Promise<CameraView> {
+    const entry = await this.#deps.directory.patch(id, patch)
+    this.#assign(entry)
+    return entry.view()
+  }
+
+  async removeCamera(id: string): Promise<void> {
+    const entry = await this.#deps.directory.remove(id)
+    this.#engineOf(entry).tell({ type: 'removeCamera', cameraId: id })
+    await this.#deps.cache.forget(id).catch((error: unknown) => {
+      this.#deps.log.warn(
+        { cameraId: id, err: error },
+        'cached results of a removed camera stay until they expire',
+      )
+    })
+  }
+
+  async snapshot(id: string, overlay: boolean): Promise<Uint8Array> {
+    const entry = this.#deps.directory.get(id)
+    return this.#engineOf(entry).ask({ type: 'snapshot', cameraId: id, overlay })
+  }
+
+  async pushFrame(id: string, image: Uint8Array): Promise<Readonly<{ seq: number }>> {
+    const entry = this.#deps.directory.get(id)
+    return this.#engineOf(entry).ask({ type: 'pushFrame', cameraId: id, image })
+  }
+
+  async latest(id: string): Promise<DetectionsMessage | undefined> {
+    this.#deps.directory.get(id)
+    return this.#deps.cache.latest(id)
+  }
+
+  async recent(query: RecentQuery): Promise<RecentPage> {
+    return this.#deps.cache.recent(query)
+  }
+
+  readiness(): Readiness {
+    const engines = this.#engineHealth()
+    const waiting = engines.filter((engine) => engine.state !== 'ready')
+    const reasons = [
+      ...(this.#draining ? ['the service is shutting down'] : []),
+      ...waiting.map(
+        (engine) => `engine ${engine.index} is ${engine.state}${engine.reason && `: ${engine.reason}`}`,
+      ),
+    ]
+    return {
+      ready: reasons.length === 0,
+      reasons,
+      engines,
+      sinks: this.#deps.sinks.map((sink) => sink.health),
+      cache: this.#deps.cache.health,
+      cameras: { total: this.#deps.directory.size, byState: this.#camerasByState() },
+    }
+  }
+
+  async metrics(): Promise<string> {
+    const { metrics, sinks } = this.#deps
+    metrics.streamClients.set(this.stream.clients)
+    for (const { health } of sinks) {
+      metrics.sinkUp.set({ sink: health.name }, health.state === 'up' ? 1 : 0)
+      metrics.sinkQueued.set({ sink: health.name }, health.queued)
+    }
+    return metrics.registry.metrics()
+  }
+
+  #createEngine(index: number): EngineProcess {
+    const engine: EngineProcess = new EngineProcess(
+      { ...this.#deps.engineSetup, index },
+      {
+        ready: () => this.#engineReady(index),
+        gone: (reason) => this.#engineGone(index, reason),
+        message: (message) => this.#receive(index, message),
+      },
+      this.#deps.log,
+    )
+    return engine
+  }
+
+  #engineOf(entry: CameraEntry): EngineProcess {
+    const engine = this.#engines[entry.engine]
+    if (!engine) throw new RangeError(`camera "${entry.config.id}" is assigned to engine ${entry.engine}`)
+    return engine
+  }
+
+  #engineReady(index: number): void {
+    this.#deps.metrics.engineUp.set({ engine: String(index) }, 1)
+    this.#engines[index]?.tell({ type: 'pictures', cameras: [...this.stream.pictureCameras] })
+    for (const entry of this.#deps.directory) if (entry.engine === index) this.#assign(entry)
+  }
+
+  #engineGone(index: number, reason: string): void {
+    const engine = String(index)
+    this.#deps.metrics.engineUp.set({ engine }, 0)
+    this.#deps.metrics.engineRestarts.inc({ engine })
+    this.#engineCpuSeconds.delete(index)
+    for (const entry of this.#deps.directory) if (entry.engine === index) entry.engineGone(reason)
+  }
+
+  #assign(entry: CameraEntry): void {
+    const firstSeq = entry.lastSeq === 0 ? 1 : entry.lastSeq + seqMargin
+    this.#engineOf(entry).tell({ type: 'setCamera', camera: entry.config, firstSeq })
+  }
+
+  readonly #engineCpuSeconds = new Map<number, number>()
+
+  #receive(index: number, message: FromEngine): void {
+    const { directory, metrics } = this.#deps
+    const engine = String(index)
+    switch (message.type) {
+      case 'result':
+        this.#publish(message.result)
+        return
+      case 'status':
+        directory.find(message.cameraId)?.changed(message.status)
+        return
+      case 'warning':
+        metrics.sourceWarnings.inc({ camera: message.cameraId, kind: message.kind })
+        return
+      case 'instanceExited':
+        metrics.engineInstanceExits.inc({ engine })
+        return
+      case 'beat': {
+        const { rssBytes, loopP99Ms, cpuSeconds, cameras } = message.beat
+        metrics.engineRss.set({ engine }, rssBytes)
+        metrics.engineLoopP99.set({ engine }, loopP99Ms / 1_000)
+        metrics.engineCpu.inc({ engine }, Math.max(0, cpuSeconds - (this.#engineCpuSeconds.get(index) ?? 0)))
+        this.#engineCpuSeconds.set(index, cpuSeconds)
+        for (const camera of cameras) directory.find(camera.cameraId)?.beat(camera)
+        return
+      }
+      default:
+        return
+    }
+  }
+
+  #publish(result: EngineResult): void {
+    const entry = this.#deps.directory.find(result.message.cameraId)
+    if (!entry) return
+    const captureToPublish = entry.published(result)
+    const timingsMs = {
+      ...result.message.timingsMs,
+      captureToPublish: Math.round(captureToPublish * 100) / 100,
+    }
+    const message: DetectionsMessage = { ...result.message, timingsMs }
+    this.stream.publish(message, result.picture)
+    this.#deps.cache.put(message)
+    const recordId = detectionsRecordId(this.#epoch, message.cameraId, message.seq)
+    for (const sink of this.#deps.sinks) sink.accept(recordId, message)
+  }
+
+  #engineHealth(): EngineHealth[] {
+    const cameras = [...this.#deps.directory]
+    return this.#engines.map(({ health }) => ({
+      ...health,
+      cameras: cameras.filter((entry) => entry.engine === health.index).length,
+    }))
+  }
+
+  #camerasByState(): Record<string, number> {
+    const byState: Record<string, number> = {}
+    for (const { status } of this.#deps.directory) byState[status.state] = (byState[status.state] ?? 0) + 1
+    return byState
+  }
+}
