@@ -1,10 +1,10 @@
 import { fork, type ChildProcess } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { EngineUnavailableError } from '../engine/engine-errors.js'
 import type { EngineAnswers, EngineQuestion, EngineSetup, FromEngine, ToEngine } from '../engine/protocol.js'
 import type { DetectorInfo } from '../ensemble/camera-detector.js'
 import { RemoteError, type ErrorRecord } from '../errors.js'
 import { backoffMs } from '../lifecycle/backoff.js'
+import { withDeathSignal } from '../lifecycle/death-signal.js'
 import { atMost } from '../lifecycle/delay.js'
 import { entryPath } from '../lifecycle/entry.js'
 import { nowMs } from '../lifecycle/clock.js'
@@ -89,7 +89,7 @@ export class EngineProcess {
         this.#pending.delete(requestId)
         reject(new EngineUnavailableError(`no answer within ${questionAtMostMs} ms`))
       }, questionAtMostMs)
-      this.#pending.set(requestId, { resolve: resolve, reject, timer })
+      this.#pending.set(requestId, { resolve, reject, timer })
       this.tell({ type: 'ask', requestId, question })
     })
   }
@@ -114,10 +114,12 @@ export class EngineProcess {
   }
 
   #spawn(): void {
+    const [execPath, execArgv] = withDeathSignal(process.execPath, [])
     const child = fork(entryPath(import.meta.url, '../engine/main.js'), [], {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      ...withParentDeathSignal(),
+      execPath,
+      execArgv,
     })
     this.#child = child
     this.#expectWithin(loadAtMostMs, 'did not load its model in time')
@@ -231,10 +233,4 @@ export class EngineProcess {
 function describe({ model, provider, instances, maxBatchSize, head, format }: DetectorInfo) {
   const input = `${format.input.widthPx}x${format.input.heightPx}`
   return { model: `${model.name}/${model.version}`, head, input, provider, instances, maxBatchSize }
-}
-
-/** Linux: the kernel kills the engine with its parent, even when that is killed without a chance to tell it. */
-function withParentDeathSignal(): { execPath: string; execArgv: string[] } | Record<string, never> {
-  const setpriv = ['/usr/bin/setpriv', '/bin/setpriv'].find((path) => existsSync(path))
-  return setpriv ? { execPath: setpriv, execArgv: ['--pdeathsig', 'KILL', process.execPath] } : {}
 }

@@ -14,6 +14,9 @@ export type LogEvent =
 /** Parts of ffmpeg that report damaged pictures; what others warn of leaves the pictures whole. */
 const damageReporters =
   /^\[(h264|hevc|mjpeg|mpeg4|mpeg2video|vp8|vp9|av1|libdav1d|rtsp|sdp|rtp|udp|mpegts|null|vist#\S*) @/
+/** Said of sound streams too. */
+const harmless =
+  /not enough frames to estimate rate|Non-monoton|Application provided duration|deprecated pixel format|estimating duration|Guessed Channel/i
 const levelTag = /\[(warning|error|fatal|panic)\]/
 const longestTextChars = 500
 
@@ -25,7 +28,7 @@ const longestTextChars = 500
 export function parseLogLine(line: string): LogEvent | undefined {
   if (line.startsWith(`[${sampledTag}`) || line.startsWith(`[${decodedTag}`)) return parseShowinfo(line)
   const level = levelTag.exec(line)?.[1]
-  if (level === undefined) return undefined
+  if (level === undefined || harmless.test(line)) return undefined
   const text = redactText(line.replace(/ @ 0x[0-9a-f]+/g, '')).slice(0, longestTextChars)
   const damaged = damageReporters.test(line) || /corrupt|concealing/i.test(line)
   return { kind: damaged ? 'damage' : 'problem', text }

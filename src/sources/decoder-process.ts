@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { delay } from '../lifecycle/delay.js'
+import { withDeathSignal } from '../lifecycle/death-signal.js'
 import { LineSplitter } from './decoder-log.js'
 import { pipePair, type ReadInto } from './pipe-pair.js'
 
@@ -16,13 +17,6 @@ export type DecoderCallbacks = Readonly<{
   onLine(line: string): void
   onExit(exit: DecoderExit): void
 }>
-
-const setpriv = ['/usr/bin/setpriv', '/bin/setpriv'].find((path) => existsSync(path))
-
-/** With a parent-death signal where Linux offers one: a killed engine must not leave decoders on the cameras. */
-function withDeathSignal(command: string, args: readonly string[]): [string, string[]] {
-  return setpriv ? [setpriv, ['--pdeathsig', 'KILL', command, ...args]] : [command, [...args]]
-}
 
 /** One ffmpeg. Its pictures go into `target`, its log to `onLine`; it is asked, told and killed in that order. */
 export class DecoderProcess {

@@ -83,3 +83,24 @@ function filters(camera: CameraConfig, format: FrameFormat): string[] {
     ...letterboxFilters(camera, format),
   ]
 }
+
+/**
+ * Arguments of the ffmpeg that plays a clip in real time as RTP, without encoding it again; it describes itself (SDP) on stdout.
+ *
+ * @param ports - UDP ports on loopback that take the RTP and RTCP packets.
+ */
+export function playerArguments(
+  clip: string,
+  ports: Readonly<{ rtp: number; rtcp: number }>,
+  options: Readonly<{ loop: boolean; durationS?: number }>,
+): string[] {
+  const command = ffmpeg()
+    .input(`file:${clip}`)
+    .inputOptions(['-hide_banner', '-nostats', '-loglevel', 'error', '-protocol_whitelist', 'file'])
+    .inputOptions(['-re', ...(options.loop ? ['-stream_loop', '-1'] : [])])
+    .outputOptions(['-map', '0:v:0', '-c', 'copy', '-sdp_file', 'pipe:1'])
+    .outputOptions(options.durationS === undefined ? [] : ['-t', String(options.durationS)])
+    .format('rtp')
+    .output(`rtp://127.0.0.1:${ports.rtp}?rtcpport=${ports.rtcp}&pkt_size=1300`) as Composed
+  return command._getArguments()
+}
