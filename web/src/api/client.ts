@@ -1,0 +1,72 @@
+import { savedToken } from './token.js'
+import type { Camera, DetectionsMessage, Problem, Status } from './types.js'
+
+/** An answer that is an error, with everything the server said about it. */
+export class ApiError extends Error {
+  constructor(readonly problem: Pick<Problem, 'status' | 'detail' | 'hint' | 'code' | 'problems'>) {
+    super(problem.detail)
+    this.name = 'ApiError'
+  }
+}
+
+/** The service did not answer at all. */
+export class UnreachableError extends Error {
+  constructor(cause: unknown) {
+    super('The service does not answer.', { cause })
+    this.name = 'UnreachableError'
+  }
+}
+
+export type NewCameraForm = Readonly<Record<string, unknown>>
+
+/** Paths are relative to the page, so that it also works under a path of a reverse proxy. */
+export const api = {
+  status: (signal?: AbortSignal) => ask<Status>('api/v1/status', { signal }),
+  cameras: async (signal?: AbortSignal) =>
+    (await ask<{ items: Camera[] }>('api/v1/cameras', { signal })).items,
+  recent: async (limit: number, signal?: AbortSignal) =>
+    (await ask<{ items: DetectionsMessage[] }>(`api/v1/detections?limit=${limit}`, { signal })).items,
+  addCamera: (camera: NewCameraForm) => ask<Camera>('api/v1/cameras', { method: 'POST', body: camera }),
+  setEnabled: (id: string, enabled: boolean) =>
+    ask<Camera>(cameraPath(id), { method: 'PATCH', body: { enabled } }),
+  removeCamera: (id: string) => ask<undefined>(cameraPath(id), { method: 'DELETE' }),
+}
+
+function cameraPath(id: string): string {
+  return `api/v1/cameras/${encodeURIComponent(id)}`
+}
+
+type Ask = Readonly<{ method?: string; body?: unknown; signal?: AbortSignal | undefined }>
+
+/** @throws ApiError, UnreachableError */
+async function ask<T>(path: string, { method = 'GET', body, signal }: Ask): Promise<T> {
+  const token = savedToken()
+  const response = await fetch(path, {
+    method,
+    headers: {
+      accept: 'application/json',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  }).catch((error: unknown) => {
+    throw signal?.aborted ? error : new UnreachableError(error)
+  })
+  if (response.status === 204) return undefined as T
+  const answer: unknown = await response.json().catch(() => undefined)
+  if (!response.ok) throw new ApiError(problemOf(answer, response.status))
+  return answer as T
+}
+
+function problemOf(answer: unknown, status: number): ApiError['problem'] {
+  if (typeof answer === 'object' && answer !== null && 'code' in answer && 'problems' in answer)
+    return answer as Problem
+  return {
+    status,
+    detail: `The service answered with status ${status}.`,
+    hint: '',
+    code: 'GANTRY_INTERNAL',
+    problems: [],
+  }
+}

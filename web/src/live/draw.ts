@@ -1,0 +1,69 @@
+import type { DetectionsMessage, PictureHeader } from '../api/types.js'
+import { boxOnSurface, contain, type Rect } from './geometry.js'
+import { isDanger, labelColor } from './label-colors.js'
+
+/** A decoded picture with what was found in that very frame. */
+export type Shown = Readonly<{
+  bitmap: ImageBitmap
+  header: PictureHeader
+  detections: DetectionsMessage['detections']
+}>
+
+const dangerLast = (a: { label: string }, b: { label: string }): number =>
+  Number(isDanger(a.label)) - Number(isDanger(b.label))
+
+/**
+ * Paints the picture and its boxes over the whole canvas.
+ *
+ * @param scale - canvas pixels per CSS pixel, so that lines and text keep their size on dense screens.
+ */
+export function draw(canvas: HTMLCanvasElement, shown: Shown, scale: number): void {
+  const context = canvas.getContext('2d', { alpha: false })
+  if (context === null) return
+  const place = contain(shown.bitmap, canvas)
+  context.fillStyle = '#05080c'
+  context.fillRect(0, 0, canvas.width, canvas.height)
+  context.drawImage(shown.bitmap, place.x, place.y, place.width, place.height)
+  const small = place.width / scale < 300
+  for (const { label, score, boxPx } of [...shown.detections].sort(dangerLast)) {
+    const rect = boxOnSurface(boxPx, shown.header, place)
+    if (rect.width < 1 || rect.height < 1) continue
+    drawBox(context, rect, labelColor(label), (isDanger(label) ? 3 : 2) * scale)
+    const caption = small ? label : `${label} ${Math.round(score * 100)}%`
+    drawCaption(context, caption, rect, place, labelColor(label), scale * (small ? 0.85 : 1))
+  }
+}
+
+/** A dark line under the coloured one keeps the box readable on any background. */
+function drawBox(context: CanvasRenderingContext2D, rect: Rect, color: string, lineWidth: number): void {
+  context.lineJoin = 'round'
+  context.strokeStyle = 'rgb(0 0 0 / 0.55)'
+  context.lineWidth = lineWidth + 2
+  context.strokeRect(rect.x, rect.y, rect.width, rect.height)
+  context.strokeStyle = color
+  context.lineWidth = lineWidth
+  context.strokeRect(rect.x, rect.y, rect.width, rect.height)
+}
+
+/** On top of the box, or inside it where there is no room above; never past the right edge. */
+function drawCaption(
+  context: CanvasRenderingContext2D,
+  caption: string,
+  rect: Rect,
+  place: Rect,
+  color: string,
+  scale: number,
+): void {
+  const height = 17 * scale
+  context.font = `600 ${11.5 * scale}px system-ui, sans-serif`
+  context.textBaseline = 'middle'
+  const width = context.measureText(caption).width + 10 * scale
+  const x = Math.max(place.x, Math.min(rect.x - scale, place.x + place.width - width))
+  const y = rect.y - height >= place.y ? rect.y - height : rect.y
+  context.fillStyle = color
+  context.beginPath()
+  context.roundRect(x, y, width, height, 3 * scale)
+  context.fill()
+  context.fillStyle = '#07110b'
+  context.fillText(caption, x + 5 * scale, y + height / 2 + 0.5 * scale)
+}

@@ -1,0 +1,87 @@
+import { PicturePlayer } from '../live/picture-player.js'
+import { StreamConnection, type Subscribe } from '../stream/connection.js'
+import { parsePictureMessage } from '../stream/picture-message.js'
+
+/** Scrolling past a row of cameras should not subscribe to each of them. */
+const settleMs = 120
+
+/**
+ * Pictures of the cameras that are on the screen, over a connection of their own: when the line is slow, pictures are skipped
+ * and no result is lost to the list.
+ */
+export class Pictures {
+  readonly #players = new Map<string, PicturePlayer>()
+  readonly #watchers = new Map<string, number>()
+  readonly #connection: StreamConnection
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor() {
+    this.#connection = new StreamConnection(
+      {
+        state: () => undefined,
+        message: (message) => {
+          if (message.type === 'detections') this.#players.get(message.cameraId)?.detections(message)
+        },
+        binary: (data) => {
+          const picture = parsePictureMessage(data)
+          if (picture !== undefined) this.#players.get(picture.header.cameraId)?.picture(picture)
+        },
+      },
+      this.#wants(),
+      false,
+    )
+  }
+
+  start(): void {
+    document.addEventListener('visibilitychange', this.#changed)
+    this.#connection.start()
+  }
+
+  stop(): void {
+    document.removeEventListener('visibilitychange', this.#changed)
+    clearTimeout(this.#timer)
+    this.#connection.stop()
+    for (const player of this.#players.values()) player.dispose()
+    this.#players.clear()
+  }
+
+  retryNow(): void {
+    this.#connection.retryNow()
+  }
+
+  player(cameraId: string): PicturePlayer {
+    const player = this.#players.get(cameraId) ?? new PicturePlayer()
+    this.#players.set(cameraId, player)
+    return player
+  }
+
+  /** Asks for pictures of a camera until the returned function is called. */
+  watch(cameraId: string): () => void {
+    this.#watchers.set(cameraId, (this.#watchers.get(cameraId) ?? 0) + 1)
+    this.#changed()
+    let watching = true
+    return () => {
+      if (!watching) return
+      watching = false
+      const left = (this.#watchers.get(cameraId) ?? 1) - 1
+      if (left > 0) this.#watchers.set(cameraId, left)
+      else this.#watchers.delete(cameraId)
+      this.#changed()
+    }
+  }
+
+  forget(cameraId: string): void {
+    this.#players.get(cameraId)?.dispose()
+    this.#players.delete(cameraId)
+  }
+
+  readonly #changed = (): void => {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#connection.subscribe(this.#wants()), settleMs)
+  }
+
+  #wants(): Subscribe {
+    const cameras = document.hidden ? [] : [...this.#watchers.keys()].sort()
+    return { cameras, detections: true, frames: true }
+  }
+}

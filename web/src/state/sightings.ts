@@ -1,0 +1,111 @@
+import type { DetectionsMessage } from '../api/types.js'
+
+export type LabelCount = Readonly<{ label: string; count: number; bestScore: number }>
+
+/** A stretch in which a camera saw the same things: one line of the list instead of five a second. */
+export type Sighting = Readonly<{
+  kind: 'sighting'
+  key: string
+  cameraId: string
+  labels: readonly LabelCount[]
+  firstAtMs: number
+  lastAtMs: number
+  frames: number
+}>
+
+/** Results the server could not deliver to this page. */
+export type Gap = Readonly<{ kind: 'gap'; key: string; atMs: number; dropped: number; reason: string }>
+
+export type Entry = Sighting | Gap
+
+const kept = 400
+
+/** The newest sightings, newest first. */
+export class Sightings {
+  readonly #entries: Entry[] = []
+  readonly #current = new Map<string, Sighting>()
+  #count = 0
+
+  get entries(): readonly Entry[] {
+    return [...this.#entries].reverse()
+  }
+
+  /** What each camera saw in its last result. */
+  get now(): ReadonlyMap<string, Sighting> {
+    return new Map(this.#current)
+  }
+
+  add(message: DetectionsMessage): void {
+    const labels = countLabels(message.detections)
+    const atMs = Date.parse(message.capturedAt)
+    const current = this.#current.get(message.cameraId)
+    if (current !== undefined && sameThings(current.labels, labels)) {
+      const index = this.#entries.lastIndexOf(current)
+      const longer = {
+        ...current,
+        labels,
+        lastAtMs: Math.max(atMs, current.lastAtMs),
+        frames: current.frames + 1,
+      }
+      if (index >= 0) this.#entries[index] = longer
+      this.#current.set(message.cameraId, longer)
+      return
+    }
+    this.#count += 1
+    const sighting: Sighting = {
+      kind: 'sighting',
+      key: `s${this.#count}`,
+      cameraId: message.cameraId,
+      labels,
+      firstAtMs: atMs,
+      lastAtMs: atMs,
+      frames: 1,
+    }
+    this.#current.set(message.cameraId, sighting)
+    if (labels.length > 0) this.#push(sighting)
+  }
+
+  gap(atMs: number, dropped: number, reason: string): void {
+    this.#count += 1
+    this.#push({ kind: 'gap', key: `g${this.#count}`, atMs, dropped, reason })
+  }
+
+  /** Lets go of a camera that was removed; its lines stay, they happened. */
+  forget(cameraId: string): void {
+    this.#current.delete(cameraId)
+  }
+
+  #push(entry: Entry): void {
+    this.#entries.push(entry)
+    if (this.#entries.length > kept) this.#entries.shift()
+  }
+}
+
+/** Labels of one result with how many there are, most first. */
+export function countLabels(detections: DetectionsMessage['detections']): LabelCount[] {
+  const counts = new Map<string, { count: number; bestScore: number }>()
+  for (const { label, score } of detections) {
+    const seen = counts.get(label) ?? { count: 0, bestScore: 0 }
+    counts.set(label, { count: seen.count + 1, bestScore: Math.max(seen.bestScore, score) })
+  }
+  return [...counts]
+    .map(([label, seen]) => ({ label, ...seen }))
+    .sort((a, b) => b.count - a.count || a.label.localeCompare(b.label))
+}
+
+function sameThings(a: readonly LabelCount[], b: readonly LabelCount[]): boolean {
+  return (
+    a.length === b.length && a.every(({ label, count }, i) => b[i]?.label === label && b[i].count === count)
+  )
+}
+
+/** Whether an entry has to do with every word: camera id or one of its labels. Gaps concern everyone. */
+export function matches(entry: Entry, filter: string): boolean {
+  if (entry.kind === 'gap') return true
+  const words = filter
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '')
+  const texts = [entry.cameraId, ...entry.labels.map(({ label }) => label)].map((text) => text.toLowerCase())
+  return words.every((word) => texts.some((text) => text.includes(word)))
+}

@@ -1,0 +1,167 @@
+import type { ComponentChildren, JSX } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import type { Camera } from '../api/types.js'
+import { useDashboard } from '../state/context.js'
+import { useStore } from '../state/store.js'
+import { cameraName, StateBadge, StateNotice } from './camera-state.js'
+import { Dialog } from './dialog.js'
+import { clockTime, count, duration, milliseconds, perSecond, share } from './format.js'
+import { FrameFates } from './frame-fates.js'
+import { Icon } from './icon.js'
+import { LabelChips } from './label-chips.js'
+import { usePlayer } from './use-player.js'
+
+type DetailProps = Readonly<{
+  id: string
+  onClose: () => void
+  onShow: (id: string) => void
+  onRemove: (id: string) => void
+}>
+
+/** One camera, large, with all that is known of it. Left and right arrows go to its neighbours. */
+export function CameraDetail({ id, onClose, onShow, onRemove }: DetailProps): JSX.Element | null {
+  const { poller } = useDashboard()
+  const cameras = useStore(poller.cameras) ?? []
+  const index = cameras.findIndex((camera) => camera.id === id)
+  const camera = cameras[index]
+  const neighbour = (step: number): string =>
+    cameras[(index + step + cameras.length) % cameras.length]?.id ?? id
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key === 'ArrowLeft') onShow(neighbour(-1))
+      else if (event.key === 'ArrowRight') onShow(neighbour(1))
+    }
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
+  })
+  useEffect(() => {
+    if (camera === undefined) onClose()
+  }, [camera, onClose])
+  if (camera === undefined) return null
+  return (
+    <Dialog title={cameraName(camera)} onClose={onClose} class="detail">
+      <div class="detail-body">
+        <Picture key={id} camera={camera} />
+        <div class="detail-side">
+          <Facts camera={camera} />
+          <Controls
+            camera={camera}
+            many={cameras.length > 1}
+            onStep={(step) => onShow(neighbour(step))}
+            onRemove={onRemove}
+          />
+        </div>
+      </div>
+    </Dialog>
+  )
+}
+
+function Picture({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
+  const { results } = useDashboard()
+  const canvas = useRef<HTMLCanvasElement>(null)
+  const hasPicture = usePlayer(canvas, camera.id, camera.status.state !== 'disabled')
+  const seen = useStore(results.now).get(camera.id)
+  return (
+    <div class="screen large" data-state={camera.status.state}>
+      <canvas
+        ref={canvas}
+        class={hasPicture ? '' : 'blank'}
+        role="img"
+        aria-label={`Live picture of ${cameraName(camera)}`}
+      />
+      <StateNotice camera={camera} hasPicture={hasPicture} />
+      {camera.status.state === 'live' && seen !== undefined && seen.labels.length > 0 && (
+        <div class="tile-seen">
+          <LabelChips labels={seen.labels} most={8} />
+        </div>
+      )}
+    </div>
+  )
+}
+
+function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
+  const { config, status, stats } = camera
+  return (
+    <>
+      <dl class="facts">
+        <Fact name="State">
+          <StateBadge state={status.state} />{' '}
+          <span class="muted">for {duration(Date.now() - status.sinceMs)}</span>
+        </Fact>
+        {status.reason !== '' && <Fact name="Reason">{status.reason}</Fact>}
+        <Fact name="Id">{camera.id}</Fact>
+        <Fact name="Source">
+          <code>{config.url}</code>
+        </Fact>
+        <Fact name="Picture">
+          {stats.source === null ? '–' : `${stats.source.widthPx} × ${stats.source.heightPx}`}
+        </Fact>
+        <Fact name="Analysed">
+          {perSecond(stats.inferredFps)} of {perSecond(stats.receivedFps)} frames/s, at most{' '}
+          {config.sampleFps}
+        </Fact>
+        <Fact name="Latency">
+          {stats.latencyMs === null
+            ? '–'
+            : `p50 ${milliseconds(stats.latencyMs.p50)}, p99 ${milliseconds(stats.latencyMs.p99)}`}
+        </Fact>
+        <Fact name="Decoder">
+          {share(stats.decoderCpuShare)} of a core, {config.hwaccel === 'none' ? 'software' : config.hwaccel},{' '}
+          {count(status.attempts)} {status.attempts === 1 ? 'start' : 'starts'}
+        </Fact>
+        <Fact name="Kept">
+          {camera.origin === 'file'
+            ? 'in the pipeline file'
+            : camera.persist
+              ? 'over a restart'
+              : 'until the next restart'}
+        </Fact>
+        <Fact name="Since">{clockTime(status.sinceMs)}</Fact>
+      </dl>
+      <FrameFates counts={stats.frames} />
+    </>
+  )
+}
+
+function Fact({ name, children }: Readonly<{ name: string; children: ComponentChildren }>): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+type ControlsProps = Readonly<{
+  camera: Camera
+  many: boolean
+  onStep: (step: number) => void
+  onRemove: (id: string) => void
+}>
+
+function Controls({ camera, many, onStep, onRemove }: ControlsProps): JSX.Element {
+  const dashboard = useDashboard()
+  const enabled = camera.status.state !== 'disabled'
+  return (
+    <div class="detail-controls">
+      <button type="button" class="button" onClick={() => void dashboard.setEnabled(camera.id, !enabled)}>
+        <Icon name="power" />
+        <span>{enabled ? 'Switch off' : 'Switch on'}</span>
+      </button>
+      <button type="button" class="button danger" onClick={() => onRemove(camera.id)}>
+        <Icon name="trash" />
+        <span>Remove</span>
+      </button>
+      {many && (
+        <span class="steps">
+          <button type="button" class="icon-button" aria-label="Camera before" onClick={() => onStep(-1)}>
+            <Icon name="left" />
+          </button>
+          <button type="button" class="icon-button" aria-label="Next camera" onClick={() => onStep(1)}>
+            <Icon name="right" />
+          </button>
+        </span>
+      )}
+    </div>
+  )
+}

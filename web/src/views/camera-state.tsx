@@ -1,0 +1,63 @@
+import type { JSX } from 'preact'
+import type { Camera, CameraState } from '../api/types.js'
+import { duration } from './format.js'
+import { Icon, type IconName } from './icon.js'
+
+export function cameraName({ id, config }: Camera): string {
+  return config.name === undefined || config.name === '' ? id : config.name
+}
+
+const tones: Readonly<Record<CameraState, 'ok' | 'warn' | 'bad' | 'idle'>> = {
+  live: 'ok',
+  connecting: 'warn',
+  stalled: 'warn',
+  backoff: 'warn',
+  disabled: 'idle',
+  failed: 'bad',
+}
+
+const words: Readonly<Record<CameraState, string>> = {
+  live: 'Live',
+  connecting: 'Connecting',
+  stalled: 'Stalled',
+  backoff: 'Retrying',
+  disabled: 'Off',
+  failed: 'Failed',
+}
+
+const icons: Readonly<Record<CameraState, IconName>> = {
+  live: 'camera',
+  connecting: 'link',
+  stalled: 'pause',
+  backoff: 'link',
+  disabled: 'power',
+  failed: 'warning',
+}
+
+export function StateBadge({ state }: Readonly<{ state: CameraState }>): JSX.Element {
+  return (
+    <span class={`badge ${tones[state]}`} data-badge={state}>
+      <span class="dot" aria-hidden="true" />
+      {words[state]}
+    </span>
+  )
+}
+
+/** Over the picture, when it is missing or old: what is the matter and what happens next. */
+export function StateNotice({
+  camera,
+  hasPicture,
+}: Readonly<{ camera: Camera; hasPicture: boolean }>): JSX.Element | null {
+  const { state, reason, retryInMs } = camera.status
+  if (state === 'live') return hasPicture ? null : <p class="notice waiting">Waiting for the first picture</p>
+  return (
+    <div class={`notice ${tones[state]}`}>
+      <Icon name={icons[state]} />
+      <strong>{words[state]}</strong>
+      {reason !== '' && <p>{reason}</p>}
+      {retryInMs !== undefined && state === 'backoff' && (
+        <p class="notice-next">next attempt in {duration(retryInMs)}</p>
+      )}
+    </div>
+  )
+}

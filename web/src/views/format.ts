@@ -1,0 +1,37 @@
+const clock = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hour12: false,
+})
+const whole = new Intl.NumberFormat(undefined)
+
+export function clockTime(atMs: number): string {
+  return clock.format(atMs)
+}
+
+export function count(value: number): string {
+  return whole.format(value)
+}
+
+export function perSecond(fps: number): string {
+  return fps >= 100 ? fps.toFixed(0) : fps.toFixed(1)
+}
+
+export function milliseconds(ms: number): string {
+  return ms >= 10 ? `${Math.round(ms)} ms` : `${ms.toFixed(1)} ms`
+}
+
+export function share(part: number): string {
+  const percent = part * 100
+  return `${percent >= 10 || percent === 0 ? percent.toFixed(0) : percent.toFixed(1)} %`
+}
+
+/** `3 s`, `4 min`, `2 h`, `5 d`. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000))
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`
+  return `${Math.floor(seconds / 86_400)} d`
+}

@@ -1,0 +1,143 @@
+import type { JSX } from 'preact'
+import { useDashboard } from '../state/context.js'
+import type { ServiceLink } from '../state/poller.js'
+import { useStore } from '../state/store.js'
+import { theme, toggleTheme } from '../state/theme.js'
+import type { Camera, Status } from '../api/types.js'
+import { milliseconds, perSecond } from './format.js'
+import { Icon } from './icon.js'
+
+type HeaderProps = Readonly<{ onAdd: () => void; onHelp: () => void }>
+
+/** Name, state and the four figures one looks at first. */
+export function Header({ onAdd, onHelp }: HeaderProps): JSX.Element {
+  const { poller, results } = useDashboard()
+  const status = useStore(poller.status)
+  const link = useStore(poller.link)
+  const cameras = useStore(poller.cameras)
+  const stream = useStore(results.stream)
+  const current = useStore(theme)
+  const state = serviceState(link, status)
+  return (
+    <header class="header">
+      <div class="brand">
+        <Logo />
+        <div>
+          <h1>Gantry</h1>
+          <p class="brand-sub">
+            {status === undefined ? 'video analytics' : `${status.name} · v${status.version}`}
+          </p>
+        </div>
+      </div>
+      <div class="pills">
+        <span
+          class={`pill ${state.tone}`}
+          role="status"
+          title={state.reasons.join('\n')}
+          data-service={state.key}
+        >
+          <span class="dot" aria-hidden="true" />
+          {state.text}
+        </span>
+        <span
+          class={`pill quiet ${stream.state === 'open' ? 'ok' : 'warn'}`}
+          role="status"
+          data-stream={stream.state}
+        >
+          <span class="dot" aria-hidden="true" />
+          {stream.state === 'open' ? 'Live' : stream.state === 'connecting' ? 'Connecting' : 'Reconnecting'}
+        </span>
+      </div>
+      <Figures cameras={cameras ?? []} />
+      <div class="actions">
+        <button
+          type="button"
+          class="icon-button"
+          onClick={toggleTheme}
+          aria-label={`Switch to ${current === 'dark' ? 'light' : 'dark'} colours`}
+          title="Colours (t)"
+        >
+          <Icon name={current === 'dark' ? 'sun' : 'moon'} />
+        </button>
+        <button
+          type="button"
+          class="icon-button"
+          onClick={onHelp}
+          aria-label="Keyboard help"
+          title="Help (?)"
+        >
+          <Icon name="help" />
+        </button>
+        <button type="button" class="button primary" onClick={onAdd} title="Add camera (a)">
+          <Icon name="add" />
+          <span>Add camera</span>
+        </button>
+      </div>
+    </header>
+  )
+}
+
+function Figures({ cameras }: Readonly<{ cameras: readonly Camera[] }>): JSX.Element {
+  const live = cameras.filter(({ status }) => status.state === 'live')
+  const fps = live.reduce((sum, { stats }) => sum + stats.inferredFps, 0)
+  const worst = Math.max(...live.map(({ stats }) => stats.latencyMs?.p99 ?? 0), 0)
+  return (
+    <dl class="figures">
+      <Figure name="cameras live" value={`${live.length}/${cameras.length}`} />
+      <Figure name="frames/s" value={perSecond(fps)} />
+      <Figure name="worst p99" value={worst === 0 ? '–' : milliseconds(worst)} />
+    </dl>
+  )
+}
+
+function Figure({ name, value }: Readonly<{ name: string; value: string }>): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  )
+}
+
+type Shown = Readonly<{
+  key: string
+  tone: 'ok' | 'warn' | 'bad' | 'idle'
+  text: string
+  reasons: readonly string[]
+}>
+
+/** Ready, ready with something amiss, not ready, or silent. */
+export function serviceState(link: ServiceLink, status: Status | undefined): Shown {
+  if (link.state === 'down') return { key: 'down', tone: 'bad', text: 'No answer', reasons: [] }
+  if (link.state === 'locked') return { key: 'locked', tone: 'warn', text: 'Token needed', reasons: [] }
+  if (status === undefined) return { key: 'loading', tone: 'idle', text: 'Loading', reasons: [] }
+  if (!status.ready) return { key: 'not-ready', tone: 'bad', text: 'Not ready', reasons: status.reasons }
+  const reasons = degradations(status)
+  if (reasons.length > 0) return { key: 'degraded', tone: 'warn', text: 'Degraded', reasons }
+  return { key: 'ready', tone: 'ok', text: 'Ready', reasons: [] }
+}
+
+/** What is amiss although the service is ready. */
+function degradations(status: Status): string[] {
+  return [
+    ...status.reasons,
+    ...status.engines
+      .filter(({ state }) => state !== 'ready' && state !== 'stopped')
+      .map(({ index, state, reason }) => `Engine ${index} is ${state}${reason === '' ? '' : `: ${reason}`}`),
+    ...status.sinks
+      .filter(({ state }) => state === 'down')
+      .map(({ name, reason }) => `${name} is down${reason === '' ? '' : `: ${reason}`}`),
+    ...(status.cache.state === 'down'
+      ? [`${status.cache.backend} cache is down: ${status.cache.reason}`]
+      : []),
+  ]
+}
+
+function Logo(): JSX.Element {
+  return (
+    <svg class="logo" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
+      <path d="M6 26V10.5L10.5 6h11L26 10.5V26M6 10.5h20M16 10.5V16" />
+      <rect x="11.5" y="16" width="9" height="7.5" rx="1.4" />
+    </svg>
+  )
+}

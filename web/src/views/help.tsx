@@ -1,0 +1,62 @@
+import type { JSX } from 'preact'
+import { labelColor } from '../live/label-colors.js'
+import { Dialog } from './dialog.js'
+import { Swatch } from './label-chips.js'
+
+const keys: readonly (readonly [string, string])[] = [
+  ['← ↑ → ↓', 'move between cameras'],
+  ['Enter', 'enlarge the camera'],
+  ['← →', 'camera before or after, while one is enlarged'],
+  ['Delete', 'remove the camera'],
+  ['a', 'add a camera'],
+  ['/', 'filter the detections'],
+  ['t', 'dark or light colours'],
+  ['?', 'this help'],
+  ['Esc', 'close'],
+]
+
+const labels: readonly (readonly [string, string])[] = [
+  ['helmet', 'protection worn'],
+  ['head', 'bare head: protection missing'],
+  ['person', 'people'],
+  ['machinery', 'machines and vehicles'],
+]
+
+/** Keys, colours and where the API is described. */
+export function Help({ onClose }: Readonly<{ onClose: () => void }>): JSX.Element {
+  return (
+    <Dialog title="Help" onClose={onClose} class="medium">
+      <div class="help">
+        <section>
+          <h3>Keys</h3>
+          <dl class="keys">
+            {keys.map(([key, meaning]) => (
+              <div key={key + meaning}>
+                <dt>
+                  <kbd>{key}</kbd>
+                </dt>
+                <dd>{meaning}</dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+        <section>
+          <h3>Colours of the boxes</h3>
+          <ul class="legend">
+            {labels.map(([label, meaning]) => (
+              <li key={label} data-color={labelColor(label)}>
+                <Swatch label={label} /> <strong>{label}</strong> <span class="muted">{meaning}</span>
+              </li>
+            ))}
+          </ul>
+          <h3>For programs</h3>
+          <p>
+            The API is described in <a href="openapi.json">openapi.json</a>, the live messages in{' '}
+            <a href="asyncapi.json">asyncapi.json</a>, the figures for Prometheus are at{' '}
+            <a href="metrics">metrics</a>.
+          </p>
+        </section>
+      </div>
+    </Dialog>
+  )
+}

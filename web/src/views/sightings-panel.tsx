@@ -1,0 +1,102 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { useDashboard } from '../state/context.js'
+import { matches, type Entry, type Gap, type Sighting } from '../state/sightings.js'
+import { useStore } from '../state/store.js'
+import { clockTime, count, duration } from './format.js'
+import { Icon } from './icon.js'
+import { LabelChips } from './label-chips.js'
+
+const shownEntries = 60
+
+/** The newest detections, with a filter and a way to hold them still for reading. */
+export function SightingsPanel({ onOpen }: Readonly<{ onOpen: (id: string) => void }>): JSX.Element {
+  const { results } = useDashboard()
+  const live = useStore(results.entries)
+  const [held, setHeld] = useState<readonly Entry[] | undefined>(undefined)
+  const [filter, setFilter] = useState('')
+  const entries = (held ?? live).filter((entry) => matches(entry, filter)).slice(0, shownEntries)
+  return (
+    <section class="panel sightings" aria-labelledby="sightings-title">
+      <header class="panel-head">
+        <h2 id="sightings-title">Newest detections</h2>
+        <button
+          type="button"
+          class="icon-button"
+          aria-pressed={held !== undefined}
+          aria-label={held === undefined ? 'Hold the list' : 'Let the list run'}
+          title={held === undefined ? 'Hold the list' : 'Let the list run'}
+          onClick={() => setHeld(held === undefined ? live : undefined)}
+        >
+          <Icon name={held === undefined ? 'pause' : 'play'} />
+        </button>
+      </header>
+      <div class="filter">
+        <Icon name="search" />
+        <input
+          id="sightings-filter"
+          type="search"
+          placeholder="Filter by label or camera"
+          aria-label="Filter by label or camera"
+          value={filter}
+          onInput={(event) => setFilter(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== 'Escape') return
+            setFilter('')
+            event.currentTarget.blur()
+          }}
+        />
+        {filter === '' && <kbd aria-hidden="true">/</kbd>}
+      </div>
+      {entries.length === 0 ? (
+        <p class="panel-empty">{filter === '' ? 'Nothing was found yet.' : 'Nothing fits this filter.'}</p>
+      ) : (
+        <ol class="sighting-list">
+          {entries.map((entry) =>
+            entry.kind === 'gap' ? (
+              <GapRow key={entry.key} gap={entry} />
+            ) : (
+              <SightingRow key={entry.key} sighting={entry} onOpen={onOpen} onPick={setFilter} />
+            ),
+          )}
+        </ol>
+      )}
+    </section>
+  )
+}
+
+type RowProps = Readonly<{
+  sighting: Sighting
+  onOpen: (id: string) => void
+  onPick: (label: string) => void
+}>
+
+function SightingRow({ sighting, onOpen, onPick }: RowProps): JSX.Element {
+  const { cameraId, labels, firstAtMs, lastAtMs, frames } = sighting
+  const lastsMs = lastAtMs - firstAtMs
+  return (
+    <li class="sighting">
+      <time dateTime={new Date(firstAtMs).toISOString()}>{clockTime(firstAtMs)}</time>
+      <button type="button" class="link-button camera-link" onClick={() => onOpen(cameraId)}>
+        {cameraId}
+      </button>
+      <span class="muted lasts" title={`${count(frames)} frames`}>
+        {lastsMs >= 1_000 ? duration(lastsMs) : ''}
+      </span>
+      <LabelChips labels={labels} onPick={onPick} />
+    </li>
+  )
+}
+
+function GapRow({ gap }: Readonly<{ gap: Gap }>): JSX.Element {
+  const what = gap.dropped === 0 ? 'Some results are' : `${count(gap.dropped)} results are`
+  const why = gap.reason === 'slow_client' ? 'this connection was too slow' : 'the break was too long'
+  return (
+    <li class="sighting gap">
+      <time dateTime={new Date(gap.atMs).toISOString()}>{clockTime(gap.atMs)}</time>
+      <span>
+        {what} missing here: {why}.
+      </span>
+    </li>
+  )
+}

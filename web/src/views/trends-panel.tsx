@@ -1,0 +1,74 @@
+import type { JSX } from 'preact'
+import { useDashboard } from '../state/context.js'
+import { useStore } from '../state/store.js'
+import type { Point } from '../state/series.js'
+import { milliseconds, perSecond } from './format.js'
+import { Plot, type PlotLine } from './plot.js'
+
+const latency: readonly PlotLine[] = [
+  { name: 'p99', color: '--warn', value: (point) => point.p99Ms },
+  { name: 'p50', color: '--info', value: (point) => point.p50Ms, filled: true },
+]
+const throughput: readonly PlotLine[] = [
+  { name: 'fps', color: '--ok', value: (point) => point.fps, filled: true },
+]
+
+/** Latency and throughput over the last five minutes, as this page received them. */
+export function TrendsPanel(): JSX.Element {
+  const { results } = useDashboard()
+  const points = useStore(results.points)
+  const last = points.at(-1)
+  return (
+    <section class="panel trends" aria-labelledby="trends-title">
+      <header class="panel-head">
+        <h2 id="trends-title">Last five minutes</h2>
+      </header>
+      <div class="trend">
+        <TrendHead name="Latency" hint="capture to publish" figures={latencyFigures(last)} />
+        <Plot points={points} lines={latency} label="Latency p50 and p99 in milliseconds" unit="ms" />
+      </div>
+      <div class="trend">
+        <TrendHead
+          name="Throughput"
+          hint="results received"
+          figures={[['frames/s', last === undefined ? '–' : perSecond(last.fps), 'ok']]}
+        />
+        <Plot points={points} lines={throughput} label="Results received per second" unit="/s" />
+      </div>
+    </section>
+  )
+}
+
+type FigureRow = readonly [name: string, value: string, tone: string]
+
+function latencyFigures(last: Point | undefined): FigureRow[] {
+  const text = (ms: number | null | undefined): string =>
+    ms === null || ms === undefined ? '–' : milliseconds(ms)
+  return [
+    ['p50', text(last?.p50Ms), 'info'],
+    ['p99', text(last?.p99Ms), 'warn'],
+  ]
+}
+
+type HeadProps = Readonly<{ name: string; hint: string; figures: readonly FigureRow[] }>
+
+function TrendHead({ name, hint, figures }: HeadProps): JSX.Element {
+  return (
+    <div class="trend-head">
+      <h3>
+        {name} <span class="muted">{hint}</span>
+      </h3>
+      <dl>
+        {figures.map(([figure, value, tone]) => (
+          <div key={figure}>
+            <dt>
+              <span class={`dot ${tone}`} aria-hidden="true" />
+              {figure}
+            </dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </div>
+  )
+}
