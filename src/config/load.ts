@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import type { ZodError } from 'zod'
 import { ConfigError, type ConfigProblem } from './config-error.js'
 import { overridesOfEnvironment, overridesOfFlags, type FlagSetting, type Override } from './environment.js'
 import { interpolate, mapStrings, type TextSources } from './interpolate.js'
-import { pipelineSchema, type PipelineConfig } from './pipeline.js'
+import { duplicateCameras, pipelineSchema, type PipelineConfig } from './pipeline.js'
 import { complaintsOf, type Complaint } from './schema-problem.js'
 import { schemaAt, valueOfText } from './schema-walk.js'
 import { formatPath, setAt, type SettingPath } from './setting-path.js'
@@ -81,6 +82,7 @@ function checked(
   const result = pipelineSchema.safeParse(values)
   const complaints = (result.error?.issues ?? [])
     .flatMap((issue) => complaintsOf(issue, pipelineSchema, values))
+    .concat(result.success ? [] : unseenDuplicates(result.error, values))
     // Text left behind by an unset variable would only be complained about once more.
     .filter(({ path }) => !unfilled.some((left) => startsWith(path, left.path)))
   const problems = [
@@ -111,6 +113,13 @@ function filledIn(
   throw new ConfigError([
     { file: document.file, line: 1, column: 1, path: '', message: 'must be a section of settings' },
   ])
+}
+
+/** The schema compares cameras only once each of them is right by itself; all problems are to be told at once. */
+function unseenDuplicates(error: ZodError, { cameras }: Record<string, unknown>): Complaint[] {
+  if (error.issues.some(({ code, path }) => code === 'custom' && path[0] === 'cameras' && path[2] === 'id'))
+    return []
+  return duplicateCameras(cameras).map((duplicate) => ({ ...duplicate, aboutKey: false }))
 }
 
 function isSection(values: unknown): values is Record<string, unknown> {

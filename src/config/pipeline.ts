@@ -154,15 +154,17 @@ export const cacheSchema = z.strictObject({
 })
 export type CacheConfig = Readonly<z.infer<typeof cacheSchema>>
 
-/** Looks at input that may have failed every other check. */
-function duplicateIds(cameras: unknown): { index: number; id: string; first: number }[] {
+/** Cameras whose id an earlier one has. Takes input that may have failed every other check. */
+export function duplicateCameras(cameras: unknown): { path: (string | number)[]; message: string }[] {
   if (!Array.isArray(cameras)) return []
   const ids = cameras.map((camera: unknown) =>
     typeof camera === 'object' && camera !== null && 'id' in camera ? camera.id : undefined,
   )
   return ids.flatMap((id, index) => {
     const first = ids.indexOf(id)
-    return typeof id === 'string' && first < index ? [{ index, id, first }] : []
+    if (typeof id !== 'string' || first === index) return []
+    const message = `camera id "${id}" is already used by cameras[${first}]; ids must differ`
+    return [{ path: ['cameras', index, 'id'], message }]
   })
 }
 
@@ -215,16 +217,8 @@ export const pipelineSchema = z
       })
       .prefault({}),
   })
-  .superRefine(
-    ({ cameras }, context) => {
-      for (const { index, id, first } of duplicateIds(cameras))
-        context.addIssue({
-          code: 'custom',
-          path: ['cameras', index, 'id'],
-          message: `camera id "${id}" is already used by cameras[${first}]; ids must differ`,
-        })
-    },
-    // Even when something else is wrong: all problems are told at once.
-    { when: () => true },
-  )
+  .superRefine(({ cameras }, context) => {
+    for (const { path, message } of duplicateCameras(cameras))
+      context.addIssue({ code: 'custom', path, message })
+  })
 export type PipelineConfig = Readonly<z.infer<typeof pipelineSchema>>

@@ -195,7 +195,7 @@ describe('problems of a pipeline file', () => {
 
   it('tells all of them at once, in the order of the file', () => {
     const problems = problemsOf(
-      'nam: x\nserver: { httpPort: x }\ncameras:\n  - { id: a, url: b, transport: tpc }\n  - { id: a, url: c }',
+      'nam: x\nserver: { httpPort: 1.5 }\ncameras:\n  - { id: a, url: b, transport: tpc }\n  - { id: a, url: c }',
     )
     expect(problems.map(({ line, path }) => [line, path])).toEqual([
       [2, 'nam'],

@@ -1,0 +1,58 @@
+import { Command } from 'commander'
+import type { LoadedPipeline } from '../../config/load.js'
+import { exitCodes } from '../failure.js'
+import { allGood, printFindings, type Finding } from '../findings.js'
+import {
+  configOption,
+  flagSettings,
+  setOption,
+  type GlobalOptions,
+  type PipelineOptions,
+} from '../options.js'
+import type { CommandContext } from '../command-context.js'
+import { loadNamed } from './serve.js'
+
+type CheckOptions = PipelineOptions & GlobalOptions & Readonly<{ offline?: true }>
+
+export function checkCommand(context: CommandContext): Command {
+  return new Command('check')
+    .description(
+      'look at settings, cameras, model and brokers of a pipeline file; 2 when something would not work',
+    )
+    .addOption(configOption())
+    .option('--offline', 'ask nothing over the network')
+    .addOption(setOption())
+    .action(async (_, self: Command) => {
+      const options = self.optsWithGlobals<CheckOptions>()
+      flagSettings(options)
+      const findings = await check(loadNamed(options, context), options)
+      printFindings(findings, context.terminal, options)
+      if (!allGood(findings)) context.exit(exitCodes.usage)
+    })
+}
+
+async function check({ config, path }: LoadedPipeline, options: CheckOptions): Promise<Finding[]> {
+  const [{ checkModel }, { checkKafka }, { checkRedis }] = await Promise.all([
+    import('../checks/model-check.js'),
+    import('../checks/kafka-check.js'),
+    import('../checks/redis-check.js'),
+  ])
+  const { cameras, sinks, cache } = config
+  const settings: Finding = {
+    subject: 'settings',
+    state: cameras.length === 0 ? 'warning' : 'ok',
+    detail: `${path ?? ''}: ${cameras.length} camera${cameras.length === 1 ? '' : 's'}`,
+    ...(cameras.length === 0 && { fix: 'list cameras, or add them by POST /api/v1/cameras while it runs' }),
+  }
+  const network = options.offline !== true
+  const [kafka, redis] = await Promise.all([
+    sinks.kafka ? checkKafka(sinks.kafka, network) : [],
+    cache.redis === undefined ? [] : checkRedis(cache.redis, network),
+  ])
+  return [
+    settings,
+    ...checkModel(config.models.repository, config.ensemble, config.inference),
+    ...kafka,
+    ...redis,
+  ]
+}

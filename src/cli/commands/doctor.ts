@@ -1,0 +1,57 @@
+import { Command } from 'commander'
+import { loadPipeline } from '../../config/load.js'
+import { exitCodes } from '../failure.js'
+import { allGood, printFindings, type Finding } from '../findings.js'
+import { configOption, type GlobalOptions } from '../options.js'
+import type { CommandContext } from '../command-context.js'
+
+type DoctorOptions = GlobalOptions & Readonly<{ config?: string }>
+
+export function doctorCommand(context: CommandContext): Command {
+  return new Command('doctor')
+    .description('what this machine has and what it lacks, with the fix for each')
+    .addOption(configOption('pipeline file whose brokers are asked (default: those of 127.0.0.1)'))
+    .action(async (_, self: Command) => {
+      const options = self.optsWithGlobals<DoctorOptions>()
+      const findings = (await Promise.all([examineHost(), examineBrokers(options, context)])).flat()
+      printFindings(findings, context.terminal, options)
+      if (!allGood(findings)) context.exit(exitCodes.runtime)
+    })
+}
+
+async function examineHost(): Promise<Finding[]> {
+  const [{ examineFfmpeg }, machine, { examineOnnxRuntime }] = await Promise.all([
+    import('../doctor/ffmpeg.js'),
+    import('../doctor/machine.js'),
+    import('../doctor/onnx-runtime.js'),
+  ])
+  const [ffmpeg, setpriv, runtime, gpus, java] = await Promise.all([
+    examineFfmpeg(),
+    machine.examineSetpriv(),
+    examineOnnxRuntime(),
+    machine.examineGpus(),
+    machine.examineJava(),
+  ])
+  return [machine.examineNode(), ...machine.examineMachine(), ...ffmpeg, setpriv, ...runtime, gpus, java]
+}
+
+async function examineBrokers({ config }: DoctorOptions, { terminal }: CommandContext): Promise<Finding[]> {
+  if (config === undefined) {
+    const { examinePort } = await import('../doctor/brokers.js')
+    return Promise.all([
+      examinePort('kafka', '127.0.0.1', 9092, 'results go to WebSocket clients and the page only'),
+      examinePort('redis', '127.0.0.1', 6379, 'recent results are kept in memory'),
+    ])
+  }
+  const { sinks, cache } = loadPipeline(config, { env: terminal.env }).config
+  const [{ checkKafka }, { checkRedis }] = await Promise.all([
+    import('../checks/kafka-check.js'),
+    import('../checks/redis-check.js'),
+  ])
+  const none = (subject: string): Finding[] => [{ subject, state: 'skipped', detail: 'not configured' }]
+  const findings = await Promise.all([
+    sinks.kafka ? checkKafka(sinks.kafka, true) : none('kafka'),
+    cache.redis === undefined ? none('redis') : checkRedis(cache.redis, true),
+  ])
+  return findings.flat()
+}

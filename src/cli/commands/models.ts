@@ -1,0 +1,61 @@
+import { Command } from 'commander'
+import { resolve } from 'node:path'
+import { loadPipeline } from '../../config/load.js'
+import { configOption, type GlobalOptions } from '../options.js'
+import type { CommandContext } from '../command-context.js'
+import { installation } from '../version.js'
+
+type ModelsOptions = GlobalOptions & Readonly<{ config?: string; repository?: string }>
+
+export function modelsCommand(context: CommandContext): Command {
+  const models = new Command('models').description('look into the model repository')
+  const withRepository = (command: Command) =>
+    command
+      .addOption(configOption('pipeline file that names the repository'))
+      .option('-r, --repository <folder>', 'the repository itself (default: the models of this installation)')
+
+  withRepository(models.command('list').description('models, their versions and what each is')).action(
+    async (_, self: Command) => list(self.optsWithGlobals<ModelsOptions>(), context),
+  )
+  withRepository(
+    models.command('inspect <model>').description('tensors, head, labels and settings of one model'),
+  ).action(async (name: string, _, self: Command) =>
+    inspect(name, self.optsWithGlobals<ModelsOptions>(), context),
+  )
+  return models
+}
+
+function repositoryOf({ config, repository }: ModelsOptions, { terminal }: CommandContext): string {
+  if (repository !== undefined) return resolve(repository)
+  if (config !== undefined) return loadPipeline(config, { env: terminal.env }).config.models.repository
+  return resolve(installation, 'models')
+}
+
+async function list(options: ModelsOptions, context: CommandContext): Promise<void> {
+  const [{ listModels }, { modelTable }] = await Promise.all([
+    import('../../ensemble/model-catalog.js'),
+    import('../model-report.js'),
+  ])
+  const { terminal } = context
+  const repository = repositoryOf(options, context)
+  const models = listModels(repository)
+  terminal.out(
+    options.json
+      ? JSON.stringify({ repository, models }, undefined, 2)
+      : modelTable(models, terminal.color.out),
+  )
+}
+
+async function inspect(name: string, options: ModelsOptions, context: CommandContext): Promise<void> {
+  const [{ inspectModel }, { readableReport }, { stringify }] = await Promise.all([
+    import('../../ensemble/model-catalog.js'),
+    import('../model-report.js'),
+    import('yaml'),
+  ])
+  const report = inspectModel(repositoryOf(options, context), name)
+  context.terminal.out(
+    options.json
+      ? JSON.stringify(report, undefined, 2)
+      : stringify(readableReport(report), { lineWidth: 0 }).trimEnd(),
+  )
+}

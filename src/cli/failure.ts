@@ -1,0 +1,53 @@
+import type { CommanderError } from 'commander'
+import { redactText } from '../config/redact.js'
+import { toErrorRecord, type ErrorCode } from '../errors.js'
+import { styled, type Terminal } from './terminal.js'
+import { UsageError } from './usage-error.js'
+
+/** 0 ok, 1 it went wrong while running, 2 what was asked for cannot be: command line, settings or model. */
+export const exitCodes = { ok: 0, runtime: 1, usage: 2, interrupted: 130, terminated: 143 } as const
+
+/** Errors that the same command would meet again until somebody changes a setting, a model or the command itself. */
+const askedWrongly: ReadonlySet<ErrorCode> = new Set([
+  'GANTRY_CONFIG',
+  'GANTRY_USAGE',
+  'GANTRY_PUBLIC_BIND',
+  'GANTRY_CAMERA_URL',
+  'GANTRY_CAMERA_EXISTS',
+  'GANTRY_MODEL_NOT_FOUND',
+  'GANTRY_MODEL_CONFIG',
+  'GANTRY_MODEL_INVALID',
+  'GANTRY_MODEL_LABELS',
+  'GANTRY_HEAD_UNKNOWN',
+])
+
+export function exitCodeOf(error: unknown): number {
+  return askedWrongly.has(toErrorRecord(error).code) ? exitCodes.usage : exitCodes.runtime
+}
+
+/** Commander's own words as an error of ours; undefined for what is none, such as `--help`. */
+export function usageErrorOf(error: CommanderError): UsageError | undefined {
+  if (error.exitCode === 0) return undefined
+  if (error.code === 'commander.help')
+    return new UsageError('no command was given', 'Name one of the commands above.')
+  const [message = '', ...rest] = error.message.replace(/^error: /, '').split('\n')
+  const suggestion = /\(Did you mean (.*)\?\)/.exec(rest.join(' '))?.[1]
+  return new UsageError(
+    message,
+    suggestion ? `Did you mean ${suggestion}?` : '`gantry --help` lists commands and options.',
+  )
+}
+
+/** One message and one hint on stderr; as a JSON line for programs, with the stack for those who look for a fault. */
+export function reportFailure(error: unknown, terminal: Terminal, { json = false, debug = false }): void {
+  const { code, message, hint } = toErrorRecord(error)
+  const shown = redactText(message)
+  if (json) terminal.err(JSON.stringify({ error: { code, message: shown, hint: redactText(hint) } }))
+  else {
+    const color = terminal.color.err
+    const separator = shown.includes('\n') ? ':\n' : ': '
+    terminal.err(`${styled('error', 'red', color)} ${code}${separator}${shown}`)
+    terminal.err(`${styled('hint', 'cyan', color)}: ${redactText(hint)}`)
+  }
+  if (debug && error instanceof Error && error.stack) terminal.err(redactText(error.stack))
+}

@@ -1,0 +1,58 @@
+import type { ModelReport, ModelSummary } from '../ensemble/model-catalog.js'
+import { describeTensor, type ModelTensor } from '../inference/tensor-type.js'
+import { styled } from './terminal.js'
+import { table } from './table.js'
+
+/** `gantry models list` for people. */
+export function modelTable(models: readonly ModelSummary[], color: boolean): string {
+  const rows = models.map(({ name, backend, versions, fileBytes, ok, error }) => [
+    name,
+    backend,
+    versions.join(' '),
+    fileBytes > 0 ? megabytes(fileBytes) : '',
+    styled(ok ? 'ok' : 'broken', ok ? 'green' : 'red', color),
+    error?.message ?? '',
+  ])
+  return table(
+    ['MODEL', 'BACKEND', 'VERSIONS', 'SIZE', 'STATE', 'REASON'].map((word) => styled(word, 'bold', color)),
+    rows,
+  )
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`
+}
+
+/** `gantry models inspect` for people: the report without what the configuration file says itself. */
+export function readableReport(report: ModelReport): Readonly<Record<string, unknown>> {
+  const { name, backend, versions, dir, configFrom, warnings, file, steps, detector, detectorError } = report
+  return {
+    name,
+    backend,
+    versions: versions.join(' '),
+    folder: dir,
+    'settings from': configFrom,
+    ...(warnings.length > 0 && { warnings }),
+    ...(steps && {
+      steps: steps.map(({ model, version }) => (version === '' ? model : `${model} version ${version}`)),
+    }),
+    ...(file && {
+      file: `${file.path} (${megabytes(file.bytes)}, by ${file.producer || 'an unknown program'})`,
+      inputs: file.inputs.map(tensorText),
+      outputs: file.outputs.map(tensorText),
+    }),
+    ...(detector && {
+      cameras: {
+        detector: detector.detector,
+        head: detector.head,
+        input: `${detector.input.size.widthPx}x${detector.input.size.heightPx} ${detector.input.layout}, ${detector.input.channels}, ${detector.input.range}, letterbox ${detector.input.align}`,
+        labels: detector.labels.join(', '),
+      },
+    }),
+    ...(detectorError && { cameras: `cannot use it: ${detectorError.message}`, hint: detectorError.hint }),
+  }
+}
+
+function tensorText(tensor: ModelTensor): string {
+  return `${tensor.name} ${describeTensor(tensor)}`
+}

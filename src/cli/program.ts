@@ -1,0 +1,78 @@
+import { Command, CommanderError } from 'commander'
+import { checkCommand } from './commands/check.js'
+import { doctorCommand } from './commands/doctor.js'
+import { modelsCommand } from './commands/models.js'
+import { serveCommand } from './commands/serve.js'
+import type { CommandContext } from './command-context.js'
+import { exitCodeOf, exitCodes, reportFailure, usageErrorOf } from './failure.js'
+import type { GlobalOptions } from './options.js'
+import type { Terminal } from './terminal.js'
+import { packageVersion } from './version.js'
+
+const exitCodesHelp = `
+Exit codes: 0 ok (also after SIGTERM), 1 it went wrong while running, 2 command line, settings or model are wrong,
+130 after Ctrl-C, 143 after a second SIGTERM.
+Settings: flags, then GANTRY__SECTION__KEY in the environment, then the pipeline file, then defaults.`
+
+function buildProgram(context: CommandContext): Command {
+  const program = new Command('gantry')
+    .description('Real-time video analytics for factory cameras.')
+    .version(packageVersion(), '-V, --version')
+    .option('--json', 'print data as JSON, errors as a JSON line')
+    .option('-q, --quiet', 'print only what was asked for, log warnings only')
+    .option('--debug', 'print the stack of an error')
+    .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
+    .configureOutput({
+      writeOut: (text) => context.terminal.out(text.trimEnd()),
+      // Its errors are reported by us, in one form with all others.
+      writeErr: () => undefined,
+      getOutHasColors: () => context.terminal.color.out,
+    })
+    .showSuggestionAfterError()
+    .exitOverride()
+    .addHelpText('after', exitCodesHelp)
+  for (const create of [serveCommand, checkCommand, doctorCommand, modelsCommand]) {
+    const command = create(context)
+    inheritSettings(command, program)
+    program.addCommand(command)
+  }
+  return program
+}
+
+/** Commands made elsewhere know nothing of the settings of their parent. */
+function inheritSettings(command: Command, parent: Command): void {
+  command.copyInheritedSettings(parent)
+  for (const inner of command.commands) inheritSettings(inner, command)
+}
+
+/**
+ * Runs one command line to its end.
+ *
+ * @param args - without `node` and the script.
+ * @returns the exit code; nothing is thrown.
+ */
+export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
+  let code: number = exitCodes.ok
+  const program = buildProgram({ terminal, exit: (given) => (code = given) })
+  try {
+    await program.parseAsync(args, { from: 'user' })
+    return code
+  } catch (error) {
+    const failure = error instanceof CommanderError ? usageErrorOf(error) : error
+    if (failure === undefined) return exitCodes.ok
+    if (isBareCall(error)) terminal.err(program.helpInformation().trimEnd())
+    // After a usage error commander has no options to tell; the arguments themselves always do.
+    const has = (flag: string) => args.includes(flag)
+    const options: GlobalOptions = program.opts()
+    reportFailure(failure, terminal, {
+      json: options.json ?? has('--json'),
+      debug: options.debug ?? has('--debug'),
+    })
+    return exitCodeOf(failure)
+  }
+}
+
+/** `gantry` or `gantry models` with nothing behind it: help is the answer, and still it is no success. */
+function isBareCall(error: unknown): boolean {
+  return error instanceof CommanderError && error.code === 'commander.help'
+}

@@ -1,0 +1,219 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { run } from '../../src/cli/program.js'
+import { packageVersion } from '../../src/cli/version.js'
+import { fakeTerminal } from '../support/fake-terminal.js'
+
+async function gantry(args: readonly string[], env: Record<string, string> = {}) {
+  const terminal = fakeTerminal(env)
+  const code = await run(args, terminal)
+  return { code, stdout: terminal.stdout(), stderr: terminal.stderr() }
+}
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gantry-cli-'))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function pipeline(yaml: string): string {
+  const path = join(folder, 'pipeline.yaml')
+  writeFileSync(path, `apiVersion: gantry/v1\n${yaml}`)
+  return path
+}
+
+const models = join(import.meta.dirname, '../../models')
+
+describe('gantry', () => {
+  it.each([
+    [['--help'], 'Usage: gantry'],
+    [['serve', '--help'], 'Usage: gantry serve'],
+    [['check', '--help'], 'Usage: gantry check'],
+    [['doctor', '--help'], 'Usage: gantry doctor'],
+    [['models', '--help'], 'Usage: gantry models'],
+    [['models', 'list', '--help'], 'Usage: gantry models list'],
+    [['models', 'inspect', '--help'], 'Usage: gantry models inspect'],
+    [['help', 'serve'], 'Usage: gantry serve'],
+    [['--version'], packageVersion()],
+  ])('%j is data on stdout', async (args, text) => {
+    const { code, stdout, stderr } = await gantry(args)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toContain(text)
+  })
+
+  it('names the global options at every level', async () => {
+    expect((await gantry(['models', 'list', '--help'])).stdout).toContain('--json')
+  })
+
+  it.each([
+    [['serv'], "unknown command 'serv'", 'Did you mean serve?'],
+    [['serve', '--confg', 'x'], "unknown option '--confg'", 'Did you mean --config?'],
+    [['models', 'lst'], "unknown command 'lst'", 'Did you mean list?'],
+    [['models', 'inspect'], "missing required argument 'model'", '--help'],
+    [['serve'], 'no pipeline file was named', '-c FILE'],
+    [['serve', '-c', 'x.yaml', '--set', 'engines'], '--set engines: no "=" in it', '--set key=value'],
+  ])('%j is a usage error with a way out', async (args, message, hint) => {
+    const { code, stdout, stderr } = await gantry(args)
+    expect([code, stdout]).toEqual([2, ''])
+    const [error, help] = stderr.split('\n')
+    expect(error).toContain(`error GANTRY_USAGE: ${message}`)
+    expect(help).toMatch(/^hint: /)
+    expect(help).toContain(hint)
+  })
+
+  it.each([[[]], [['models']]])('%j shows help on stderr and is no success', async (args) => {
+    const { code, stdout, stderr } = await gantry(args)
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain('Usage: gantry')
+  })
+
+  it('tells every problem of a pipeline file and no stack', async () => {
+    const path = pipeline('enginez: 1\nserver: { httpPort: x }')
+    const { code, stdout, stderr } = await gantry(['serve', '-c', path])
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toBe(
+      'error GANTRY_CONFIG:\n' +
+        `${path}:2:1: enginez: unknown key; did you mean "engines"?\n` +
+        `${path}:3:21: server.httpPort: must be a number, not a text\n` +
+        'hint: Every setting is described in docs/configuration.md; `gantry check -c FILE` looks again.\n',
+    )
+  })
+
+  it('shows the stack with --debug', async () => {
+    expect((await gantry(['serve', '-c', '/nowhere.yaml', '--debug'])).stderr).toMatch(/\n {4}at /)
+  })
+
+  it.each([
+    ['an error of ours', ['serve', '-c', '/nowhere.yaml', '--json'], 'GANTRY_CONFIG'],
+    ['a usage error', ['--json', 'serv'], 'GANTRY_USAGE'],
+  ])('reports %s as a JSON line with --json', async (_, args, code) => {
+    const { stderr } = await gantry(args)
+    expect(JSON.parse(stderr)).toMatchObject({ error: { code } })
+  })
+
+  it('takes the pipeline file from the environment of the process', async () => {
+    process.env.GANTRY_CONFIG = pipeline('name: from-env')
+    try {
+      expect((await gantry(['serve', '--print-config'])).stdout).toContain('name: from-env')
+    } finally {
+      delete process.env.GANTRY_CONFIG
+    }
+  })
+
+  it('prints the settings in force with secrets masked', async () => {
+    const path = pipeline('cameras: [{ id: a, url: "rtsp://u:canary@h/1" }]')
+    const args = [
+      'serve',
+      '-c',
+      path,
+      '--print-config',
+      '--http-port',
+      '81',
+      '--set',
+      'cameras[0].sampleFps=2',
+    ]
+    const { code, stdout } = await gantry(args, { GANTRY__SERVER__TOKEN: 'canary-canary-canary' })
+    expect(code).toBe(0)
+    expect(stdout).toContain('httpPort: 81')
+    expect(stdout).toContain('sampleFps: 2')
+    expect(stdout).not.toContain('canary')
+  })
+})
+
+describe('gantry models', () => {
+  it('lists the models of the installation', async () => {
+    const { code, stdout } = await gantry(['models', 'list', '--json'])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ repository: models })
+    expect(stdout).toContain('"name": "ppe"')
+  })
+
+  it('shows them as a table for people', async () => {
+    const { stdout } = await gantry(['models', 'list', '-r', models])
+    expect(stdout).toMatch(/^MODEL +BACKEND +VERSIONS/)
+    expect(stdout).toMatch(/^ppe +ensemble +1 +ok$/m)
+  })
+
+  it('inspects the ensemble behind the cameras', async () => {
+    const { stdout } = await gantry([
+      'models',
+      'inspect',
+      'ppe',
+      '-c',
+      pipeline(`models: { repository: ${models} }`),
+    ])
+    expect(stdout).toContain('detection_head')
+    expect(stdout).toMatch(/labels: .*helmet/)
+  })
+
+  it('names the models there are when one is not', async () => {
+    const { code, stderr } = await gantry(['models', 'inspect', 'pep'])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/error GANTRY_MODEL_NOT_FOUND: .*"pep"/)
+    expect(stderr).toMatch(/hint: .*ppe/)
+  })
+})
+
+describe('gantry check', () => {
+  it('is content with a pipeline that would run', async () => {
+    const path = pipeline(
+      `models: { repository: ${models} }\ncameras: [{ id: a, url: "rtsp://127.0.0.1/1" }]`,
+    )
+    const { code, stdout } = await gantry(['check', '-c', path, '--json', '--offline'])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ ok: true })
+  })
+
+  it('fails for a model that is not there and brokers that do not answer', async () => {
+    const path = pipeline(
+      `models: { repository: ${models} }\nensemble: nope\ncache: { redis: "redis://u:canary@127.0.0.1:1" }\n` +
+        'sinks: { kafka: { brokers: ["127.0.0.1:1"] } }',
+    )
+    const { code, stdout } = await gantry(['check', '-c', path])
+    expect(code).toBe(2)
+    expect(stdout).toMatch(/^model nope +failed/m)
+    expect(stdout).toMatch(/^kafka 127\.0\.0\.1:1 +failed +.*ECONNREFUSED/m)
+    expect(stdout).toMatch(/^redis redis:\/\/\*\*\*@127\.0\.0\.1:1 +failed +.*ECONNREFUSED/m)
+    expect(stdout).not.toContain('canary')
+  })
+
+  it('asks nobody when it is told to stay offline', async () => {
+    const path = pipeline(
+      `models: { repository: ${models} }\ncache: { redis: "redis://127.0.0.1:1" }\ncameras: [{ id: a, url: "rtsp://h/1" }]`,
+    )
+    const { code, stdout } = await gantry(['check', '-c', path, '--offline'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^redis .* skipped +offline$/m)
+  })
+
+  it('prints only what failed with --quiet', async () => {
+    const path = pipeline(`models: { repository: ${models} }\nensemble: nope`)
+    const { stdout } = await gantry(['check', '-c', path, '--offline', '--quiet'])
+    expect(stdout).toContain('model nope')
+    expect(stdout).not.toContain('settings')
+  })
+})
+
+describe('gantry doctor', () => {
+  it('looks at everything and gives the fix for what is wrong', async () => {
+    const { stdout } = await gantry(['doctor', '--json'])
+    const { findings } = JSON.parse(stdout) as {
+      findings: { subject: string; state: string; fix?: string }[]
+    }
+    const subjects = findings.map(({ subject }) => subject)
+    for (const subject of [
+      'node',
+      'ffmpeg',
+      'setpriv',
+      'onnxruntime',
+      'provider cpu',
+      'gpu',
+      'kafka',
+      'redis',
+    ])
+      expect(subjects).toContain(subject)
+    for (const { state, fix } of findings) if (state === 'failed') expect(fix).toBeTruthy()
+  })
+})
