@@ -1,6 +1,6 @@
 import type { CameraConfig, CameraPatch, NewCamera } from '../config/camera.js'
+import { redactUrl } from '../config/redact.js'
 import { CameraExistsError, CameraNotFoundError } from '../engine/engine-errors.js'
-import type { Log } from '../lifecycle/log.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import { validateCameraUrl } from '../sources/camera-url.js'
 import { CameraEntry } from './camera-entry.js'
@@ -10,7 +10,6 @@ import type { CameraView } from './gantry.js'
 export type DirectoryDeps = Readonly<{
   store: CameraStore
   metrics: ServiceMetrics
-  log: Log
   engines: number
   mediaRoot: string
 }>
@@ -64,8 +63,10 @@ export class CameraDirectory {
   }
 
   /** @throws CameraNotFoundError, CameraUrlError; then nothing has changed. */
-  async patch(id: string, { persist, ...changes }: CameraPatch): Promise<CameraEntry> {
+  async patch(id: string, { persist, ...asked }: CameraPatch): Promise<CameraEntry> {
     const entry = this.get(id)
+    // A client that sends back the view it was given must not put the mask in place of the password.
+    const changes = asked.url === redactUrl(entry.config.url) ? { ...asked, url: undefined } : asked
     const changed = Object.fromEntries(
       Object.entries({ ...entry.config, ...changes }).filter(
         ([, value]) => value !== null && value !== undefined,

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { ResultCache } from '../cache/result-cache.js'
 import type { RecentPage, RecentQuery } from '../cache/result-cache.js'
 import type { CameraPatch, NewCamera } from '../config/camera.js'
@@ -20,6 +19,8 @@ const seqMargin = 1_000
 export type ServiceDeps = Readonly<{
   name: string
   version: string
+  /** Tells the records of this run from those of another with the same numbers. */
+  epoch: string
   engines: number
   engineSetup: Omit<EngineSetup, 'index'>
   directory: CameraDirectory
@@ -37,8 +38,6 @@ export class GantryService implements Gantry {
   readonly stream: StreamHub
   readonly #engines: readonly EngineProcess[]
   readonly #deps: ServiceDeps
-  /** Tells the records of this run from those of another with the same numbers. */
-  readonly #epoch = `${Date.now().toString(36)}${randomBytes(3).toString('hex')}`
   #draining = false
 
   constructor(deps: ServiceDeps) {
@@ -54,6 +53,8 @@ export class GantryService implements Gantry {
 
   /** Starts the engines and gives them their cameras. @throws GantryError when the model cannot be used. */
   async start(): Promise<void> {
+    this.#deps.cache.start()
+    for (const sink of this.#deps.sinks) sink.start()
     await Promise.all(this.#engines.map((engine) => engine.start()))
   }
 
@@ -231,7 +232,7 @@ export class GantryService implements Gantry {
     const message: DetectionsMessage = { ...result.message, timingsMs }
     this.stream.publish(message, result.picture)
     this.#deps.cache.put(message)
-    const recordId = detectionsRecordId(this.#epoch, message.cameraId, message.seq)
+    const recordId = detectionsRecordId(this.#deps.epoch, message.cameraId, message.seq)
     for (const sink of this.#deps.sinks) sink.accept(recordId, message)
   }
 

@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto'
+import { MemoryCache } from '../cache/memory-cache.js'
+import type { LoadedPipeline } from '../config/load.js'
+import { packageVersion } from './package-version.js'
+import { wallMs } from '../lifecycle/clock.js'
+import type { Log } from '../lifecycle/log.js'
+import { createServiceMetrics } from '../metrics/service-metrics.js'
+import { createHttpServer, type HttpServer } from '../server/http-server.js'
+import { WebSocketHub } from '../sinks/websocket/websocket-hub.js'
+import { CameraDirectory } from './camera-directory.js'
+import { CameraStore } from './camera-store.js'
+import type { Gantry } from './gantry.js'
+import { GantryService } from './service.js'
+
+/** Share of the stop budget that open HTTP requests may use. */
+const serverShare = 0.2
+
+/** A service that answers. */
+export type RunningService = Readonly<{
+  gantry: Gantry
+  /** Where it listens, with the ports actually taken. */
+  httpUrl: string
+  metricsUrl: string
+  /** Idempotent, never rejects; takes at most `drainMs` and a second. */
+  stop(drainMs: number): Promise<void>
+}>
+
+/**
+ * Builds the service from its settings and starts it: server first, so that readiness can be asked for while models load.
+ *
+ * @throws GantryError when it cannot run: port taken, model unusable, camera URL refused. Nothing is left running then.
+ */
+export async function runService(
+  { config, baseDir }: LoadedPipeline,
+  { log }: Readonly<{ log: Log }>,
+): Promise<RunningService> {
+  const metrics = createServiceMetrics()
+  const version = packageVersion()
+  // Base 36, because it is part of cursors and record ids.
+  const epoch = wallMs().toString(36) + BigInt(`0x${randomBytes(4).toString('hex')}`).toString(36)
+  const mediaRoot = config.mediaRoot ?? baseDir
+  const directory = new CameraDirectory({
+    store: new CameraStore(config.store.path),
+    metrics,
+    engines: config.engines,
+    mediaRoot,
+  })
+  await directory.load(config.cameras)
+  const cache = new MemoryCache(config.cache, metrics)
+  const service = new GantryService({
+    name: config.name,
+    version,
+    epoch,
+    engines: config.engines,
+    engineSetup: {
+      modelRepository: config.models.repository,
+      ensemble: config.ensemble,
+      inference: config.inference,
+      maxConcurrentConnects: config.maxConcurrentConnects,
+      mediaRoot,
+      log: config.log,
+    },
+    directory,
+    cache,
+    sinks: [],
+    stream: new WebSocketHub({ service: config.name, version, epoch }, metrics, log),
+    metrics,
+    log,
+  })
+  const server = createHttpServer({ gantry: service, settings: config.server, log })
+  return start(service, server)
+}
+
+async function start(service: GantryService, server: HttpServer): Promise<RunningService> {
+  const stop = async (drainMs: number) => {
+    server.drain()
+    await service.stop(drainMs * (1 - serverShare))
+    await server.stop(drainMs * serverShare)
+  }
+  try {
+    await server.start(new AbortController().signal)
+    await service.start()
+  } catch (error) {
+    await stop(0)
+    throw error
+  }
+  const { address } = server
+  if (!address) throw new TypeError('the server runs without an address')
+  const httpUrl = address.url.replace(/\/$/, '')
+  return {
+    gantry: service,
+    httpUrl,
+    metricsUrl: httpUrl.replace(/:\d+$/, `:${address.metricsPort}/metrics`),
+    stop,
+  }
+}
