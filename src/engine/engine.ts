@@ -11,6 +11,7 @@ import type {
   EngineSetup,
   FromEngine,
 } from './protocol.js'
+import type { Detection } from '../detections/detection.js'
 import type { CameraDetector, DetectorListener, DetectorResult } from '../ensemble/camera-detector.js'
 import { createCameraDetector } from '../ensemble/create-camera-detector.js'
 import { toErrorRecord } from '../errors.js'
@@ -208,8 +209,12 @@ export class Engine {
         ptsMs: frame.ptsMs,
         frame: { ...frame.source, quality: frame.quality },
         model: { ...this.#running().info.model },
-        detections: detections.map((detection) => ({ ...detection, boxPx: { ...detection.boxPx } })),
-        timingsMs: { ...timingsMs },
+        detections: detections.map(roundedDetection),
+        timingsMs: {
+          queue: rounded(timingsMs.queue, 100),
+          infer: rounded(timingsMs.infer, 100),
+          postprocess: rounded(timingsMs.postprocess, 100),
+        },
       },
       arrivedMs: frame.arrivedMs,
       batchSize,
@@ -255,4 +260,16 @@ export class Engine {
     }))
     this.send({ type: 'beat', beat: { ...this.#beat.read(), cameras } })
   }
+}
+
+/** Digits nobody can use cost every consumer of a message. */
+function rounded(value: number, perUnit: number): number {
+  return Math.round(value * perUnit) / perUnit
+}
+
+/** Boxes to a hundredth of a pixel, scores to four digits. */
+function roundedDetection({ boxPx, score, ...rest }: Detection) {
+  const { x1, y1, x2, y2 } = boxPx
+  const box = { x1: rounded(x1, 100), y1: rounded(y1, 100), x2: rounded(x2, 100), y2: rounded(y2, 100) }
+  return { ...rest, score: rounded(score, 10_000), boxPx: box }
 }
