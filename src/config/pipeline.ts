@@ -149,7 +149,7 @@ export const cacheSchema = z.strictObject({
     .int()
     .min(5)
     .max(10_000)
-    .default(75)
+    .default(50)
     .describe('Longest a command may take before Redis counts as failing.'),
 })
 export type CacheConfig = Readonly<z.infer<typeof cacheSchema>>
