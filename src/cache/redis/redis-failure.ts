@@ -1,0 +1,13 @@
+/** What a failed command says about Redis: it refused this command, it cannot serve now, or it did not answer. */
+export type RedisFailure = Readonly<{ kind: 'refused' | 'unusable' | 'silent'; reason: string }>
+
+/** Replies after which the connection is of no use: starting up, demoted, locked out, or without our scripts. */
+const unusable =
+  /^(LOADING|READONLY|MASTERDOWN|NOREPLICAS|NOSCRIPT|NOAUTH|WRONGPASS|NOPERM|BUSY|MISCONF|CLUSTERDOWN|MOVED)\b/
+
+export function redisFailure(error: unknown): RedisFailure {
+  const reason = error instanceof Error ? error.message : String(error)
+  const replied = error instanceof Error && error.name === 'ReplyError'
+  if (!replied) return { kind: 'silent', reason }
+  return { kind: unusable.test(reason) ? 'unusable' : 'refused', reason }
+}
