@@ -1,0 +1,66 @@
+/**
+ * ONNX Runtime and nothing else: `instances` worker threads, each with one session of one thread, running uint8 or float frames back to
+ * back. Prints CPU seconds and frames per second.
+ *
+ *     node test/bench/bare-sessions.mjs MODEL.onnx INSTANCES SECONDS
+ */
+import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
+
+const warmUpRuns = 5
+
+async function worker() {
+  const { InferenceSession, Tensor } = (await import('onnxruntime-node')).default
+  const { model, go, end } = workerData
+  const session = await InferenceSession.create(model, {
+    intraOpNumThreads: 1,
+    interOpNumThreads: 1,
+    extra: { session: { intra_op: { allow_spinning: '0' } } },
+  })
+  const { name, type, shape } = session.inputMetadata[0]
+  const dims = shape.map((dim, index) => (typeof dim === 'number' && dim > 0 ? dim : index === 0 ? 1 : 640))
+  const size = dims.reduce((product, dim) => product * dim, 1)
+  const data = type === 'uint8' ? new Uint8Array(size).fill(114) : new Float32Array(size).fill(0.4)
+  const feeds = { [name]: new Tensor(type, data, dims) }
+  for (let run = 0; run < warmUpRuns; run += 1) await session.run(feeds)
+  parentPort.postMessage('ready')
+  Atomics.wait(go, 0, 0)
+  let frames = 0
+  while (Atomics.load(end, 0) === 0) {
+    await session.run(feeds)
+    frames += 1
+  }
+  await session.release()
+  parentPort.postMessage({ frames })
+  parentPort.close()
+}
+
+async function main() {
+  const [model, instances, seconds] = process.argv.slice(2)
+  const go = new Int32Array(new SharedArrayBuffer(4))
+  const end = new Int32Array(new SharedArrayBuffer(4))
+  const workers = Array.from(
+    { length: Number(instances) },
+    () => new Worker(new URL(import.meta.url), { workerData: { model, go, end } }),
+  )
+  const next = (thread) => new Promise((resolve) => thread.once('message', resolve))
+  await Promise.all(workers.map(next))
+  const cpu0 = process.cpuUsage()
+  const start = performance.now()
+  Atomics.store(go, 0, 1)
+  Atomics.notify(go, 0)
+  await new Promise((resolve) => setTimeout(resolve, Number(seconds) * 1000))
+  Atomics.store(end, 0, 1)
+  const results = await Promise.all(workers.map(next))
+  const used = process.cpuUsage(cpu0)
+  const frames = results.reduce((sum, result) => sum + result.frames, 0)
+  const elapsedS = (performance.now() - start) / 1e3
+  process.stdout.write(
+    JSON.stringify({
+      cpuSecondsPerFrame: (used.user + used.system) / 1e6 / frames,
+      framesPerSecond: frames / elapsedS,
+      frames,
+    }),
+  )
+}
+
+await (isMainThread ? main() : worker())

@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs'
+import { descendants } from './processes.js'
+
+/** Linux counts process time in ticks of a hundredth of a second. */
+const ticksPerSecond = 100
+
+/** CPU seconds a process has used so far, its ended and waited-for children included. */
+export function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const [user = 0, system = 0, childUser = 0, childSystem = 0] = fields.slice(11, 15).map(Number)
+  return (user + system + childUser + childSystem) / ticksPerSecond
+}
+
+/** CPU seconds of a process and everything below it. */
+export function treeCpuSeconds(pid: number): number {
+  return [pid, ...descendants(pid).map((entry) => entry.pid)].reduce((sum, each) => {
+    try {
+      return sum + cpuSeconds(each)
+    } catch {
+      return sum
+    }
+  }, 0)
+}
+
+/** Resident bytes of a process. */
+export function residentBytes(pid: number): number {
+  const kib = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return Number(kib ?? 0) * 1024
+}

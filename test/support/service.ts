@@ -1,0 +1,219 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { stringify } from 'yaml'
+import { WebSocket } from 'ws'
+import type { CameraView, Readiness } from '../../src/control/gantry.js'
+import { serverMessageSchema, type ServerMessage } from '../../src/events/stream-protocol.js'
+import { freePort } from './free-port.js'
+import { until } from './until.js'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const cli = join(root, 'dist/cli/main.js')
+
+export type ServiceOptions = Readonly<{
+  /** Laid over the test's pipeline file. */
+  pipeline?: Readonly<Record<string, unknown>>
+  env?: NodeJS.ProcessEnv
+  /** Use the folder of an earlier service, with its store and its ports. */
+  like?: TestService
+}>
+
+/** The real service in a process of its own: `gantry serve` on free ports, with its files in a temporary folder. */
+export class TestService {
+  stderr = ''
+  /** From starting the process to its first readiness. */
+  startedInMs = 0
+  #child: ChildProcess | undefined
+
+  private constructor(
+    readonly dir: string,
+    readonly httpPort: number,
+    readonly metricsPort: number,
+    readonly options: ServiceOptions,
+  ) {}
+
+  static async start(options: ServiceOptions = {}): Promise<TestService> {
+    const { like } = options
+    const dir = like?.dir ?? mkdtempSync(join(tmpdir(), 'gantry-e2e-'))
+    const service = new TestService(
+      dir,
+      like?.httpPort ?? (await freePort()),
+      like?.metricsPort ?? (await freePort()),
+      options,
+    )
+    const beganMs = performance.now()
+    service.#spawn()
+    await service.ready()
+    service.startedInMs = performance.now() - beganMs
+    return service
+  }
+
+  get pid(): number {
+    const pid = this.#child?.pid
+    if (pid === undefined) throw new Error('service was not started')
+    return pid
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.httpPort}`
+  }
+
+  /** Waits for `/readyz` to say yes. */
+  async ready(withinMs = 30_000): Promise<Readiness> {
+    return until(
+      'service ready',
+      async () => {
+        if (this.#child?.exitCode !== null) throw new Error(`service ended:\n${this.stderr}`)
+        const response = await fetch(`${this.url}/readyz`)
+        return response.ok ? ((await response.json()) as Readiness) : undefined
+      },
+      withinMs,
+    )
+  }
+
+  async json<T>(path: string, init?: RequestInit): Promise<T> {
+    const response = await fetch(this.url + path, init)
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${init?.method ?? 'GET'} ${path}: ${response.status} ${text}`)
+    return (text === '' ? undefined : JSON.parse(text)) as T
+  }
+
+  send<T>(method: string, path: string, body: unknown): Promise<T> {
+    const headers = { 'content-type': 'application/json' }
+    return this.json<T>(path, { method, headers, body: JSON.stringify(body) })
+  }
+
+  camera(id: string): Promise<CameraView> {
+    return this.json<CameraView>(`/api/v1/cameras/${id}`)
+  }
+
+  /** Waits until the camera is in the state. */
+  cameraIs(id: string, state: CameraView['status']['state'], withinMs = 15_000): Promise<CameraView> {
+    return until(
+      `camera ${id} ${state}`,
+      async () => {
+        const camera = await this.camera(id)
+        return camera.status.state === state ? camera : undefined
+      },
+      withinMs,
+    )
+  }
+
+  async metric(line: RegExp): Promise<number> {
+    const text = await (await fetch(`${this.url}/metrics`)).text()
+    return [...text.matchAll(new RegExp(`^${line.source} (\\S+)$`, 'gm'))].reduce((sum, match) => {
+      return sum + Number(match[match.length - 1])
+    }, 0)
+  }
+
+  async stream(subscription: Readonly<Record<string, unknown>> = {}): Promise<TestStream> {
+    return TestStream.open(this.url.replace('http', 'ws') + '/api/v1/stream', subscription)
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal)
+  }
+
+  /** Exit code, or the signal that ended it. */
+  async exited(): Promise<number | NodeJS.Signals> {
+    const child = this.#child
+    if (!child) throw new Error('service was not started')
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    return child.signalCode ?? child.exitCode ?? -1
+  }
+
+  /** Ends the process; the folder stays for a service that is `like` this one. */
+  async end(): Promise<void> {
+    this.kill('SIGTERM')
+    await this.exited()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.kill('SIGKILL')
+    await this.exited()
+    rmSync(this.dir, { recursive: true, force: true })
+  }
+
+  #spawn(): void {
+    const file = join(this.dir, 'pipeline.yaml')
+    const pipeline = {
+      apiVersion: 'gantry/v1',
+      name: 'e2e',
+      server: { httpPort: this.httpPort, metricsPort: this.metricsPort },
+      models: { repository: join(root, 'models') },
+      store: { path: join(this.dir, 'data') },
+      log: { format: 'json' },
+      ...this.options.pipeline,
+    }
+    writeFileSync(file, stringify(pipeline))
+    this.#child = spawn(process.execPath, [cli, 'serve', '-c', file], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...process.env, ...this.options.env },
+    })
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text))
+  }
+}
+
+type Waiting = { accept(message: ServerMessage): boolean; resolve(message: ServerMessage): void }
+
+/** A client of `gantry.v1` that holds every message to the published schema. */
+export class TestStream {
+  readonly messages: ServerMessage[] = []
+  readonly pictures: Buffer[] = []
+  #waiting: Waiting[] = []
+
+  private constructor(readonly socket: WebSocket) {
+    socket.on('message', (data: Buffer, isBinary) => {
+      if (isBinary) this.pictures.push(data)
+      else this.#received(serverMessageSchema.parse(JSON.parse(data.toString('utf8'))))
+    })
+  }
+
+  static async open(url: string, subscription: Readonly<Record<string, unknown>>): Promise<TestStream> {
+    const socket = new WebSocket(url, 'gantry.v1')
+    const stream = new TestStream(socket)
+    await once(socket, 'open')
+    socket.send(JSON.stringify({ type: 'subscribe', ...subscription }))
+    await stream.next((message) => message.type === 'subscribed')
+    return stream
+  }
+
+  /** The first message, from now on, that is accepted. */
+  next(accept: (message: ServerMessage) => boolean): Promise<ServerMessage> {
+    return new Promise((resolve, reject) => {
+      this.socket.once('close', (code) => reject(new Error(`stream closed with ${code}`)))
+      this.#waiting.push({ accept, resolve })
+    })
+  }
+
+  /** Detections of a camera that come from now on. */
+  async detections(cameraId: string, count = 1) {
+    const found: Extract<ServerMessage, { type: 'detections' }>[] = []
+    while (found.length < count) {
+      const message = await this.next((m) => m.type === 'detections' && m.cameraId === cameraId)
+      if (message.type === 'detections') found.push(message)
+    }
+    return found
+  }
+
+  async closed(): Promise<number> {
+    if (this.socket.readyState === WebSocket.CLOSED) throw new Error('closed before it was waited for')
+    const [code] = (await once(this.socket, 'close')) as [number]
+    return code
+  }
+
+  close(): void {
+    this.socket.terminate()
+  }
+
+  #received(message: ServerMessage): void {
+    this.messages.push(message)
+    const done = this.#waiting.filter((waiting) => waiting.accept(message))
+    this.#waiting = this.#waiting.filter((waiting) => !done.includes(waiting))
+    for (const waiting of done) waiting.resolve(message)
+  }
+}
