@@ -28,7 +28,7 @@ from .model import CLASSES, Detector, decode, points
 from .weights import load_init
 
 # Share of the schedule -> sizes drawn, chance of a mosaic.
-PHASES = ((0.70, (288, 320, 352), 0.7), (0.90, (320, 384, 416), 0.5), (1.01, (384, 416, 480), 0.0))
+PHASES = ((0.65, (288, 320, 352), 0.7), (0.88, (320, 416, 512), 0.5), (1.01, (416, 512, 640), 0.0))
 PIXELS_PER_BATCH = 16 * 320 * 320
 WARMUP = 0.02
 EMA_HALF = 1500  # steps until the average's memory is full
@@ -51,7 +51,7 @@ class Batches(torch.utils.data.IterableDataset):
             at = float(self.progress[0])
             _, sizes, mosaic = next(p for p in PHASES if at < p[0])
             size = int(rng.choice(sizes))
-            count = max(4, round(PIXELS_PER_BATCH / self.ranks / size**2))
+            count = max(2, round(PIXELS_PER_BATCH / self.ranks / size**2))
             drawn = [self.canvas.draw(rng, size, mosaic) for _ in range(count)]
             yield (
                 torch.from_numpy(np.stack([d[0] for d in drawn])),
