@@ -11,6 +11,7 @@ from .model import CLASSES
 
 FILL = 114
 GRID = 8
+USUAL_SIDE = 416  # smaller pictures (crops) are first enlarged to this, as letterboxing will do
 MIN_VISIBLE = 0.3  # a box with less of its area left after cropping is dropped, and its place is not judged
 
 
@@ -105,7 +106,7 @@ def colour(image, rng):
 class Canvas:
     """Draws training canvases of `size` x `size` from a store. `weights`: chance of each sample."""
 
-    def __init__(self, store, weights, scale=(0.5, 1.4)):
+    def __init__(self, store, weights, scale=(0.45, 1.35)):
         self.store, self.scale = store, scale
         self.cumulative = np.cumsum(weights / weights.sum())
 
@@ -123,7 +124,7 @@ class Canvas:
         boxes = []
         for i, rect in enumerate(rects):
             sample, image = self.pick(rng)
-            scale = np.exp(rng.uniform(*np.log(self.scale)))
+            scale = np.exp(rng.uniform(*np.log(self.scale))) * max(1, USUAL_SIDE / max(sample.width, sample.height))
             m, w, h = affine(rng, sample.width, sample.height, scale)
             room_w, room_h = rect[2] - rect[0], rect[3] - rect[1]
             # a larger picture is cropped anywhere, a smaller one touches the cross point

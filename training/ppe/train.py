@@ -28,7 +28,7 @@ from .model import CLASSES, Detector, decode, points
 from .weights import load_init
 
 # Share of the schedule -> sizes drawn, chance of a mosaic.
-PHASES = ((0.65, (288, 320, 352), 0.7), (0.88, (320, 416, 512), 0.5), (1.01, (416, 512, 640), 0.0))
+PHASES = ((0.65, (288, 320, 384), 0.6), (0.88, (320, 416, 512), 0.5), (1.01, (416, 512, 640), 0.0))
 PIXELS_PER_BATCH = 16 * 320 * 320
 WARMUP = 0.02
 EMA_HALF = 1500  # steps until the average's memory is full
