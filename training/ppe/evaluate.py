@@ -166,7 +166,7 @@ def main():
     p.add_argument("--data", required=True, help="folder of the data sets")
     p.add_argument("--cache", default=".cache/ppe", help="where decoded pictures go")
     p.add_argument("--simulator", nargs="*", default=[], help="simulator folders (train/ and valid/ inside)")
-    p.add_argument("--size", type=int, default=640)
+    p.add_argument("--size", type=int, default=416)
     p.add_argument("--json", help="write all numbers here")
     a = p.parse_args()
     store = load(a.data, a.cache, "valid", a.simulator)

@@ -20,7 +20,7 @@ from .weights import load_init, save_compact
 
 OPSET = 17
 CALIBRATION_PICTURES = 200
-IMAGE_SIZE = 640
+IMAGE_SIZE = 416
 VARIANTS = {"ppe_detect": "float32", "ppe_detect_int8": "int8", "ppe_detect_fp16": "float16"}
 
 

@@ -86,7 +86,7 @@ def main():
     p.add_argument("--data", required=True)
     p.add_argument("--cache", default=".cache/ppe")
     p.add_argument("--simulator", nargs="*", default=[])
-    p.add_argument("--size", type=int, default=640)
+    p.add_argument("--size", type=int, default=416)
     p.add_argument("--threshold", type=float, default=0.35)
     p.add_argument("--draw", help="folder for the 24 worst pictures")
     a = p.parse_args()
