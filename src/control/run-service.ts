@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { MemoryCache } from '../cache/memory-cache.js'
+import { createResultCache } from '../cache/create-cache.js'
 import type { LoadedPipeline } from '../config/load.js'
 import { packageVersion } from './package-version.js'
 import { wallMs } from '../lifecycle/clock.js'
 import type { Log } from '../lifecycle/log.js'
 import { createServiceMetrics } from '../metrics/service-metrics.js'
 import { createHttpServer, type HttpServer } from '../server/http-server.js'
+import { KafkaSink } from '../sinks/kafka-sink.js'
 import { WebSocketHub } from '../sinks/websocket/websocket-hub.js'
 import { CameraDirectory } from './camera-directory.js'
 import { CameraStore } from './camera-store.js'
@@ -46,7 +47,7 @@ export async function runService(
     mediaRoot,
   })
   await directory.load(config.cameras)
-  const cache = new MemoryCache(config.cache, metrics)
+  const { kafka } = config.sinks
   const service = new GantryService({
     name: config.name,
     version,
@@ -61,8 +62,8 @@ export async function runService(
       log: config.log,
     },
     directory,
-    cache,
-    sinks: [],
+    cache: createResultCache(config.cache, metrics, log),
+    sinks: kafka ? [new KafkaSink(kafka, metrics, log)] : [],
     stream: new WebSocketHub({ service: config.name, version, epoch }, metrics, log),
     metrics,
     log,
