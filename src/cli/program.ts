@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { checkCommand } from './commands/check.js'
+import { demoCommand } from './commands/demo.js'
 import { doctorCommand } from './commands/doctor.js'
 import { modelsCommand } from './commands/models.js'
 import { serveCommand } from './commands/serve.js'
@@ -31,7 +32,7 @@ function buildProgram(context: CommandContext): Command {
     .showSuggestionAfterError()
     .exitOverride()
     .addHelpText('after', exitCodesHelp)
-  for (const create of [serveCommand, checkCommand, doctorCommand, modelsCommand]) {
+  for (const create of [serveCommand, demoCommand, checkCommand, doctorCommand, modelsCommand]) {
     const command = create(context)
     inheritSettings(command, program)
     program.addCommand(command)

@@ -12,7 +12,7 @@ import {
 import type { CommandContext } from '../command-context.js'
 import { loadNamed } from './serve.js'
 
-type CheckOptions = PipelineOptions & GlobalOptions & Readonly<{ offline?: true }>
+type CheckOptions = PipelineOptions & GlobalOptions & Readonly<{ offline?: true; probe?: true }>
 
 export function checkCommand(context: CommandContext): Command {
   return new Command('check')
@@ -21,10 +21,10 @@ export function checkCommand(context: CommandContext): Command {
     )
     .addOption(configOption())
     .option('--offline', 'ask nothing over the network')
+    .option('--probe', 'also open every camera that is enabled, until its first picture')
     .addOption(setOption())
     .action(async (_, self: Command) => {
       const options = self.optsWithGlobals<CheckOptions>()
-      flagSettings(options)
       const findings = await check(loadNamed(options, context), options)
       printFindings(findings, context.terminal, options)
       if (!allGood(findings)) context.exit(exitCodes.usage)
@@ -32,8 +32,9 @@ export function checkCommand(context: CommandContext): Command {
 }
 
 async function check({ config, path }: LoadedPipeline, options: CheckOptions): Promise<Finding[]> {
-  const [{ checkModel }, { checkKafka }, { checkRedis }] = await Promise.all([
+  const [{ checkModel }, { checkCameras }, { checkKafka }, { checkRedis }] = await Promise.all([
     import('../checks/model-check.js'),
+    import('../checks/camera-check.js'),
     import('../checks/kafka-check.js'),
     import('../checks/redis-check.js'),
   ])
@@ -45,13 +46,15 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
     ...(cameras.length === 0 && { fix: 'list cameras, or add them by POST /api/v1/cameras while it runs' }),
   }
   const network = options.offline !== true
-  const [kafka, redis] = await Promise.all([
+  const [seen, kafka, redis] = await Promise.all([
+    checkCameras(config, { probe: network && options.probe === true }),
     sinks.kafka ? checkKafka(sinks.kafka, network) : [],
     cache.redis === undefined ? [] : checkRedis(cache.redis, network),
   ])
   return [
     settings,
     ...checkModel(config.models.repository, config.ensemble, config.inference),
+    ...seen,
     ...kafka,
     ...redis,
   ]

@@ -1,7 +1,6 @@
 import { Command } from 'commander'
 import { loadPipeline, type LoadedPipeline } from '../../config/load.js'
 import { printConfig } from '../../config/print.js'
-import type { Log } from '../../lifecycle/log.js'
 import {
   addSettingFlags,
   configOption,
@@ -10,15 +9,8 @@ import {
   type PipelineOptions,
 } from '../options.js'
 import type { CommandContext } from '../command-context.js'
-import { untilStopped } from '../until-stopped.js'
+import { runUntilStopped } from '../run-until-stopped.js'
 import { UsageError } from '../usage-error.js'
-
-type RunServiceModule = Readonly<{
-  runService(
-    loaded: LoadedPipeline,
-    options: Readonly<{ log: Log }>,
-  ): Promise<Readonly<{ httpUrl: string; metricsUrl: string; stop(drainMs: number): Promise<void> }>>
-}>
 
 type ServeOptions = PipelineOptions & GlobalOptions & Readonly<{ printConfig?: true }>
 
@@ -31,7 +23,7 @@ export function serveCommand(context: CommandContext): Command {
     const options = self.optsWithGlobals<ServeOptions>()
     const loaded = loadNamed(options, context)
     if (options.printConfig) context.terminal.out(printConfig(loaded.config).trimEnd())
-    else context.exit(await serve(loaded, options, context))
+    else context.exit(await runUntilStopped(loaded, options, context))
   })
 }
 
@@ -46,27 +38,4 @@ export function loadNamed(
       'Name one with -c FILE or GANTRY_CONFIG; `gantry demo` needs none.',
     )
   return loadPipeline(options.config, { flags: flagSettings(options), env: terminal.env })
-}
-
-/** Runs the service and tells on stdout where it is. Resolves with the exit code. */
-export async function serve(
-  loaded: LoadedPipeline,
-  options: GlobalOptions,
-  { terminal }: CommandContext,
-): Promise<number> {
-  const { runService } = (await import(
-    new URL('../../control/run-service.js', import.meta.url).href
-  )) as RunServiceModule
-  const { createLog } = await import('../../lifecycle/log.js')
-  const log = createLog(loaded.config.log, 'gantry')
-  return untilStopped(
-    () => runService(loaded, { log }),
-    ({ httpUrl, metricsUrl }) => {
-      if (options.json) terminal.out(JSON.stringify({ httpUrl, metricsUrl }))
-      else if (!options.quiet)
-        terminal.out(
-          `${loaded.config.name} is running: ${httpUrl}/  (metrics: ${metricsUrl}; stop with Ctrl-C)`,
-        )
-    },
-  )
 }

@@ -1,0 +1,85 @@
+import type { CameraConfig } from '../../config/camera.js'
+import type { PipelineConfig } from '../../config/pipeline.js'
+import { redactUrl } from '../../config/redact.js'
+import { toErrorRecord } from '../../errors.js'
+import { frameBytes, type Frame, type FrameFormat } from '../../frames/frame.js'
+import { FramePool } from '../../frames/frame-pool.js'
+import type { CameraStatus } from '../../frames/camera-state.js'
+import { atMost } from '../../lifecycle/delay.js'
+import { createLog } from '../../lifecycle/log.js'
+import { validateCameraUrl } from '../../sources/camera-url.js'
+import { ConnectGate } from '../../sources/connect-gate.js'
+import { createSource } from '../../sources/create-source.js'
+import type { Finding } from '../findings.js'
+
+const probeMs = 10_000
+/** Small, because nobody looks at the pictures of a probe. */
+const probeFormat: FrameFormat = { input: { widthPx: 64, heightPx: 64 }, align: 'center' }
+
+/** Whether each camera's URL would be opened; with `probe`, whether a picture comes. */
+export async function checkCameras(
+  config: PipelineConfig,
+  { probe }: { probe: boolean },
+): Promise<Finding[]> {
+  const gate = new ConnectGate(config.maxConcurrentConnects)
+  return Promise.all(
+    config.cameras.map((camera) => checkCamera(camera, config.mediaRoot ?? '.', probe, gate)),
+  )
+}
+
+async function checkCamera(
+  camera: CameraConfig,
+  mediaRoot: string,
+  probe: boolean,
+  gate: ConnectGate,
+): Promise<Finding> {
+  const subject = `camera ${camera.id}`
+  try {
+    const { kind } = await validateCameraUrl(camera.url, { mediaRoot })
+    const detail = kind === 'push' ? 'pictures are pushed to it' : redactUrl(camera.url)
+    if (!camera.enabled) return { subject, state: 'skipped', detail: `${detail} (disabled)` }
+    if (!probe || kind === 'push') return { subject, state: 'ok', detail }
+    return { subject, ...(await firstPicture(camera, mediaRoot, gate)) }
+  } catch (error) {
+    const { message, hint } = toErrorRecord(error)
+    return { subject, state: 'failed', detail: message, fix: hint }
+  }
+}
+
+/** Opens the camera exactly as the service would, until its first picture or its first failure. */
+async function firstPicture(
+  camera: CameraConfig,
+  mediaRoot: string,
+  connectGate: ConnectGate,
+): Promise<Omit<Finding, 'subject'>> {
+  let tell: (what: Frame | CameraStatus) => void = () => undefined
+  const outcome = new Promise<Frame | CameraStatus>((resolve) => (tell = resolve))
+  const source = await createSource(camera, {
+    format: probeFormat,
+    pool: new FramePool(frameBytes(probeFormat), 2),
+    nextSeq: () => 1,
+    log: createLog({ level: 'error', format: 'json' }, 'check'),
+    mediaRoot,
+    connectGate,
+    listener: {
+      frame: tell,
+      status: (status) => {
+        if (status.state !== 'connecting' && status.state !== 'live') tell(status)
+      },
+      warning: () => undefined,
+    },
+  })
+  const startedMs = performance.now()
+  source.start()
+  const first = await atMost(probeMs, outcome)
+  const tookMs = Math.round(performance.now() - startedMs)
+  await source.stop()
+  const fix = 'see docs/runbooks/camera-not-live.md'
+  if (first === undefined) return { state: 'failed', detail: `no picture within ${probeMs / 1000} s`, fix }
+  if ('state' in first) return { state: 'failed', detail: first.reason, fix }
+  const { widthPx, heightPx } = first.source
+  return {
+    state: 'ok',
+    detail: `${widthPx}x${heightPx}, first picture after ${tookMs} ms`,
+  }
+}

@@ -1,0 +1,41 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { join } from 'node:path'
+import { loadPipeline } from '../../config/load.js'
+import { addSettingFlags, flagSettings, type GlobalOptions, type PipelineOptions } from '../options.js'
+import type { CommandContext } from '../command-context.js'
+import { runUntilStopped } from '../run-until-stopped.js'
+import { installation } from '../version.js'
+
+type DemoOptions = PipelineOptions & GlobalOptions & Readonly<{ cameras: number }>
+
+const clips = join(installation, 'pipelines/demo/clips')
+
+export function demoCommand(context: CommandContext): Command {
+  const command = new Command('demo')
+    .description('the whole service on bundled footage, served as looping RTSP cameras on this machine')
+    .option('--cameras <n>', 'how many cameras', cameraCount, 4)
+  return addSettingFlags(command).action(async (_, self: Command) => {
+    const options = self.optsWithGlobals<DemoOptions>()
+    const { startDemoCameras } = await import('../demo-cameras.js')
+    const { server, cameras } = await startDemoCameras(clips, options.cameras)
+    try {
+      const loaded = loadPipeline(join(installation, 'pipelines/demo.yaml'), {
+        flags: [
+          { flag: '--cameras', path: 'cameras', text: JSON.stringify(cameras) },
+          ...flagSettings(options),
+        ],
+        env: context.terminal.env,
+      })
+      context.exit(await runUntilStopped(loaded, options, context))
+    } finally {
+      await server.stop()
+    }
+  })
+}
+
+function cameraCount(text: string): number {
+  const count = Number(text)
+  if (!Number.isInteger(count) || count < 1 || count > 64)
+    throw new InvalidArgumentError('It is a number from 1 to 64.')
+  return count
+}
