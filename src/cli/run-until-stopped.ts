@@ -1,15 +1,7 @@
 import type { LoadedPipeline } from '../config/load.js'
-import type { Log } from '../lifecycle/log.js'
 import type { CommandContext } from './command-context.js'
 import type { GlobalOptions } from './options.js'
 import { untilStopped } from './until-stopped.js'
-
-type RunServiceModule = Readonly<{
-  runService(
-    loaded: LoadedPipeline,
-    options: Readonly<{ log: Log }>,
-  ): Promise<Readonly<{ httpUrl: string; metricsUrl: string; stop(drainMs: number): Promise<void> }>>
-}>
 
 /** Runs the service and tells on stdout where it is. Resolves with the exit code. */
 export async function runUntilStopped(
@@ -17,10 +9,10 @@ export async function runUntilStopped(
   options: GlobalOptions,
   { terminal }: CommandContext,
 ): Promise<number> {
-  const { runService } = (await import(
-    new URL('../control/run-service.js', import.meta.url).href
-  )) as RunServiceModule
-  const { createLog } = await import('../lifecycle/log.js')
+  const [{ runService }, { createLog }] = await Promise.all([
+    import('../control/run-service.js'),
+    import('../lifecycle/log.js'),
+  ])
   const log = createLog(loaded.config.log, 'gantry')
   return untilStopped(
     () => runService(loaded, { log }),

@@ -2,13 +2,7 @@ import { Command } from 'commander'
 import type { LoadedPipeline } from '../../config/load.js'
 import { exitCodes } from '../failure.js'
 import { allGood, printFindings, type Finding } from '../findings.js'
-import {
-  configOption,
-  flagSettings,
-  setOption,
-  type GlobalOptions,
-  type PipelineOptions,
-} from '../options.js'
+import { configOption, setOption, type GlobalOptions, type PipelineOptions } from '../options.js'
 import type { CommandContext } from '../command-context.js'
 import { loadNamed } from './serve.js'
 
