@@ -23,9 +23,35 @@ export function fieldProblems(error: z.ZodError): FieldProblem[] {
         path: fieldPath([...issue.path, key]),
         message: 'is not known here',
       }))
-    const missing = issue.code === 'invalid_type' && issue.message.endsWith('received undefined')
-    return [{ path: fieldPath(issue.path), message: missing ? 'is required' : issue.message }]
+    return [{ path: fieldPath(issue.path), message: messageOf(issue) }]
   })
+}
+
+/** Own words where the library's talk of types; a message of the schema itself stays. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      if (issue.message.endsWith('received undefined')) return 'is required'
+      return issue.message.startsWith('Invalid input') ? `must be ${article(issue.expected)}` : issue.message
+    case 'too_small':
+      if (issue.origin === 'string' && issue.minimum === 1) return 'must not be empty'
+      return `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${lengthUnit(issue.origin)}`
+    case 'too_big':
+      return `must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}${lengthUnit(issue.origin)}`
+    case 'invalid_value':
+      return `must be ${issue.values.map((value) => String(value)).join(' or ')}`
+    default:
+      return issue.message
+  }
+}
+
+function article(type: string): string {
+  const name = type === 'int' ? 'whole number' : type
+  return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
+}
+
+function lengthUnit(origin: string): string {
+  return origin === 'string' ? ' characters long' : ''
 }
 
 function fieldPath(path: readonly PropertyKey[]): string {

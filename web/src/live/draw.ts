@@ -1,4 +1,5 @@
 import type { DetectionsMessage, PictureHeader } from '../api/types.js'
+import { CaptionPlaces } from './caption-places.js'
 import { boxOnSurface, contain, type Rect } from './geometry.js'
 import { isDanger, labelColor } from './label-colors.js'
 
@@ -25,12 +26,18 @@ export function draw(canvas: HTMLCanvasElement, shown: Shown, scale: number): vo
   context.fillRect(0, 0, canvas.width, canvas.height)
   context.drawImage(shown.bitmap, place.x, place.y, place.width, place.height)
   const small = place.width / scale < 300
-  for (const { label, score, boxPx } of [...shown.detections].sort(dangerLast)) {
+  const captions = new CaptionPlaces(place)
+  for (const { label, boxPx } of [...shown.detections].sort(dangerLast)) {
+    const rect = boxOnSurface(boxPx, shown.header, place)
+    if (rect.width >= 1 && rect.height >= 1)
+      drawBox(context, rect, labelColor(label), (isDanger(label) ? 3 : 2) * scale)
+  }
+  // The other way round: what matters most chooses its place first.
+  for (const { label, score, boxPx } of [...shown.detections].sort((a, b) => dangerLast(b, a))) {
     const rect = boxOnSurface(boxPx, shown.header, place)
     if (rect.width < 1 || rect.height < 1) continue
-    drawBox(context, rect, labelColor(label), (isDanger(label) ? 3 : 2) * scale)
     const caption = small ? label : `${label} ${Math.round(score * 100)}%`
-    drawCaption(context, caption, rect, place, labelColor(label), scale * (small ? 0.85 : 1))
+    drawCaption(context, caption, rect, captions, labelColor(label), scale * (small ? 0.85 : 1))
   }
 }
 
@@ -45,21 +52,18 @@ function drawBox(context: CanvasRenderingContext2D, rect: Rect, color: string, l
   context.strokeRect(rect.x, rect.y, rect.width, rect.height)
 }
 
-/** On top of the box, or inside it where there is no room above; never past the right edge. */
 function drawCaption(
   context: CanvasRenderingContext2D,
   caption: string,
-  rect: Rect,
-  place: Rect,
+  box: Rect,
+  captions: CaptionPlaces,
   color: string,
   scale: number,
 ): void {
-  const height = 17 * scale
   context.font = `600 ${11.5 * scale}px system-ui, sans-serif`
   context.textBaseline = 'middle'
-  const width = context.measureText(caption).width + 10 * scale
-  const x = Math.max(place.x, Math.min(rect.x - scale, place.x + place.width - width))
-  const y = rect.y - height >= place.y ? rect.y - height : rect.y
+  const size = { width: context.measureText(caption).width + 10 * scale, height: 17 * scale }
+  const { x, y, width, height } = captions.take(size, box, scale)
   context.fillStyle = color
   context.beginPath()
   context.roundRect(x, y, width, height, 3 * scale)

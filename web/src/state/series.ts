@@ -9,6 +9,7 @@ export class Series {
   readonly #points: Point[] = []
   #latenciesMs: number[] = []
   #bucket: number | undefined
+  #first = true
 
   /** Counts one result that arrived at `nowMs`. */
   add(nowMs: number, latencyMs: number): void {
@@ -34,6 +35,11 @@ export class Series {
   #close(bucket: number): void {
     const sorted = this.#latenciesMs.sort((a, b) => a - b)
     this.#latenciesMs = []
+    // The page was opened in the middle of the first one.
+    if (this.#first) {
+      this.#first = false
+      return
+    }
     this.#points.push({
       atS: ((bucket + 1) * bucketMs) / 1000,
       fps: sorted.length / (bucketMs / 1000),

@@ -1,4 +1,5 @@
 import type { DetectionsMessage } from '../api/types.js'
+import { isDanger } from '../live/label-colors.js'
 
 export type LabelCount = Readonly<{ label: string; count: number; bestScore: number }>
 
@@ -81,7 +82,7 @@ export class Sightings {
   }
 }
 
-/** Labels of one result with how many there are, most first. */
+/** Labels of one result with how many there are: what calls for a look first, then most first. */
 export function countLabels(detections: DetectionsMessage['detections']): LabelCount[] {
   const counts = new Map<string, { count: number; bestScore: number }>()
   for (const { label, score } of detections) {
@@ -90,7 +91,11 @@ export function countLabels(detections: DetectionsMessage['detections']): LabelC
   }
   return [...counts]
     .map(([label, seen]) => ({ label, ...seen }))
-    .sort((a, b) => b.count - a.count || a.label.localeCompare(b.label))
+    .sort((a, b) => urgency(b) - urgency(a) || b.count - a.count || a.label.localeCompare(b.label))
+}
+
+function urgency({ label }: Readonly<{ label: string }>): number {
+  return Number(isDanger(label))
 }
 
 function sameThings(a: readonly LabelCount[], b: readonly LabelCount[]): boolean {

@@ -5,7 +5,7 @@ import { useDashboard } from '../state/context.js'
 import { useStore } from '../state/store.js'
 import { cameraName, StateBadge, StateNotice } from './camera-state.js'
 import { Dialog } from './dialog.js'
-import { clockTime, count, duration, milliseconds, perSecond, share } from './format.js'
+import { count, duration, milliseconds, perSecond, share } from './format.js'
 import { FrameFates } from './frame-fates.js'
 import { Icon } from './icon.js'
 import { LabelChips } from './label-chips.js'
@@ -39,20 +39,52 @@ export function CameraDetail({ id, onClose, onShow, onRemove }: DetailProps): JS
   }, [camera, onClose])
   if (camera === undefined) return null
   return (
-    <Dialog title={cameraName(camera)} onClose={onClose} class="detail">
+    <Dialog
+      title={cameraName(camera)}
+      onClose={onClose}
+      class="detail"
+      tools={
+        cameras.length > 1 && (
+          <Steps place={`${index + 1} of ${cameras.length}`} onStep={(step) => onShow(neighbour(step))} />
+        )
+      }
+    >
       <div class="detail-body">
         <Picture key={id} camera={camera} />
         <div class="detail-side">
           <Facts camera={camera} />
-          <Controls
-            camera={camera}
-            many={cameras.length > 1}
-            onStep={(step) => onShow(neighbour(step))}
-            onRemove={onRemove}
-          />
+          <Controls camera={camera} onRemove={onRemove} />
         </div>
       </div>
     </Dialog>
+  )
+}
+
+type StepsProps = Readonly<{ place: string; onStep: (step: number) => void }>
+
+function Steps({ place, onStep }: StepsProps): JSX.Element {
+  return (
+    <span class="steps">
+      <button
+        type="button"
+        class="icon-button"
+        aria-label="Camera before"
+        title="Camera before (←)"
+        onClick={() => onStep(-1)}
+      >
+        <Icon name="left" />
+      </button>
+      {place}
+      <button
+        type="button"
+        class="icon-button"
+        aria-label="Next camera"
+        title="Next camera (→)"
+        onClick={() => onStep(1)}
+      >
+        <Icon name="right" />
+      </button>
+    </span>
   )
 }
 
@@ -86,7 +118,9 @@ function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
       <dl class="facts">
         <Fact name="State">
           <StateBadge state={status.state} />{' '}
-          <span class="muted">for {duration(Date.now() - status.sinceMs)}</span>
+          <span class="muted" title={new Date(status.sinceMs).toLocaleString()}>
+            for {duration(Date.now() - status.sinceMs)}
+          </span>
         </Fact>
         {status.reason !== '' && <Fact name="Reason">{status.reason}</Fact>}
         <Fact name="Id">{camera.id}</Fact>
@@ -116,7 +150,6 @@ function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
               ? 'over a restart'
               : 'until the next restart'}
         </Fact>
-        <Fact name="Since">{clockTime(status.sinceMs)}</Fact>
       </dl>
       <FrameFates counts={stats.frames} />
     </>
@@ -132,14 +165,9 @@ function Fact({ name, children }: Readonly<{ name: string; children: ComponentCh
   )
 }
 
-type ControlsProps = Readonly<{
-  camera: Camera
-  many: boolean
-  onStep: (step: number) => void
-  onRemove: (id: string) => void
-}>
+type ControlsProps = Readonly<{ camera: Camera; onRemove: (id: string) => void }>
 
-function Controls({ camera, many, onStep, onRemove }: ControlsProps): JSX.Element {
+function Controls({ camera, onRemove }: ControlsProps): JSX.Element {
   const dashboard = useDashboard()
   const enabled = camera.status.state !== 'disabled'
   return (
@@ -152,16 +180,6 @@ function Controls({ camera, many, onStep, onRemove }: ControlsProps): JSX.Elemen
         <Icon name="trash" />
         <span>Remove</span>
       </button>
-      {many && (
-        <span class="steps">
-          <button type="button" class="icon-button" aria-label="Camera before" onClick={() => onStep(-1)}>
-            <Icon name="left" />
-          </button>
-          <button type="button" class="icon-button" aria-label="Next camera" onClick={() => onStep(1)}>
-            <Icon name="right" />
-          </button>
-        </span>
-      )}
     </div>
   )
 }

@@ -42,11 +42,16 @@ function numberOrText(given: string | boolean): unknown {
   return Number.isFinite(number) ? number : given
 }
 
-/** An id made of the last parts of a URL, as long as nobody typed one. */
+/** An id made of the path of a URL, or of its host, as long as nobody typed one. */
 export function suggestId(url: string): string {
-  const plain = url.replace(/^[a-z]+:\/\/([^/]*@)?/i, '').replace(/[?#].*$/, '')
-  const words = plain
-    .split(/[^A-Za-z0-9]+/)
-    .filter((word) => word !== '' && !/^(stream|live|h264|mp4|video)$/i.test(word))
-  return words.slice(-2).join('-').slice(0, 64)
+  const [, host, path] = /^[a-z]+:\/\/(?:[^/]*@)?([^/:]*)[^/]*(.*)$/i.exec(url) ?? ['', '', url]
+  const chosen = wordsOf(path ?? '').slice(-2)
+  return (chosen.length > 0 ? chosen : wordsOf(host ?? '')).join('-').slice(0, 64)
+}
+
+const tellsNothing = /^(stream|live|video|media|h26[45]|mp4|mkv|m3u8|push)$/i
+
+function wordsOf(text: string): string[] {
+  const plain = text.replace(/[?#].*$/, '')
+  return plain.split(/[^A-Za-z0-9]+/).filter((word) => word !== '' && !tellsNothing.test(word))
 }

@@ -19,6 +19,9 @@ export const CameraTile = memo(function CameraTile({ camera, onOpen, onRemove }:
   const canvas = useRef<HTMLCanvasElement>(null)
   const hasPicture = usePlayer(canvas, id, status.state !== 'disabled')
   const enabled = status.state !== 'disabled'
+  // Figures of a camera that is not live are those of its past.
+  const live = status.state === 'live'
+  const latency = live ? stats.latencyMs : null
   return (
     <li class="tile" data-camera={id} data-state={status.state}>
       <div class="screen">
@@ -64,23 +67,27 @@ export const CameraTile = memo(function CameraTile({ camera, onOpen, onRemove }:
             <Icon name="trash" />
           </button>
         </div>
-        {status.state === 'live' && <SeenNow id={id} />}
+        {live && <SeenNow id={id} />}
       </div>
       <dl class="tile-stats">
-        <Stat name="fps" value={perSecond(stats.inferredFps)} title="Frames analysed per second" />
+        <Stat
+          name="fps"
+          value={live ? perSecond(stats.inferredFps) : '–'}
+          title="Frames analysed per second"
+        />
         <Stat
           name="p50"
-          value={stats.latencyMs === null ? '–' : milliseconds(stats.latencyMs.p50)}
+          value={latency === null ? '–' : milliseconds(latency.p50)}
           title="Capture to publish, median"
         />
         <Stat
           name="p99"
-          value={stats.latencyMs === null ? '–' : milliseconds(stats.latencyMs.p99)}
+          value={latency === null ? '–' : milliseconds(latency.p99)}
           title="Capture to publish, 99 of 100 are faster"
         />
         <Stat
           name="decode"
-          value={share(stats.decoderCpuShare)}
+          value={live ? share(stats.decoderCpuShare) : '–'}
           title="Share of one processor core the decoder uses"
         />
       </dl>

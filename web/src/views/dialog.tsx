@@ -10,6 +10,8 @@ type DialogProps = Readonly<{
   alert?: boolean
   /** Without a way to close it, as for the token. */
   fixed?: boolean
+  /** Buttons beside the title. */
+  tools?: ComponentChildren
   children: ComponentChildren
 }>
 
@@ -19,6 +21,7 @@ export function Dialog({
   onClose,
   alert = false,
   fixed = false,
+  tools,
   children,
   ...rest
 }: DialogProps): JSX.Element {
@@ -47,6 +50,7 @@ export function Dialog({
       <div class="dialog-body">
         <header class="dialog-head">
           <h2 id="dialog-title">{title}</h2>
+          {tools}
           {!fixed && (
             <button type="button" class="icon-button" aria-label="Close" onClick={onClose}>
               <Icon name="close" />

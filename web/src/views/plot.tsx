@@ -18,20 +18,22 @@ type PlotProps = Readonly<{
   lines: readonly PlotLine[]
   label: string
   unit: string
+  /** The scale goes up to this at least, so that a quiet line lies low. */
+  leastTop: number
 }>
 
 const heightPx = 104
 const shownSeconds = 300
 
 /** Lines over the last minutes. The canvas is for eyes; the newest figures stand beside it as text. */
-export function Plot({ points, lines, label, unit }: PlotProps): JSX.Element {
+export function Plot({ points, lines, label, unit, leastTop }: PlotProps): JSX.Element {
   const holder = useRef<HTMLDivElement>(null)
   const plot = useRef<UPlot | null>(null)
   const colors = useStore(theme)
   useEffect(() => {
     const element = holder.current
     if (element === null) return
-    const made = new UPlot(options(lines, unit, element), [[]], element)
+    const made = new UPlot(options(lines, unit, leastTop, element), [[]], element)
     plot.current = made
     const observer = new ResizeObserver(() => {
       if (element.clientWidth > 0) made.setSize({ width: element.clientWidth, height: heightPx })
@@ -42,7 +44,7 @@ export function Plot({ points, lines, label, unit }: PlotProps): JSX.Element {
       made.destroy()
       plot.current = null
     }
-  }, [lines, unit, colors])
+  }, [lines, unit, leastTop, colors])
   useEffect(() => {
     const columns = lines.map((line) => points.map(line.value))
     plot.current?.setData([points.map(({ atS }) => atS), ...columns])
@@ -50,7 +52,12 @@ export function Plot({ points, lines, label, unit }: PlotProps): JSX.Element {
   return <div ref={holder} class="plot" role="img" aria-label={label} />
 }
 
-function options(lines: readonly PlotLine[], unit: string, element: HTMLElement): UPlot.Options {
+function options(
+  lines: readonly PlotLine[],
+  unit: string,
+  leastTop: number,
+  element: HTMLElement,
+): UPlot.Options {
   const color = (name: string): string => resolvedColor(element, name)
   const axis = {
     stroke: color('--muted'),
@@ -65,8 +72,8 @@ function options(lines: readonly PlotLine[], unit: string, element: HTMLElement)
     cursor: { show: false },
     padding: [6, 8, 0, 0],
     scales: {
-      x: { range: (_plot, _min, max) => [(max ?? 0) - shownSeconds, max ?? 0] },
-      y: { range: (_plot, _min, max) => [0, niceTop(max ?? 0)] },
+      x: { range: () => [nowSeconds() - shownSeconds, nowSeconds()] },
+      y: { range: (_plot, _min, max) => [0, niceTop(max ?? 0, leastTop)] },
     },
     axes: [
       { ...axis, size: 20, space: 60, values: (_plot, splits) => splits.map(minutesAgo(splits)) },
@@ -85,8 +92,12 @@ function options(lines: readonly PlotLine[], unit: string, element: HTMLElement)
   }
 }
 
+function nowSeconds(): number {
+  return Date.now() / 1000
+}
+
 function minutesAgo(splits: readonly number[]): (split: number) => string {
-  const newest = Date.now() / 1000
+  const newest = nowSeconds()
   return (split) => {
     const seconds = Math.round(newest - split)
     return seconds < 30 && splits.length > 1 ? 'now' : `−${Math.round(seconds / 60)} min`
@@ -94,8 +105,8 @@ function minutesAgo(splits: readonly number[]): (split: number) => string {
 }
 
 /** A round number a little above the highest value, so that the scale stays put between updates. */
-export function niceTop(highest: number): number {
-  if (highest <= 0) return 1
+export function niceTop(highest: number, least: number): number {
+  if (highest <= least) return least
   const power = 10 ** Math.floor(Math.log10(highest))
   const step = [1, 1.5, 2, 3, 4, 5, 7.5, 10].find((factor) => factor * power >= highest * 1.05)
   return (step ?? 15) * power

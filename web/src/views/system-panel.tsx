@@ -57,7 +57,7 @@ function EngineRow({ engine }: Readonly<{ engine: Status['engines'][number] }>):
   const text =
     detector === null
       ? 'no model yet'
-      : `${detector.model.name} v${detector.model.version} on ${detector.provider}, ${detector.instances} × batch ${detector.maxBatchSize}`
+      : `${detector.model.name} v${detector.model.version} on ${detector.provider}, ${detector.instances}\u00a0×\u00a0batch\u00a0${detector.maxBatchSize}`
   const notes = [engine.reason, ...(detector?.providerNotes ?? [])].filter((note) => note !== '')
   return (
     <Row

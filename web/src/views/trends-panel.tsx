@@ -24,16 +24,32 @@ export function TrendsPanel(): JSX.Element {
         <h2 id="trends-title">Last five minutes</h2>
       </header>
       <div class="trend">
-        <TrendHead name="Latency" hint="capture to publish" figures={latencyFigures(last)} />
-        <Plot points={points} lines={latency} label="Latency p50 and p99 in milliseconds" unit="ms" />
+        <TrendHead
+          name="Latency"
+          title="From the last byte of the frame to the result being published"
+          figures={latencyFigures(last)}
+        />
+        <Plot
+          points={points}
+          lines={latency}
+          label="Latency p50 and p99 in milliseconds"
+          unit="ms"
+          leastTop={20}
+        />
       </div>
       <div class="trend">
         <TrendHead
           name="Throughput"
-          hint="results received"
+          title="Results this page received"
           figures={[['frames/s', last === undefined ? '–' : perSecond(last.fps), 'ok']]}
         />
-        <Plot points={points} lines={throughput} label="Results received per second" unit="/s" />
+        <Plot
+          points={points}
+          lines={throughput}
+          label="Results received per second"
+          unit="/s"
+          leastTop={10}
+        />
       </div>
     </section>
   )
@@ -50,14 +66,12 @@ function latencyFigures(last: Point | undefined): FigureRow[] {
   ]
 }
 
-type HeadProps = Readonly<{ name: string; hint: string; figures: readonly FigureRow[] }>
+type HeadProps = Readonly<{ name: string; title: string; figures: readonly FigureRow[] }>
 
-function TrendHead({ name, hint, figures }: HeadProps): JSX.Element {
+function TrendHead({ name, title, figures }: HeadProps): JSX.Element {
   return (
-    <div class="trend-head">
-      <h3>
-        {name} <span class="muted">{hint}</span>
-      </h3>
+    <div class="trend-head" title={title}>
+      <h3>{name}</h3>
       <dl>
         {figures.map(([figure, value, tone]) => (
           <div key={figure}>

@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest'
+import { CaptionPlaces } from '../../web/src/live/caption-places.js'
+import { boxOnSurface, contain } from '../../web/src/live/geometry.js'
+import { isDanger, labelColor } from '../../web/src/live/label-colors.js'
+import { parsePictureMessage } from '../../web/src/stream/picture-message.js'
+import { emptyForm, newCamera, suggestId } from '../../web/src/views/camera-form.js'
+
+const whole = { sourceWidthPx: 1280, sourceHeightPx: 720, sourceXPx: 0, sourceYPx: 0 }
+
+describe('contain', () => {
+  it.each([
+    ['a picture of the same shape', { width: 640, height: 360 }, { x: 0, y: 0, width: 1280, height: 720 }],
+    ['a tall picture', { width: 360, height: 720 }, { x: 460, y: 0, width: 360, height: 720 }],
+    ['a wide picture', { width: 1280, height: 360 }, { x: 0, y: 180, width: 1280, height: 360 }],
+  ])('centres %s', (_, picture, place) => {
+    expect(contain(picture, { width: 1280, height: 720 })).toEqual(place)
+  })
+})
+
+describe('boxOnSurface', () => {
+  const place = { x: 100, y: 0, width: 640, height: 360 }
+
+  it('scales source pixels to where the picture lies', () => {
+    const box = { x1: 320, y1: 180, x2: 640, y2: 360 }
+    expect(boxOnSurface(box, whole, place)).toEqual({ x: 260, y: 90, width: 160, height: 90 })
+  })
+
+  it('cuts a box at the edges of a region of interest', () => {
+    const region = { sourceWidthPx: 640, sourceHeightPx: 360, sourceXPx: 640, sourceYPx: 360 }
+    const box = { x1: 0, y1: 0, x2: 960, y2: 540 }
+    expect(boxOnSurface(box, region, place)).toEqual({ x: 100, y: 0, width: 320, height: 180 })
+  })
+})
+
+it('gives captions of boxes that share their upper edge places of their own, inside the picture', () => {
+  const places = new CaptionPlaces({ x: 0, y: 0, width: 300, height: 200 })
+  const size = { width: 80, height: 15 }
+  const box = { x: 100, y: 60, width: 60, height: 60 }
+  const taken = [1, 2, 3, 4].map(() => places.take(size, box, 1))
+  const keys = new Set(taken.map(({ x, y }) => `${x},${y}`))
+  expect(keys.size).toBe(4)
+  for (const { x, y } of taken) {
+    expect(x).toBeGreaterThanOrEqual(0)
+    expect(x + size.width).toBeLessThanOrEqual(300)
+    expect(y).toBeGreaterThanOrEqual(0)
+    expect(y + size.height).toBeLessThanOrEqual(200)
+  }
+})
+
+it('keeps the colour of a label, and tells protection from its absence', () => {
+  expect(labelColor('Helmet')).toBe(labelColor('helmet'))
+  expect(labelColor('zebra')).toBe(labelColor('zebra'))
+  expect(labelColor('helmet')).not.toBe(labelColor('head'))
+  expect([isDanger('head'), isDanger('no-vest'), isDanger('helmet'), isDanger('nozzle')]).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ])
+})
+
+describe('parsePictureMessage', () => {
+  const message = (json: string, jpeg: number[]): ArrayBuffer => {
+    const bytes = new TextEncoder().encode(json)
+    const data = new Uint8Array(4 + bytes.length + jpeg.length)
+    new DataView(data.buffer).setUint32(0, bytes.length)
+    data.set(bytes, 4)
+    data.set(jpeg, 4 + bytes.length)
+    return data.buffer
+  }
+
+  it('takes header and picture apart', async () => {
+    const parsed = parsePictureMessage(message('{"type":"picture","cameraId":"a","seq":3}', [1, 2, 3]))
+    expect(parsed?.header).toMatchObject({ cameraId: 'a', seq: 3 })
+    expect([...new Uint8Array((await parsed?.jpeg.arrayBuffer()) ?? new ArrayBuffer(0))]).toEqual([1, 2, 3])
+  })
+
+  it.each([
+    ['nothing', new ArrayBuffer(0)],
+    ['a length beyond the end', new Uint8Array([0, 0, 1, 0, 1]).buffer],
+    ['no JSON', message('{', [])],
+    ['another message', message('{"type":"other"}', [])],
+  ])('leaves %s alone', (_, data) => {
+    expect(parsePictureMessage(data)).toBeUndefined()
+  })
+})
+
+describe('the form of a new camera', () => {
+  it('leaves out what was left empty and sends numbers as numbers', () => {
+    const values = {
+      ...emptyForm,
+      id: ' gate ',
+      url: 'rtsp://h/1',
+      sampleFps: '2,5',
+      'region.x': '0.5',
+      'region.width': 'half',
+    }
+    expect(newCamera(values)).toEqual({
+      id: 'gate',
+      url: 'rtsp://h/1',
+      sampleFps: 2.5,
+      transport: 'tcp',
+      hwaccel: 'none',
+      loop: true,
+      enabled: true,
+      persist: true,
+      region: { x: 0.5, width: 'half' },
+    })
+  })
+
+  it.each([
+    ['rtsp://admin:secret@10.0.0.7:554/dock/stream', 'dock'],
+    ['rtsp://10.0.0.7:554/live', '10-0-0-7'],
+    ['http://nvr.local/site-2/gate/index.m3u8?x=secret', 'gate-index'],
+    ['media/yard north.mp4', 'yard-north'],
+    ['push:', ''],
+    ['', ''],
+  ])('suggests for %j the id %j', (url, id) => {
+    expect(suggestId(url)).toBe(id)
+  })
+})
