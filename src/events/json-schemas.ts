@@ -1,0 +1,38 @@
+import { z } from 'zod'
+import { eventTypes } from './cloud-event.js'
+import { detectionsMessageSchema } from './detections-message.js'
+import { clientMessageSchema, pictureHeaderSchema, serverMessageSchema } from './stream-protocol.js'
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/**
+ * What this service sends. Open: a minor version adds fields, and readers must ignore those they do not know, so a record of a later
+ * version is valid under the schema of an earlier one.
+ */
+function sent(schema: z.ZodType, title: string): JsonSchema {
+  const open = ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
+    if (jsonSchema['additionalProperties'] === false) delete jsonSchema['additionalProperties']
+  }
+  return { title, ...z.toJSONSchema(schema, { io: 'output', override: open }) }
+}
+
+/** What this service reads. Closed: an unknown key is an error. */
+function read(schema: z.ZodType, title: string): JsonSchema {
+  return { title, ...z.toJSONSchema(schema, { io: 'input' }) }
+}
+
+/** Published JSON Schemas of the messages by file name under `schemas/`. */
+export function messageSchemas(): Readonly<Record<string, JsonSchema>> {
+  return {
+    [`${eventTypes.detections}.json`]: sent(
+      detectionsMessageSchema,
+      `Value of a Kafka record of type ${eventTypes.detections}`,
+    ),
+    'stream.server-message.v1.json': sent(serverMessageSchema, 'Text message a server of gantry.v1 sends'),
+    'stream.client-message.v1.json': read(clientMessageSchema, 'Text message a client of gantry.v1 sends'),
+    'stream.picture-header.v1.json': sent(
+      pictureHeaderSchema,
+      'JSON header of a binary message of gantry.v1: uint32 big-endian length, this header, a JPEG',
+    ),
+  }
+}
