@@ -85,22 +85,22 @@ function filters(camera: CameraConfig, format: FrameFormat): string[] {
 }
 
 /**
- * Arguments of the ffmpeg that plays a clip in real time as RTP, without encoding it again; it describes itself (SDP) on stdout.
+ * Arguments of the ffmpeg that takes a clip apart for serving it: H.264 in Annex B on stdout, and on file descriptor 3 one
+ * `framecrc` line for each access unit with its times and size.
  *
- * @param ports - UDP ports on loopback that take the RTP and RTCP packets.
+ * @param encode - encode it, for clips that are not H.264.
  */
-export function playerArguments(
-  clip: string,
-  ports: Readonly<{ rtp: number; rtcp: number }>,
-  options: Readonly<{ loop: boolean; durationS?: number }>,
-): string[] {
+export function clipArguments(clip: string, encode: boolean): string[] {
+  const codec = encode
+    ? ['-c:v', 'libx264', '-preset', 'veryfast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p', '-g', '50']
+    : ['-c:v', 'copy']
+  const stream = ['-map', '0:v:0', '-an', ...codec, '-bsf:v', 'h264_mp4toannexb']
   const command = ffmpeg()
     .input(`file:${clip}`)
-    .inputOptions(['-hide_banner', '-nostats', '-loglevel', 'error', '-protocol_whitelist', 'file'])
-    .inputOptions(['-re', ...(options.loop ? ['-stream_loop', '-1'] : [])])
-    .outputOptions(['-map', '0:v:0', '-c', 'copy', '-sdp_file', 'pipe:1'])
-    .outputOptions(options.durationS === undefined ? [] : ['-t', String(options.durationS)])
-    .format('rtp')
-    .output(`rtp://127.0.0.1:${ports.rtp}?rtcpport=${ports.rtcp}&pkt_size=1300`) as Composed
+    .inputOptions(['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'error', '-protocol_whitelist', 'file'])
+    .output('pipe:1')
+    .outputOptions([...stream, '-f', 'h264'])
+    .output('pipe:3')
+    .outputOptions([...stream, '-f', 'framecrc']) as Composed
   return command._getArguments()
 }

@@ -1,30 +1,42 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { RtspRequest } from './rtsp-message.js'
 
-export type RtspCredentials = Readonly<{ user: string; password: string; scheme: 'basic' | 'digest' }>
+/** Who may watch a stream, and how the client must prove it. */
+export type RtspCredentials = Readonly<{ scheme: 'basic' | 'digest'; user: string; password: string }>
 
 const realm = 'gantry'
-const md5 = (text: string) => createHash('md5').update(text).digest('hex')
 
-/** Basic or Digest authentication as cameras ask for it (RFC 2617). */
+/** Checks one client's login (RFC 7617, RFC 2069 as RTSP cameras use it). */
 export class RtspAuth {
   readonly #nonce = randomBytes(16).toString('hex')
 
   constructor(readonly credentials: RtspCredentials) {}
 
+  /** Value of the `WWW-Authenticate` header. */
   get challenge(): string {
     return this.credentials.scheme === 'basic'
       ? `Basic realm="${realm}"`
-      : `Digest realm="${realm}", nonce="${this.#nonce}", algorithm=MD5`
+      : `Digest realm="${realm}", nonce="${this.#nonce}"`
   }
 
-  admits({ method, headers }: RtspRequest): boolean {
-    const { user, password, scheme } = this.credentials
-    const given = headers.get('authorization') ?? ''
-    if (scheme === 'basic') return given === `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
-    const field = (name: string) => new RegExp(`${name}="([^"]*)"`).exec(given)?.[1] ?? ''
-    const ha1 = md5(`${user}:${realm}:${password}`)
-    const ha2 = md5(`${method}:${field('uri')}`)
-    return given.startsWith('Digest ') && field('response') === md5(`${ha1}:${this.#nonce}:${ha2}`)
+  accepts(request: RtspRequest): boolean {
+    const given = request.headers.get('authorization') ?? ''
+    const { scheme, user, password } = this.credentials
+    if (scheme === 'basic')
+      return equal(given, `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`)
+    const fields = new Map([...given.matchAll(/(\w+)="([^"]*)"/g)].map((match) => [match[1], match[2] ?? '']))
+    const secret = md5(`${user}:${realm}:${password}`)
+    const action = md5(`${request.method}:${fields.get('uri') ?? ''}`)
+    return equal(fields.get('response') ?? '', md5(`${secret}:${this.#nonce}:${action}`))
   }
+}
+
+function md5(text: string): string {
+  return createHash('md5').update(text).digest('hex')
+}
+
+function equal(a: string, b: string): boolean {
+  const left = Buffer.from(a)
+  const right = Buffer.from(b)
+  return left.length === right.length && timingSafeEqual(left, right)
 }

@@ -1,166 +1,158 @@
 import { randomBytes } from 'node:crypto'
-import { createSocket, type Socket as UdpSocket } from 'node:dgram'
-import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { ClipPlayer, type Channel } from './clip-player.js'
-import { formatRtsp, parseRtsp, type RtspRequest } from './rtsp-message.js'
-import type { RtspStream } from './rtsp-stream.js'
+import { ClipPlayer, type PacketSink } from './clip-player.js'
+import { RtspAuth } from './rtsp-auth.js'
+import { RtspParser, rtspResponse, type RtspRequest } from './rtsp-message.js'
+import { payloadType } from './rtp-packets.js'
+import type { ServedStream } from './served-stream.js'
+import { TcpSink, UdpSink } from './packet-sinks.js'
 
-/** A client that does not read is behind by at most this; then packets are dropped, as a camera does. */
-const mostBufferedBytes = 4 * 1024 * 1024
-const methods = 'OPTIONS, DESCRIBE, SETUP, PLAY, GET_PARAMETER, TEARDOWN'
+type Session = { id: string; stream: ServedStream; player: ClipPlayer; sink: PacketSink & { close(): void } }
 
-type Delivery =
-  | Readonly<{ kind: 'tcp'; channels: readonly [number, number] }>
-  | Readonly<{ kind: 'udp'; sockets: readonly [UdpSocket, UdpSocket]; ports: readonly [number, number] }>
-
-type Reply = (status: number, headers?: Readonly<Record<string, string>>, body?: string) => void
-
-/** One client of the server, from its first request to its last packet. */
+/** One client: answers its requests and sends its stream. */
 export class RtspConnection {
-  readonly #session = randomBytes(8).toString('hex')
-  #received: Buffer = Buffer.alloc(0)
-  #delivery: Delivery | undefined
-  #player: ClipPlayer | undefined
-  #stream: RtspStream | undefined
-  #queue: Promise<void> = Promise.resolve()
-  #closed = false
+  #session: Session | undefined
+  readonly #auths = new Map<ServedStream, RtspAuth>()
+  readonly #parser = new RtspParser((request) => void this.#answer(request))
 
   constructor(
     readonly socket: Socket,
-    readonly find: (path: string) => RtspStream | undefined,
-    readonly onClose: () => void,
+    readonly streamAt: (path: string) => ServedStream | undefined,
   ) {
     socket.setNoDelay(true)
-    socket.on('data', (chunk) => this.#data(chunk))
-    socket.on('error', () => this.close())
-    socket.on('close', () => this.close())
+    socket.on('data', (chunk: Buffer) => {
+      if (!this.#parser.write(chunk)) socket.destroy()
+    })
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => this.#endSession())
   }
 
-  /** The path being played, if one is. */
-  get playing(): string | undefined {
-    return this.#player && this.#stream?.path
-  }
-
-  freeze(): void {
-    this.#player?.freeze()
-  }
-
-  thaw(): void {
-    this.#player?.thaw()
+  /** What it plays, or is about to. */
+  get stream(): ServedStream | undefined {
+    return this.#session?.stream
   }
 
   /** Idempotent. */
   close(): void {
-    if (this.#closed) return
-    this.#closed = true
-    this.#player?.stop()
-    if (this.#delivery?.kind === 'udp') for (const socket of this.#delivery.sockets) socket.close()
-    this.socket.destroySoon()
-    this.onClose()
-  }
-
-  #data(chunk: Buffer): void {
-    this.#received = Buffer.concat([this.#received, chunk])
-    for (;;) {
-      const parsed = parseRtsp(this.#received)
-      if (parsed.kind === 'more') return
-      if (parsed.kind === 'bad') return this.close()
-      this.#received = this.#received.subarray(parsed.bytes)
-      if (parsed.kind === 'request') {
-        const { request } = parsed
-        this.#queue = this.#queue.then(() => this.#answer(request)).catch(() => this.close())
-      }
-    }
+    this.socket.resetAndDestroy()
   }
 
   async #answer(request: RtspRequest): Promise<void> {
-    const reply: Reply = (status, headers, body) => {
-      if (!this.#closed) this.socket.write(formatRtsp(status, request.headers.get('cseq'), headers, body))
-    }
-    if (request.method === 'OPTIONS') return reply(200, { Public: methods })
-    const stream = this.find(pathOf(request.url))
-    if (!stream) return reply(404)
-    if (stream.auth && !stream.auth.admits(request)) {
-      return reply(401, { 'WWW-Authenticate': stream.auth.challenge })
-    }
+    if (request.method === 'OPTIONS')
+      return this.#reply(200, request, { Public: 'OPTIONS, DESCRIBE, SETUP, PLAY, TEARDOWN, GET_PARAMETER' })
+    const stream = this.streamAt(pathOf(request.url))
+    if (stream === undefined) return this.#reply(404, request)
+    const auth = this.#authOf(stream)
+    if (auth !== undefined && !auth.accepts(request))
+      return this.#reply(401, request, { 'WWW-Authenticate': auth.challenge })
     switch (request.method) {
       case 'DESCRIBE':
-        return reply(
-          200,
-          { 'Content-Type': 'application/sdp', 'Content-Base': `${request.url}/` },
-          stream.sdp,
-        )
+        return this.#describe(request, stream)
       case 'SETUP':
-        return this.#setUp(request, reply)
+        return this.#setUp(request, stream)
       case 'PLAY':
-        return this.#play(stream, request, reply)
-      case 'GET_PARAMETER':
-        return reply(200, { Session: this.#session })
+        return this.#play(request)
       case 'TEARDOWN':
-        reply(200, { Session: this.#session })
-        return this.close()
+        stream.teardowns += 1
+        this.#reply(200, request)
+        return this.#endSession()
+      case 'GET_PARAMETER':
+      case 'SET_PARAMETER':
+        return this.#reply(200, request, this.#sessionHeader())
       default:
-        return reply(405, { Allow: methods })
+        return this.#reply(501, request)
     }
   }
 
-  async #setUp(request: RtspRequest, reply: Reply): Promise<void> {
-    const transport = request.headers.get('transport') ?? ''
-    const interleaved = /RTP\/AVP\/TCP.*interleaved=(\d+)-(\d+)/.exec(transport)
-    const clientPorts = /client_port=(\d+)-(\d+)/.exec(transport)
-    const Session = `${this.#session};timeout=60`
-    if (interleaved) {
-      this.#delivery = { kind: 'tcp', channels: [Number(interleaved[1]), Number(interleaved[2])] }
-      return reply(200, { Session, Transport: transport })
-    }
-    if (!clientPorts || transport.includes('RTP/AVP/TCP')) return reply(461)
-    const sockets = [createSocket('udp4'), createSocket('udp4')] as const
-    for (const socket of sockets) {
-      socket.on('error', () => undefined)
-      socket.bind(0, '127.0.0.1')
-      await once(socket, 'listening')
-    }
-    this.#delivery = { kind: 'udp', sockets, ports: [Number(clientPorts[1]), Number(clientPorts[2])] }
-    const serverPorts = sockets.map((socket) => socket.address().port).join('-')
-    return reply(200, { Session, Transport: `${transport};server_port=${serverPorts}` })
+  #authOf(stream: ServedStream): RtspAuth | undefined {
+    const { credentials } = stream.options
+    if (credentials === undefined) return undefined
+    const auth = this.#auths.get(stream) ?? new RtspAuth(credentials)
+    this.#auths.set(stream, auth)
+    return auth
   }
 
-  async #play(stream: RtspStream, request: RtspRequest, reply: Reply): Promise<void> {
-    if (!this.#delivery) return reply(454)
-    this.#stream = stream
-    reply(200, { Session: this.#session, 'RTP-Info': `url=${request.url}` })
-    if (this.#player) return
-    this.#player = new ClipPlayer(
-      stream.clip,
-      stream.loop,
-      (channel, packet) => this.#send(channel, packet),
-      () => this.close(),
-    )
-    await this.#player.start()
-    if (this.#closed) this.#player.stop()
+  #describe(request: RtspRequest, stream: ServedStream): void {
+    const { sps, pps } = stream.clip
+    const body = [
+      'v=0',
+      'o=- 0 0 IN IP4 127.0.0.1',
+      's=gantry',
+      'c=IN IP4 0.0.0.0',
+      't=0 0',
+      'a=range:npt=now-',
+      `m=video 0 RTP/AVP ${payloadType}`,
+      `a=rtpmap:${payloadType} H264/90000`,
+      `a=fmtp:${payloadType} packetization-mode=1;profile-level-id=${sps.toString('hex', 1, 4)};` +
+        `sprop-parameter-sets=${sps.toString('base64')},${pps.toString('base64')}`,
+      'a=control:trackID=0',
+      '',
+    ].join('\r\n')
+    const base = request.url.endsWith('/') ? request.url : `${request.url}/`
+    this.#reply(200, request, { 'Content-Type': 'application/sdp', 'Content-Base': base }, body)
   }
 
-  #send(channel: Channel, packet: Buffer): void {
-    const altered = this.#stream?.alter(channel, packet)
-    if (!altered || this.#closed) return
-    if (this.#delivery?.kind === 'udp') {
-      this.#delivery.sockets[channel].send(altered, this.#delivery.ports[channel], '127.0.0.1')
-    } else if (this.#delivery && this.socket.writableLength < mostBufferedBytes) {
-      const head = Buffer.from([0x24, this.#delivery.channels[channel], 0, 0])
-      head.writeUInt16BE(altered.length, 2)
-      this.socket.cork()
-      this.socket.write(head)
-      this.socket.write(altered)
-      this.socket.uncork()
+  async #setUp(request: RtspRequest, stream: ServedStream): Promise<void> {
+    if (stream.full && this.#session === undefined) return this.#reply(453, request)
+    const asked = request.headers.get('transport') ?? ''
+    const offered = stream.options.transports ?? ['tcp', 'udp']
+    const wanted = /RTP\/AVP\/TCP/i.test(asked) ? 'tcp' : 'udp'
+    const ports = /client_port=(\d+)-(\d+)/.exec(asked)
+    if (!offered.includes(wanted) || (wanted === 'udp' && ports === null)) return this.#reply(461, request)
+    this.#endSession()
+    if (wanted === 'tcp') {
+      this.#begin(stream, new TcpSink(this.socket))
+      return this.#reply(200, request, { ...this.#sessionHeader(), Transport: `${tcpTransport(asked)}` })
     }
+    const sink = await UdpSink.open(this.socket, Number(ports?.[1]), Number(ports?.[2]))
+    this.#begin(stream, sink)
+    const transport = `RTP/AVP;unicast;client_port=${ports?.[1]}-${ports?.[2]};server_port=${sink.ports.join('-')}`
+    this.#reply(200, request, { ...this.#sessionHeader(), Transport: transport })
+  }
+
+  #begin(stream: ServedStream, sink: Session['sink']): void {
+    stream.entered()
+    const id = randomBytes(8).toString('hex')
+    this.#session = { id, stream, sink, player: new ClipPlayer(stream, sink) }
+    if (this.socket.destroyed) this.#endSession()
+  }
+
+  #play(request: RtspRequest): void {
+    const session = this.#session
+    if (session === undefined) return this.#reply(454, request)
+    const { player } = session
+    this.#reply(200, request, {
+      ...this.#sessionHeader(),
+      Range: 'npt=now-',
+      'RTP-Info': `url=${request.url};seq=${player.sender.sequence};rtptime=${player.firstRtpTime >>> 0}`,
+    })
+    player.start()
+  }
+
+  #endSession(): void {
+    const session = this.#session
+    this.#session = undefined
+    session?.player.stop()
+    session?.sink.close()
+    session?.stream.left()
+  }
+
+  #sessionHeader(): Record<string, string> {
+    return this.#session === undefined ? {} : { Session: `${this.#session.id};timeout=60` }
+  }
+
+  #reply(status: number, request: RtspRequest, headers: Record<string, string> = {}, body = ''): void {
+    if (!this.socket.destroyed) this.socket.write(rtspResponse(status, request, headers, body))
   }
 }
 
+function tcpTransport(asked: string): string {
+  const channels = /interleaved=(\d+-\d+)/.exec(asked)?.[1] ?? '0-1'
+  return `RTP/AVP/TCP;unicast;interleaved=${channels}`
+}
+
+/** Path of a stream, without the track and a trailing slash. */
 function pathOf(url: string): string {
-  try {
-    return new URL(url).pathname.replace(/\/(track0)?$/, '') || '/'
-  } catch {
-    return url
-  }
+  const path = /^[a-z]+:\/\/[^/]*(\/[^?]*)?/i.exec(url)?.[1] ?? url
+  return path.replace(/\/trackID=\d+$/, '').replace(/\/+$/, '')
 }
