@@ -30,7 +30,11 @@ export async function validateCameraUrl(
   url: string,
   settings: Readonly<{ mediaRoot: string }>,
 ): Promise<CameraLocation> {
-  if (/\p{Cc}/u.test(url)) throw new CameraUrlError(url, 'holds control characters', 'Remove them.')
+  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(url))
+    throw new CameraUrlError(url, 'holds control characters', 'Remove them.')
+  if (url.trim() === '') throw new CameraUrlError(url, 'is empty', schemeHint)
+  if (url !== url.trim()) throw new CameraUrlError(url, 'begins or ends with white space', 'Remove it.')
+  if (url.startsWith('-')) throw new CameraUrlError(url, 'begins with "-"', 'Write the path as ./-name.')
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(url)?.[1]?.toLowerCase()
   switch (scheme) {
     case 'push':
@@ -52,23 +56,45 @@ export async function validateCameraUrl(
   }
 }
 
-/** In normal form, in which special characters of the password are percent-encoded as ffmpeg decodes them. */
+/** In normal form: no fragment, and credentials encoded so that ffmpeg decodes what the owner meant. */
 function networkUrl(url: string): string {
-  let parsed: URL
+  const parsed = parseUrl(url)
+  if (/\s/.test(url)) throw new CameraUrlError(url, 'holds white space', 'Write a space as %20.')
+  if (url.includes('\\')) throw new CameraUrlError(url, 'holds a backslash', 'Write it as %5C.')
+  if (!/^[a-z]+:\/\//i.test(url) || parsed.hostname === '')
+    throw new CameraUrlError(url, 'names no host', 'Write rtsp://host:port/path.')
+  if (!/^(\[[0-9a-f:.]+\]|[a-z0-9_.~-]+)$/i.test(parsed.hostname))
+    throw new CameraUrlError(url, 'names an impossible host', 'Write its name or IP address.')
+  if (parsed.port === '0') throw new CameraUrlError(url, 'has port 0', 'Name the port the camera listens on.')
+  const { username, password } = parsed
+  const login = username + password === '' ? '' : `${reencoded(username)}:${reencoded(password)}@`
+  return `${parsed.protocol}//${login}${parsed.host}${parsed.pathname}${parsed.search}`
+}
+
+function parseUrl(url: string): URL {
   try {
-    parsed = new URL(url)
+    return new URL(url)
   } catch {
     throw new CameraUrlError(
       url,
       'is not a URL',
-      'Write rtsp://user:password@host:port/path and percent-encode specials.',
+      'Write rtsp://user:password@host:port/path; in the password @ is %40, : is %3A, / is %2F, # is %23, ? is %3F.',
     )
   }
-  if (parsed.hostname === '') throw new CameraUrlError(url, 'names no host', 'Write rtsp://host:port/path.')
-  if (/[\s\\|<>"]/.test(parsed.hostname))
-    throw new CameraUrlError(url, 'names an impossible host', 'Correct the host.')
-  parsed.hash = ''
-  return parsed.href
+}
+
+/** Everything but letters, digits and -._~ percent-encoded; what is no valid encoding is taken as typed. */
+function reencoded(part: string): string {
+  const encoded = encodeURIComponent(decoded(part))
+  return encoded.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
 }
 
 function filePath(url: string): string {
@@ -80,6 +106,8 @@ function filePath(url: string): string {
 }
 
 async function localMedia(url: string, path: string, mediaRoot: string): Promise<CameraLocation> {
+  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(path))
+    throw new CameraUrlError(url, 'holds control characters', 'Remove them.')
   const root = await realpath(mediaRoot).catch(() => resolve(mediaRoot))
   const wanted = resolve(root, path)
   const real = await realpath(wanted).catch(() => undefined)

@@ -1,46 +1,41 @@
-/** Lets at most `limit` decoders start at once, first come first served, so that a power cut does not end in a reconnect storm. */
+/** Lets at most `limit` decoders start at once, in the order they asked; shared by all cameras of a process. */
 export class ConnectGate {
-  #open: number
+  #inside = 0
   readonly #waiting: (() => void)[] = []
 
-  constructor(readonly limit: number) {
-    this.#open = limit
+  constructor(readonly limit: number) {}
+
+  get inside(): number {
+    return this.#inside
   }
 
   /**
-   * Waits for a place.
+   * Calls `enter` when it is the caller's turn, never before this call has returned.
    *
-   * @returns what gives the place back, idempotent; nothing when the signal aborted first.
+   * @returns leaves the gate, or the queue before it. Idempotent.
    */
-  async enter(signal: AbortSignal): Promise<(() => void) | undefined> {
-    if (signal.aborted) return undefined
-    if (this.#open > 0) this.#open -= 1
-    else if (!(await this.#turn(signal))) return undefined
-    let held = true
+  request(enter: () => void): () => void {
+    let place: 'queue' | 'inside' | 'left' = 'queue'
+    const admitted = () => {
+      place = 'inside'
+      this.#inside += 1
+      enter()
+    }
+    this.#waiting.push(admitted)
+    queueMicrotask(() => this.#admit())
     return () => {
-      if (held) this.#leave()
-      held = false
+      if (place === 'queue') this.#waiting.splice(this.#waiting.indexOf(admitted), 1)
+      if (place === 'inside') this.#inside -= 1
+      place = 'left'
+      queueMicrotask(() => this.#admit())
     }
   }
 
-  #leave(): void {
-    const next = this.#waiting.shift()
-    if (next) next()
-    else this.#open += 1
-  }
-
-  #turn(signal: AbortSignal): Promise<boolean> {
-    return new Promise((resolve) => {
-      const mine = () => {
-        signal.removeEventListener('abort', giveUp)
-        resolve(true)
-      }
-      const giveUp = () => {
-        this.#waiting.splice(this.#waiting.indexOf(mine), 1)
-        resolve(false)
-      }
-      this.#waiting.push(mine)
-      signal.addEventListener('abort', giveUp, { once: true })
-    })
+  #admit(): void {
+    while (this.#inside < this.limit) {
+      const next = this.#waiting.shift()
+      if (next === undefined) return
+      next()
+    }
   }
 }

@@ -1,15 +1,19 @@
 import type { CameraConfig } from '../config/camera.js'
-import { wallMs } from '../lifecycle/clock.js'
 import type { CameraStatus } from '../frames/camera-state.js'
 import type { FrameSource } from '../frames/frame-source.js'
+import { wallMs } from '../lifecycle/clock.js'
 import { validateCameraUrl } from './camera-url.js'
-import { FolderSource } from './folder-source.js'
+import { DecoderSession, type DecoderMemory } from './decoder-session.js'
+import type { DecoderInput } from './ffmpeg-command.js'
+import { FolderSession } from './folder-session.js'
 import { PushSource } from './push-source.js'
+import type { OpenSession } from './session.js'
 import type { SourceDeps } from './source-deps.js'
 import { SupervisedSource } from './supervised-source.js'
 
 /**
- * The source for a camera, not yet started.
+ * The source for a camera, not yet started: RTSP, HTTP(S) and HLS, a video file, a folder of pictures and videos, or pictures that are
+ * pushed (`push:`, a {@link PushSource}).
  *
  * A URL that is refused does not throw: the source is `failed` and says why, as it would for a camera that cannot be opened.
  */
@@ -21,11 +25,11 @@ export async function createSource(camera: CameraConfig, deps: SourceDeps): Prom
       case 'push':
         return new PushSource(camera, deps)
       case 'folder':
-        return new FolderSource(camera, location.path, deps)
+        return new SupervisedSource(camera, deps, folderWalk(camera, location.path, deps))
       case 'rtsp':
       case 'http':
       case 'file':
-        return new SupervisedSource(camera, location, deps)
+        return new SupervisedSource(camera, deps, decoding(camera, location, deps))
       default:
         return location satisfies never
     }
@@ -36,6 +40,17 @@ export async function createSource(camera: CameraConfig, deps: SourceDeps): Prom
 
 export function isPushSource(source: FrameSource): source is PushSource {
   return source instanceof PushSource
+}
+
+function decoding(camera: CameraConfig, input: DecoderInput, deps: SourceDeps): OpenSession {
+  const memory: DecoderMemory = { hwaccelBroken: false, arrivalPace: false }
+  return (listener) => new DecoderSession({ camera, input, memory, deps }, listener)
+}
+
+function folderWalk(camera: CameraConfig, path: string, deps: SourceDeps): OpenSession {
+  const once = { ...camera, loop: false }
+  const openVideo = (video: string) => decoding(once, { kind: 'file', path: video }, deps)
+  return (listener) => new FolderSession({ camera, path, deps, openVideo }, listener)
 }
 
 /** A camera that delivers nothing, for a reason. */

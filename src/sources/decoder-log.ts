@@ -1,94 +1,62 @@
-import { redactText } from '../config/redact.js'
-import { decodedTag, sampledTag } from './ffmpeg-command.js'
+import type { SizePx } from '../frames/letterbox.js'
 
-/** What ffmpeg says about one picture. */
-export type PictureInfo = Readonly<{ ptsMs: number; widthPx: number; heightPx: number }>
-
-/** A line of ffmpeg's log, understood. Texts are redacted. */
-export type LogEvent =
-  | Readonly<{ kind: 'decoded'; keyFrame: boolean }>
-  | Readonly<{ kind: 'sampled'; info: PictureInfo }>
+/** One line of ffmpeg's stderr (`-loglevel level+info`), understood. */
+export type DecoderLine =
+  /** A picture passed the sampler; its pixels follow on stdout in the same order. `ptsMs` is null where the stream has no time. */
+  | Readonly<{ kind: 'picture'; ptsMs: number | null; source: SizePx; key: boolean }>
+  /** A key frame was decoded, sampled or not. */
+  | Readonly<{ kind: 'key' }>
+  /** The decoder met damaged or missing data. */
   | Readonly<{ kind: 'damage'; text: string }>
-  | Readonly<{ kind: 'problem'; text: string }>
+  /** The container that was opened. */
+  | Readonly<{ kind: 'input'; format: string }>
+  /** Something for the log. */
+  | Readonly<{ kind: 'message'; level: 'error' | 'warning'; text: string }>
+  | Readonly<{ kind: 'chatter' }>
 
-/** Parts of ffmpeg that report damaged pictures; what others warn of leaves the pictures whole. */
-const damageReporters =
-  /^\[(h264|hevc|mjpeg|mpeg4|mpeg2video|vp8|vp9|av1|libdav1d|rtsp|sdp|rtp|udp|mpegts|null|vist#\S*) @/
-/** Said of sound streams too. */
+const chatter: DecoderLine = { kind: 'chatter' }
+
+/** Said of every stream that is opened quickly. */
+const usual = /not enough frames to estimate rate|Consider increasing the value for the 'analyzeduration'/
+
+/** Name of the `showinfo` instance whose lines are pictures. */
+export const pictureFilter = 'showinfo@picture'
+
+/** Decoders' own complaints, told from those of demuxers by the context they are printed with. */
+const videoDecoder =
+  /^\[(h264|hevc|mjpeg|mpeg4|mpeg2video|mpeg1video|h263|vp8|vp9|av1|libdav1d|libaom-av1)(_\w+)? @ /
+const lostPackets =
+  /corrupt decoded frame|Packet corrupt|RTP: missed \d+ packets|max delay reached|RTP: dropping old packet/
+/** Complaints of a decoder that are no damage to a picture. */
 const harmless =
-  /not enough frames to estimate rate|Non-monoton|Application provided duration|deprecated pixel format|estimating duration|Guessed Channel/i
-const levelTag = /\[(warning|error|fatal|panic)\]/
-const longestTextChars = 500
+  /deprecated pixel format|Auto hwaccel|hardware accelerator|hwaccel|No device available|Could not find ref/i
 
-/**
- * Reads one line of a log at `level+info`.
- *
- * @returns nothing for lines that say nothing about pictures or problems.
- */
-export function parseLogLine(line: string): LogEvent | undefined {
-  if (line.startsWith(`[${sampledTag}`) || line.startsWith(`[${decodedTag}`)) return parseShowinfo(line)
-  const level = levelTag.exec(line)?.[1]
-  if (level === undefined || harmless.test(line)) return undefined
-  const text = redactText(line.replace(/ @ 0x[0-9a-f]+/g, '')).slice(0, longestTextChars)
-  const damaged = damageReporters.test(line) || /corrupt|concealing/i.test(line)
-  return { kind: damaged ? 'damage' : 'problem', text }
+export function parseDecoderLine(line: string): DecoderLine {
+  if (line.startsWith(`[${pictureFilter} `)) return pictureOf(line)
+  if (/^\[info\] \d+\.\d+$/.test(line)) return { kind: 'key' }
+  const level = /\[(panic|fatal|error|warning|info)\] /.exec(line)
+  if (level === null) return chatter
+  const text = line.slice(level.index + level[0].length)
+  if (level[1] === 'info') return inputOf(text)
+  if (usual.test(text)) return chatter
+  if (lostPackets.test(text)) return { kind: 'damage', text }
+  if (videoDecoder.test(line) && !harmless.test(text)) return { kind: 'damage', text }
+  return { kind: 'message', level: level[1] === 'warning' ? 'warning' : 'error', text }
 }
 
-function parseShowinfo(line: string): LogEvent | undefined {
-  const ptsS = field(line, ' pts_time:')
-  if (ptsS === undefined) return undefined
-  if (line.startsWith(`[${decodedTag}`)) return { kind: 'decoded', keyFrame: field(line, ' iskey:') === '1' }
-  const [width, height] = (field(line, ' s:') ?? '').split('x').map(Number)
-  if (!width || !height) return undefined
-  const ptsMs = ptsS === 'NOPTS' ? 0 : Number(ptsS) * 1_000
-  return { kind: 'sampled', info: { ptsMs, widthPx: width, heightPx: height } }
-}
-
-/** The word behind a key; showinfo pads some values with blanks. */
-function field(line: string, key: string): string | undefined {
-  const at = line.indexOf(key)
-  if (at < 0) return undefined
-  return /^\s*(\S+)/.exec(line.slice(at + key.length, at + key.length + 40))?.[1]
-}
-
-/** Cuts a stream of chunks into lines; a line without end is cut at `mostChars`, because a log must not fill the memory. */
-export class LineSplitter {
-  #rest = ''
-
-  constructor(
-    readonly onLine: (line: string) => void,
-    readonly mostChars = 8_192,
-  ) {}
-
-  push(chunk: string): void {
-    const lines = (this.#rest + chunk).split(/[\r\n]+/)
-    this.#rest = (lines.pop() ?? '').slice(0, this.mostChars)
-    for (const line of lines) if (line !== '') this.onLine(line)
+function pictureOf(line: string): DecoderLine {
+  const match = / pts_time:(\S+) .* s:(\d+)x(\d+) .* iskey:([01]) /.exec(line)
+  if (match === null) return chatter
+  const seconds = Number(match[1])
+  return {
+    kind: 'picture',
+    ptsMs: Number.isFinite(seconds) ? seconds * 1e3 : null,
+    source: { widthPx: Number(match[2]), heightPx: Number(match[3]) },
+    key: match[4] === '1',
   }
 }
 
-/** At most `perSecond` lines pass each second; how many did not is told with the first that passes again. */
-export class LogBudget {
-  #second = 0
-  #passed = 0
-  #suppressed = 0
-
-  constructor(readonly perSecond: number) {}
-
-  /** @returns whether this line passes, and how many were held back before it. */
-  take(nowMs: number): { pass: boolean; suppressed: number } {
-    const second = Math.floor(nowMs / 1_000)
-    if (second !== this.#second) {
-      this.#second = second
-      this.#passed = 0
-    }
-    if (this.#passed >= this.perSecond) {
-      this.#suppressed += 1
-      return { pass: false, suppressed: 0 }
-    }
-    this.#passed += 1
-    const suppressed = this.#suppressed
-    this.#suppressed = 0
-    return { pass: true, suppressed }
-  }
+function inputOf(text: string): DecoderLine {
+  const match = /^Input #0, ([^ ]+), from /.exec(text)
+  return match?.[1] === undefined ? chatter : { kind: 'input', format: match[1] }
 }

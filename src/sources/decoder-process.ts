@@ -1,99 +1,84 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { delay } from '../lifecycle/delay.js'
 import { withDeathSignal } from '../lifecycle/death-signal.js'
-import { LineSplitter } from './decoder-log.js'
-import { pipePair, type ReadInto } from './pipe-pair.js'
+import { processCpuSeconds } from './process-cpu.js'
+import { LineSplitter } from './line-splitter.js'
 
-/** How long ffmpeg may take to say goodbye to the camera after `q`, and to end after SIGTERM. A frozen one ignores both. */
-const politeMs = 300
-const termMs = 700
-const ticksPerSecond = 100
+/** How long ffmpeg may take to say goodbye to the camera (RTSP TEARDOWN) before it is killed. */
+const killAfterMs = 1_000
 
-export type DecoderExit = Readonly<{ code: number | null; signal: NodeJS.Signals | null }>
+/** Lines of stderr kept for the error. */
+const tailLines = 30
 
-export type DecoderCallbacks = Readonly<{
-  onLine(line: string): void
-  onExit(exit: DecoderExit): void
+/** What the decoder may see of our environment; secrets of the service are not among it. */
+const passedOn =
+  /^(PATH|HOME|LANG|LC_.*|TZ|TMPDIR|LD_LIBRARY_PATH|LIBVA_.*|DRI_PRIME|CUDA_.*|NVIDIA_.*|SSL_CERT_(FILE|DIR))$/
+
+export type ProcessEnd = Readonly<{
+  /** Last lines of stderr. */
+  tail: readonly string[]
+  /** It did not end when asked. */
+  killed: boolean
+  /** The program could not be started. */
+  missing: boolean
 }>
 
-/** One ffmpeg. Its pictures go into `target`, its log to `onLine`; it is asked, told and killed in that order. */
+/**
+ * One ffmpeg child, which dies with us.
+ * Its exit code says nothing (a camera that froze ends with 0), so it is not reported.
+ */
 export class DecoderProcess {
-  #ended = false
-  #stopping = false
+  readonly ended: Promise<ProcessEnd>
+  readonly #child: ChildProcess
+  readonly #tail: string[] = []
+  #killTimer: NodeJS.Timeout | undefined
+  #killed = false
+  #cpuSeconds = 0
 
-  private constructor(
-    readonly child: ChildProcess,
-    readonly near: Socket,
-    readonly callbacks: DecoderCallbacks,
-  ) {}
-
-  /** @throws when no process can be started at all, e.g. because ffmpeg is not installed. */
-  static async start(
-    args: readonly string[],
-    target: ReadInto,
-    callbacks: DecoderCallbacks,
-    ffmpeg = 'ffmpeg',
-  ): Promise<DecoderProcess> {
-    const { near, far } = await pipePair(target)
-    const child = spawn(...withDeathSignal(ffmpeg, args), { stdio: ['pipe', far, 'pipe'] })
-    far.destroy()
-    const decoder = new DecoderProcess(child, near, callbacks)
-    decoder.#listen()
-    near.resume()
-    return decoder
+  /**
+   * @param stdout - write end of a channel; the caller closes its own copy.
+   * @param line - each line of stderr; always drained.
+   */
+  constructor(args: readonly string[], stdout: Socket, line: (text: string) => void) {
+    this.#child = spawn(...withDeathSignal('ffmpeg', args), {
+      stdio: ['ignore', stdout, 'pipe'],
+      env: Object.fromEntries(Object.entries(process.env).filter(([name]) => passedOn.test(name))),
+    })
+    const lines = new LineSplitter((text) => {
+      if (this.#tail.push(text) > tailLines) this.#tail.shift()
+      line(text)
+    })
+    this.#child.stderr?.on('data', (chunk: Buffer) => lines.write(chunk))
+    this.ended = new Promise((resolve) => {
+      const end = (missing: boolean) => {
+        clearTimeout(this.#killTimer)
+        lines.end()
+        resolve({ tail: this.#tail, killed: this.#killed, missing })
+      }
+      this.#child.once('error', () => end(true))
+      this.#child.once('close', () => end(false))
+    })
   }
 
   get pid(): number | undefined {
-    return this.child.pid
+    return this.#child.pid
   }
 
+  /** Asks the child to end and kills it when it does not. Idempotent. */
+  stop(): void {
+    if (this.#killTimer !== undefined || this.#child.exitCode !== null) return
+    this.cpuSeconds()
+    this.#child.kill('SIGTERM')
+    this.#killTimer = setTimeout(() => {
+      this.#killed = true
+      this.#child.kill('SIGKILL')
+    }, killAfterMs)
+  }
+
+  /** CPU time so far; the last known one after the end. */
   cpuSeconds(): number {
-    try {
-      const stat = readFileSync(`/proc/${this.child.pid}/stat`, 'utf8')
-      const [user, system] = stat
-        .slice(stat.lastIndexOf(')') + 2)
-        .split(' ')
-        .slice(11, 13)
-      return (Number(user) + Number(system)) / ticksPerSecond
-    } catch {
-      return 0
-    }
-  }
-
-  /** Idempotent. Resolves when the process is gone: at once for a dead one, within about a second for a frozen one. */
-  async stop(): Promise<void> {
-    if (this.#ended) return
-    const gone = new AbortController()
-    this.child.once('exit', () => gone.abort())
-    if (!this.#stopping) {
-      this.#stopping = true
-      this.child.stdin?.write('q')
-      if (await delay(politeMs, gone.signal)) this.child.kill('SIGTERM')
-      if (await delay(termMs, gone.signal)) this.child.kill('SIGKILL')
-    }
-    if (!this.#ended)
-      await new Promise<void>((resolve) => gone.signal.addEventListener('abort', () => resolve()))
-  }
-
-  #listen(): void {
-    const lines = new LineSplitter((line) => this.callbacks.onLine(line))
-    this.child.stderr?.setEncoding('utf8').on('data', (chunk: string) => lines.push(chunk))
-    this.child.stdin?.on('error', () => undefined)
-    this.near.on('error', () => undefined)
-    this.child.on('error', (error) => {
-      this.callbacks.onLine(`[error] ${error.message}`)
-      this.#exited({ code: null, signal: null })
-    })
-    // `close` comes after the log has been read to its end, so that the last words are known when the end is told.
-    this.child.on('close', (code, signal) => this.#exited({ code, signal }))
-  }
-
-  #exited(exit: DecoderExit): void {
-    if (this.#ended) return
-    this.#ended = true
-    this.near.destroy()
-    this.callbacks.onExit(exit)
+    const pid = this.#child.pid
+    if (pid !== undefined) this.#cpuSeconds = Math.max(this.#cpuSeconds, processCpuSeconds(pid) ?? 0)
+    return this.#cpuSeconds
   }
 }

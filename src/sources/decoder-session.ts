@@ -1,216 +1,191 @@
-import type { CameraConfig } from '../config/camera.js'
+import type { Socket } from 'node:net'
 import { redactText } from '../config/redact.js'
+import type { CameraConfig } from '../config/camera.js'
 import { nowMs } from '../lifecycle/clock.js'
-import { DamageTracker } from './damage-tracker.js'
-import { LogBudget, parseLogLine, type PictureInfo } from './decoder-log.js'
-import { DecoderProcess, type DecoderExit } from './decoder-process.js'
-import { failureReason, isHwaccelFailure } from './failure-reason.js'
-import { decoderArguments, type DecoderInput, type Hwaccel } from './ffmpeg-command.js'
+import { openByteChannel } from './byte-channel.js'
+import { parseDecoderLine, type DecoderLine } from './decoder-log.js'
+import { DecoderProcess, type ProcessEnd } from './decoder-process.js'
+import { failureOf, isHwaccelFailure } from './failure-reason.js'
+import { decoderArguments, type DecoderInput } from './ffmpeg-command.js'
 import { FrameAssembler } from './frame-assembler.js'
-import type { FrameStamp } from './frame-stamp.js'
-import { geometryOf, type FrameGeometry } from './geometry.js'
+import { LogLimiter } from './log-limiter.js'
+import { PicturePairing } from './picture-pairing.js'
+import { secretsOf, withoutSecrets } from './secrets.js'
+import type { Session, SessionEnd, SessionListener } from './session.js'
 import type { SourceDeps } from './source-deps.js'
+import { SuspectTracker } from './suspect-tracker.js'
 
-/** A camera may take longer to its first frame than between two. */
-const firstFrameAtLeastMs = 10_000
 const logLinesPerSecond = 10
-const keptLines = 20
 
-export type SessionCallbacks = Readonly<{
-  /** Called once, when the decoder is over its start. */
-  firstFrame(): void
-  frame(): void
-  silent(silentMs: number): void
+/** Streams of single pictures carry no time of their own. */
+const timeless = /^(mpjpeg|mjpeg|jpeg_pipe|png_pipe)$/
+
+/** What one decoder run taught about the camera; the next run of the same source starts from it. */
+export type DecoderMemory = { hwaccelBroken: boolean; arrivalPace: boolean }
+
+export type DecoderSessionOptions = Readonly<{
+  input: DecoderInput
+  camera: CameraConfig
+  memory: DecoderMemory
+  deps: Pick<SourceDeps, 'format' | 'pool' | 'log'>
 }>
 
-export type SessionEnd = Readonly<{
-  reason: string
-  /** Ended by itself after frames, without a complaint: the end of a file. */
-  finished: boolean
-  hwaccelFailed: boolean
-  cpuSeconds: number
-}>
-
-type Sampled = Readonly<{ info: PictureInfo; suspect: boolean }>
-
-/** One run of one decoder, from its start to its end: pairs pictures with what the log says of them, and watches for silence. */
-export class DecoderSession {
+/** One run of ffmpeg for one camera: pixels from stdout, facts from stderr, both handed on as pictures. */
+export class DecoderSession implements Session {
+  readonly ended: Promise<SessionEnd>
   readonly #assembler: FrameAssembler
-  readonly #damage = new DamageTracker()
-  readonly #budget = new LogBudget(logLinesPerSecond)
-  /** The log and the pictures come by two pipes; either may be ahead. */
-  readonly #sampled: Sampled[] = []
-  readonly #pictures: ArrayBuffer[] = []
-  readonly #lastLines: string[] = []
-  #geometry: { info: PictureInfo; value: FrameGeometry } | undefined
+  readonly #pairing: PicturePairing
+  readonly #suspects = new SuspectTracker()
+  readonly #limiter = new LogLimiter(logLinesPerSecond)
+  readonly #secrets: readonly string[]
   #process: DecoderProcess | undefined
-  #watchdog: NodeJS.Timeout | undefined
-  #lastFrameMs = nowMs()
-  #frames = 0
-  #silentMs: number | undefined
-  #cpuSeconds = 0
+  #readEnd: Socket | undefined
+  #stopping = false
+  #restartReason: string | undefined
 
   constructor(
-    readonly camera: CameraConfig,
-    readonly input: DecoderInput,
-    readonly hwaccel: Hwaccel,
-    readonly stamp: FrameStamp,
-    readonly deps: SourceDeps,
-    readonly callbacks: SessionCallbacks,
+    readonly options: DecoderSessionOptions,
+    readonly listener: SessionListener,
   ) {
-    this.#assembler = new FrameAssembler(deps.pool, (rgbHwc) => {
-      this.#pictures.push(rgbHwc)
-      this.#pair()
-    })
+    this.#secrets = options.input.kind === 'file' ? [] : secretsOf(options.input.url)
+    this.#pairing = new PicturePairing((rgbHwc, info) => listener.picture(rgbHwc, info))
+    this.#assembler = new FrameAssembler(options.deps.pool, (rgbHwc) => this.#pairing.pixels(rgbHwc))
+    this.ended = this.#run()
+  }
+
+  stop(): void {
+    this.#stopping = true
+    this.#process?.stop()
   }
 
   cpuSeconds(): number {
-    this.#cpuSeconds = Math.max(this.#cpuSeconds, this.#process?.cpuSeconds() ?? 0)
-    return this.#cpuSeconds
+    return this.#process?.cpuSeconds() ?? 0
   }
 
-  /** Resolves when the decoder is gone. Never rejects. */
-  async run(signal: AbortSignal): Promise<SessionEnd> {
-    const exit = await new Promise<DecoderExit>((resolve) => {
-      const args = decoderArguments(this.camera, this.input, this.deps.format, this.hwaccel)
-      DecoderProcess.start(args, this.#assembler, {
-        onLine: (line) => this.#line(line),
-        onExit: resolve,
-      }).then(
-        (process) => {
-          this.#process = process
-          this.#lastFrameMs = nowMs()
-          this.#watch()
-          if (signal.aborted) void process.stop()
-        },
-        (error: unknown) => {
-          this.#remember(error instanceof Error ? error.message : String(error))
-          resolve({ code: null, signal: null })
-        },
-      )
-    })
-    clearTimeout(this.#watchdog)
-    this.#giveBuffersBack()
-    return this.#end(exit)
-  }
-
-  async stop(): Promise<void> {
-    this.cpuSeconds()
-    await this.#process?.stop()
-  }
-
-  #end(exit: DecoderExit): SessionEnd {
-    const silent = this.#silentMs
-    const reason =
-      silent === undefined ? failureReason(exit, this.#lastLines) : `no frame for ${Math.round(silent)} ms`
-    return {
-      reason,
-      finished: silent === undefined && exit.code === 0 && this.#frames > 0,
-      hwaccelFailed: this.hwaccel !== 'none' && this.#frames === 0 && isHwaccelFailure(this.#lastLines),
-      cpuSeconds: this.#cpuSeconds,
+  async #run(): Promise<SessionEnd> {
+    try {
+      const end = await this.#decode()
+      this.#tellSuppressed()
+      return this.#conclude(end)
+    } catch (error) {
+      return { kind: 'failed', reason: redactText((error as Error).message), retry: 'normal' }
+    } finally {
+      this.#readEnd?.destroy()
+      this.#assembler.release()
+      const held = this.#pairing.release()
+      if (held !== null) this.options.deps.pool.give(held)
     }
   }
 
-  #line(line: string): void {
-    const event = parseLogLine(line)
-    switch (event?.kind) {
-      case undefined:
+  async #decode(): Promise<ProcessEnd | undefined> {
+    const channel = await openByteChannel({
+      space: () => this.#assembler.space(),
+      filled: (bytes) => {
+        this.#assembler.filled(bytes)
+        return !this.#pairing.holding
+      },
+    })
+    this.#readEnd = channel.readEnd
+    if (this.#stopping) {
+      channel.writeEnd.destroy()
+      return undefined
+    }
+    const drained = closed(channel.readEnd)
+    this.#process = new DecoderProcess(this.#arguments(), channel.writeEnd, (text) => this.#line(text))
+    // The child has its own copy; ours would keep the channel open after its end.
+    channel.writeEnd.destroy()
+    const end = await this.#process.ended
+    await drained
+    if (end.killed) this.listener.warning('decoder_killed', 'ffmpeg did not end when asked and was killed')
+    return end
+  }
+
+  #arguments(): readonly string[] {
+    const { camera, input, memory, deps } = this.options
+    const hwaccel = memory.hwaccelBroken ? 'none' : camera.hwaccel
+    return decoderArguments(camera, input, deps.format, hwaccel, memory.arrivalPace ? 'arrival' : 'stream')
+  }
+
+  #line(text: string): void {
+    const line = parseDecoderLine(text)
+    switch (line.kind) {
+      case 'picture':
+        this.#picture(line)
         return
-      case 'decoded':
-        this.#damage.decoded(event.keyFrame)
-        return
-      case 'sampled':
-        this.#sampled.push({ info: event.info, suspect: this.#damage.suspect })
-        this.#pair()
+      case 'key':
+        this.#suspects.key(nowMs())
         return
       case 'damage':
-        this.#damage.damaged()
-        this.#complaint(event.text, true)
+        if (!this.#suspects.damage(line.text, nowMs())) return
+        this.listener.warning('decode_error', this.#clean(line.text))
+        this.#log('warning', line.text)
         return
-      case 'problem':
-        this.#complaint(event.text, false)
+      case 'input':
+        this.#checkPace(line.format)
+        return
+      case 'message':
+        this.#log(line.level, line.text)
+        return
+      case 'chatter':
         return
       default:
-        event satisfies never
+        line satisfies never
     }
   }
 
-  #complaint(text: string, damage: boolean): void {
-    this.#remember(text)
-    const { pass, suppressed } = this.#budget.take(nowMs())
-    if (suppressed > 0)
-      this.deps.listener.warning('log_suppressed', `${suppressed} lines of the decoder held back`)
-    if (!pass) return
-    if (damage) this.deps.listener.warning('decode_error', text)
-    else this.deps.log.warn({ decoder: text }, 'decoder says')
+  #picture(line: Extract<DecoderLine, { kind: 'picture' }>): void {
+    const info = { ptsMs: line.ptsMs, source: line.source, suspect: this.#suspects.suspect }
+    if (this.#pairing.info(info)) this.#readEnd?.resume()
   }
 
-  #remember(text: string): void {
-    this.#lastLines.push(redactText(text))
-    if (this.#lastLines.length > keptLines) this.#lastLines.shift()
-  }
-
-  #pair(): void {
-    while (this.#pictures.length > 0 && this.#sampled.length > 0) {
-      const rgbHwc = this.#pictures.shift()
-      const sampled = this.#sampled.shift()
-      if (rgbHwc && sampled) this.#emit(rgbHwc, sampled)
-    }
-  }
-
-  #emit(rgbHwc: ArrayBuffer, { info, suspect }: Sampled): void {
-    const { regionPx, letterbox } = this.#geometryOf(info)
-    const { capturedAtMs, arrivedMs, jumped } = this.stamp.next(info.ptsMs)
-    if (jumped)
-      this.deps.listener.warning('pts_discontinuity', `stream clock jumped to ${Math.round(info.ptsMs)} ms`)
-    this.#lastFrameMs = arrivedMs
-    this.#frames += 1
-    if (this.#frames === 1) this.callbacks.firstFrame()
-    this.callbacks.frame()
-    this.deps.listener.frame({
-      cameraId: this.camera.id,
-      seq: this.deps.nextSeq(),
-      capturedAtMs,
-      arrivedMs,
-      ptsMs: info.ptsMs,
-      quality: suspect ? 'suspect' : 'ok',
-      source: { widthPx: info.widthPx, heightPx: info.heightPx },
-      regionPx,
-      letterbox,
-      rgbHwc,
-    })
-  }
-
-  /** A camera may change its resolution in mid-stream; ffmpeg's filters follow, and so does this. */
-  #geometryOf(info: PictureInfo): FrameGeometry {
-    const known = this.#geometry
-    if (known?.info.widthPx === info.widthPx && known.info.heightPx === info.heightPx) return known.value
-    const value = geometryOf(info, this.camera, this.deps.format)
-    this.#geometry = { info, value }
-    return value
-  }
-
-  /** Ends the decoder when no frame has come for the stall time; looks again when that could next be so. */
-  #watch(): void {
-    const allowedMs =
-      this.#frames === 0 ? Math.max(firstFrameAtLeastMs, this.camera.stallTimeoutMs) : this.#stallMs()
-    const silentMs = nowMs() - this.#lastFrameMs
-    if (silentMs < allowedMs) {
-      this.#watchdog = setTimeout(() => this.#watch(), Math.min(allowedMs - silentMs + 5, this.#stallMs()))
+  #checkPace(format: string): void {
+    if (this.options.input.kind !== 'http' || this.options.memory.arrivalPace || !timeless.test(format))
       return
-    }
-    this.#silentMs = silentMs
-    this.callbacks.silent(silentMs)
-    void this.stop()
+    this.options.memory.arrivalPace = true
+    this.#restartReason = `a ${format} stream has no time of its own: reading it as it arrives`
+    this.#process?.stop()
   }
 
-  /** A camera sampled once in ten seconds is not silent between two samples. */
-  #stallMs(): number {
-    return Math.max(this.camera.stallTimeoutMs, 2_000 / this.camera.sampleFps)
+  #log(level: 'error' | 'warning', text: string): void {
+    if (!this.#limiter.allows(nowMs())) return
+    this.#tellSuppressed()
+    this.options.deps.log.warn({ level, ffmpeg: this.#clean(text) }, 'decoder message')
   }
 
-  #giveBuffersBack(): void {
-    this.#assembler.drop()
-    for (const rgbHwc of this.#pictures.splice(0)) this.deps.pool.give(rgbHwc)
+  #tellSuppressed(): void {
+    const count = this.#limiter.takeSuppressed()
+    if (count > 0) this.listener.warning('log_suppressed', `${count} decoder messages not logged`)
   }
+
+  #clean(text: string): string {
+    return withoutSecrets(redactText(text), this.#secrets)
+  }
+
+  #conclude(end: ProcessEnd | undefined): SessionEnd {
+    if (this.#restartReason !== undefined) return { kind: 'again', reason: this.#restartReason }
+    if (end === undefined) return { kind: 'failed', reason: 'stopped', retry: 'normal' }
+    if (end.missing)
+      return { kind: 'failed', reason: 'ffmpeg is not installed: apt-get install ffmpeg', retry: 'never' }
+    if (this.#hwaccelFailed(end)) return { kind: 'again', reason: 'hardware decoding is not available' }
+    const errors = end.tail.filter((line) => /\[(error|fatal|panic)\]|setpriv/.test(line))
+    if (errors.length === 0 && !this.#stopping && this.options.input.kind !== 'rtsp')
+      return { kind: 'finished' }
+    return { kind: 'failed', ...failureOf(errors, this.options.input.kind === 'file') }
+  }
+
+  #hwaccelFailed(end: ProcessEnd): boolean {
+    const { memory, camera } = this.options
+    if (camera.hwaccel === 'none' || memory.hwaccelBroken || !isHwaccelFailure(end.tail)) return false
+    memory.hwaccelBroken = true
+    this.listener.warning('hwaccel_fallback', `${camera.hwaccel} is not available: decoding in software`)
+    return true
+  }
+}
+
+async function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    socket.once('close', () => resolve())
+    // A broken channel is an end like any other; the child's stderr says why.
+    socket.once('error', () => resolve())
+  })
 }

@@ -1,52 +1,69 @@
-import type { DecoderExit } from './decoder-process.js'
+/** Why a decoder ended, from what it said. */
+export type Failure = Readonly<{
+  /** One clause for people, without credentials. */
+  reason: string
+  /**
+   * `never`: trying again cannot help until the camera is changed; `slow`: only at the longest interval, because cameras lock
+   * accounts after refused logins; `normal`: with back-off.
+   */
+  retry: 'normal' | 'slow' | 'never'
+}>
 
-/** What ffmpeg says when it cannot go on, and what a person should read instead. */
-const known: readonly Readonly<{ pattern: RegExp; reason: string }>[] = [
-  {
-    pattern: /401 Unauthorized|403 Forbidden|authorization failed/i,
-    reason: 'the camera refused the credentials',
-  },
-  {
-    pattern: /404 (Stream )?Not Found|Server returned 404/i,
-    reason: 'the camera has no stream at this path',
-  },
-  { pattern: /453 Not Enough Bandwidth|503 Service/i, reason: 'the camera takes no further session' },
-  { pattern: /Connection refused/i, reason: 'connection refused' },
-  { pattern: /No route to host|Network is unreachable/i, reason: 'the camera cannot be reached' },
-  { pattern: /Failed to resolve hostname|Name or service not known/i, reason: 'the host name is unknown' },
-  { pattern: /Connection timed out|Operation timed out/i, reason: 'the connection timed out' },
-  {
-    pattern: /Stream map '0:v:0' matches no streams|does not contain any stream/i,
-    reason: 'there is no video in it',
-  },
-  { pattern: /Protocol .* not on whitelist/i, reason: 'it leads to a protocol that is not allowed' },
-  { pattern: /Invalid data found when processing input/i, reason: 'it is not a video ffmpeg understands' },
-  {
-    pattern: /spawn \S+ ENOENT|failed to execute ffmpeg/i,
-    reason: 'ffmpeg is not installed: apt-get install ffmpeg',
-  },
-  { pattern: /Connection reset by peer|Broken pipe/i, reason: 'the camera cut the connection' },
+const table: readonly (readonly [RegExp, Failure])[] = [
+  [/failed to execute ffmpeg/, { reason: 'ffmpeg is not installed: apt-get install ffmpeg', retry: 'never' }],
+  [/\b401\b|authorization failed/i, { reason: 'credentials refused (401)', retry: 'slow' }],
+  [/\b403\b.*forbidden|\b403\b/i, { reason: 'access forbidden (403)', retry: 'slow' }],
+  [/\b404\b/, { reason: 'stream not found on the camera (404)', retry: 'normal' }],
+  [/\b(453|503)\b/, { reason: 'the camera has no session left (busy)', retry: 'normal' }],
+  [
+    /\b461\b|Unsupported Transport/i,
+    { reason: 'transport refused: set transport to the other of tcp and udp', retry: 'normal' },
+  ],
+  [/5XX Server Error|\b50[0-9]\b/, { reason: 'the server answered with an error (5xx)', retry: 'normal' }],
+  [/Connection refused/i, { reason: 'connection refused', retry: 'normal' }],
+  [/timed out/i, { reason: 'connection timed out', retry: 'normal' }],
+  [
+    /Failed to resolve|Name or service not known|Temporary failure in name resolution/i,
+    { reason: 'host name not found', retry: 'normal' },
+  ],
+  [/No route to host|Network is unreachable/i, { reason: 'host unreachable', retry: 'normal' }],
+  [/Connection reset/i, { reason: 'connection reset', retry: 'normal' }],
+  [/matches no streams|does not contain any stream/i, { reason: 'no video in the stream', retry: 'normal' }],
+  [
+    /Decoder \(codec|Unknown decoder|no decoder|Decoder not found/i,
+    { reason: 'video codec not supported by this ffmpeg', retry: 'slow' },
+  ],
+  [/No such file or directory/i, { reason: 'file not found', retry: 'never' }],
+  [/Permission denied/i, { reason: 'file may not be read', retry: 'never' }],
+  [
+    /not on whitelist|Protocol not found/i,
+    { reason: 'the stream refers to a protocol that is not allowed', retry: 'slow' },
+  ],
+  [
+    /Option .* not found|Unrecognized option|Error parsing options/i,
+    { reason: 'this ffmpeg lacks an option that Gantry needs (5.1 or newer is needed)', retry: 'never' },
+  ],
+  [
+    /Invalid data found|moov atom not found|could not find codec parameters|Invalid argument/i,
+    { reason: 'the stream cannot be read as video', retry: 'normal' },
+  ],
 ]
 
-/**
- * Why a decoder ended, in words for a person. ffmpeg's exit code says nothing (a lost camera often gives 0).
- *
- * @param lastLines - redacted, newest last.
- */
-export function failureReason(exit: DecoderExit, lastLines: readonly string[]): string {
-  for (const line of [...lastLines].reverse()) {
-    const match = known.find(({ pattern }) => pattern.test(line))
-    if (match) return match.reason
+/** Picks the first known cause in the decoder's last lines; order of the table, not of the lines, decides. */
+export function failureOf(tail: readonly string[], isLocalFile: boolean): Failure {
+  for (const [pattern, failure] of table) {
+    if (!tail.some((line) => pattern.test(line))) continue
+    return isLocalFile && failure.reason === 'the stream cannot be read as video'
+      ? { reason: 'the file cannot be read as video', retry: 'never' }
+      : failure
   }
-  if (exit.signal) return `decoder was ended by ${exit.signal}`
-  const last = lastLines.at(-1)
-  return last ? `decoder ended: ${last.replace(/^\[[^\]]*\]\s*/, '')}` : 'the stream ended'
+  return { reason: 'the decoder ended', retry: 'normal' }
 }
 
-/** Whether the failure speaks of the hardware decoder, so that software may still do. */
-export function isHwaccelFailure(lastLines: readonly string[]): boolean {
-  return lastLines.some((line) =>
-    /hwaccel|hardware device|Device creation failed|No device available|vaapi|cuda|Failed to create .* device/i.test(
+/** Whether the decoder ended because the hardware it was told to use is missing. */
+export function isHwaccelFailure(tail: readonly string[]): boolean {
+  return tail.some((line) =>
+    /Device setup failed for decoder|No device available for decoder|Device creation failed|Failed setup for format (cuda|vaapi)|hwaccel.*(fail|not)/i.test(
       line,
     ),
   )

@@ -2,47 +2,55 @@ import ffmpeg from 'fluent-ffmpeg'
 import type { CameraConfig } from '../config/camera.js'
 import type { FrameFormat } from '../frames/frame.js'
 import type { CameraLocation } from './camera-url.js'
+import { pictureFilter } from './decoder-log.js'
 import { letterboxFilters } from './geometry.js'
+import { selectExpression } from './sampling.js'
 
 /** Protocols ffmpeg may open, by kind of source; a play list or a redirect cannot lead it to another. */
 const protocols = {
   rtsp: 'rtsp,rtsps,rtp,srtp,tcp,tls,udp,crypto',
-  http: 'http,https,tcp,tls,crypto',
+  http: 'http,https,tcp,tls,crypto,httpproxy',
   file: 'file',
 } as const
 
-/** Names of the two showinfo filters in the log: of every decoded frame, and of those that go to the model. */
-export const decodedTag = 'showinfo@decoded'
-export const sampledTag = 'showinfo@sampled'
+/** Containers of files and HTTP streams; keeps scripts and play lists that name other files (`concat`) out. */
+const formats = {
+  file: 'mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,asf,h264,hevc,m4v,mjpeg,ivf,gif,ogg',
+  http: 'hls,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,h264,hevc,m4v,mjpeg,mpjpeg,ogg',
+} as const
 
-export type Hwaccel = 'none' | 'vaapi' | 'cuda'
+/** Longest silence of a network input that ffmpeg itself bears; the watchdog on frames is shorter. */
+const networkTimeoutUs = '10000000'
+
+export type Hwaccel = CameraConfig['hwaccel']
 
 export type DecoderInput = Extract<CameraLocation, { kind: 'rtsp' | 'http' | 'file' }>
 
-/** fluent-ffmpeg composes the list; starting and ending the process is the supervisor's. */
+/** `stream`: by the stream's own clock; `arrival`: as it comes, for live streams without one. */
+export type Pace = 'stream' | 'arrival'
+
+/** fluent-ffmpeg is archived: it composes the list, starting and ending the process is the supervisor's. */
 type Composed = ffmpeg.FfmpegCommand & { _getArguments(): string[] }
 
 /**
- * Arguments of the ffmpeg that decodes one camera: letterboxed packed RGB frames on stdout, a log with a line per frame on stderr.
+ * Arguments of the ffmpeg that decodes one camera: letterboxed packed RGB frames on stdout, and on stderr one `showinfo` line for each
+ * of them, in the same order.
  *
- * Low latency comes from one thread on either side and a short probe (first frame 0.2 s, delay 63 ms; ffmpeg's own defaults: 1.3 s and
- * 378 ms). Frames are picked by time, and a clock that jumps back starts the picking anew.
+ * Low latency comes from one thread on either side and a short probe that does not wait for the frame rate (first frame 0.2 s, delay
+ * 63 ms; ffmpeg's own defaults: 1.3 s and 378 ms; `-fflags nobuffer` made it worse).
  */
 export function decoderArguments(
   camera: CameraConfig,
   input: DecoderInput,
   format: FrameFormat,
   hwaccel: Hwaccel,
+  pace: Pace = 'stream',
 ): string[] {
-  const source = input.kind === 'file' ? `file:${input.path}` : input.url
   const command = ffmpeg()
-    .input(source)
-    .inputOptions([
-      ...globalOptions,
-      ...hwaccelOptions(hwaccel),
-      ...lowLatency,
-      ...inputOptions(camera, input),
-    ])
+    .input(input.kind === 'file' ? `file:${input.path}` : input.url)
+    .inputOptions(['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'level+info', '-threads', '1'])
+    .inputOptions(hwaccel === 'none' ? [] : ['-hwaccel', hwaccel])
+    .inputOptions(['-protocol_whitelist', protocols[input.kind], ...inputOptions(camera, input, pace)])
     .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '1', '-fps_mode', 'passthrough'])
     .videoFilters(filters(camera, format).join(','))
     .format('rawvideo')
@@ -50,36 +58,36 @@ export function decoderArguments(
   return command._getArguments()
 }
 
-const globalOptions = ['-hide_banner', '-nostats', '-loglevel', 'level+info']
-const lowLatency = ['-threads', '1', '-probesize', '32768', '-analyzeduration', '500000']
-
-function hwaccelOptions(hwaccel: Hwaccel): string[] {
-  return hwaccel === 'none' ? [] : ['-hwaccel', hwaccel]
-}
-
-function inputOptions(camera: CameraConfig, { kind }: DecoderInput): string[] {
-  const whitelist = ['-protocol_whitelist', protocols[kind]]
-  const timeoutUs = String(camera.stallTimeoutMs * 1_000)
+function inputOptions(camera: CameraConfig, { kind }: DecoderInput, pace: Pace): string[] {
   switch (kind) {
     case 'rtsp':
-      return [...whitelist, '-rtsp_transport', camera.transport, '-timeout', timeoutUs]
+      return [
+        ...['-probesize', '32768', '-analyzeduration', '500000', '-fpsprobesize', '0'],
+        ...['-rtsp_transport', camera.transport, '-allowed_media_types', 'video'],
+        ...['-timeout', networkTimeoutUs],
+      ]
     case 'http':
-      return [...whitelist, '-rw_timeout', timeoutUs]
+      return [
+        ...['-format_whitelist', formats.http, '-probesize', '1000000', '-analyzeduration', '1000000'],
+        ...['-rw_timeout', networkTimeoutUs],
+        ...pacing(camera, pace),
+      ]
     case 'file':
-      return [...whitelist, '-re', ...(camera.loop ? ['-stream_loop', '-1'] : [])]
+      return ['-format_whitelist', formats.file, ...pacing(camera, pace)]
     default:
       return kind satisfies never
   }
 }
 
+function pacing(camera: CameraConfig, pace: Pace): string[] {
+  if (pace === 'arrival') return ['-use_wallclock_as_timestamps', '1']
+  return ['-re', ...(camera.loop ? ['-stream_loop', '-1'] : [])]
+}
+
 function filters(camera: CameraConfig, format: FrameFormat): string[] {
-  // The first frame of each interval of the stream's clock. A hundredth of an interval keeps rounded time stamps on their side.
-  const interval = (time: string) => `floor(${time}*${camera.sampleFps}+0.01)`
-  const pick = `isnan(prev_selected_t)+not(eq(${interval('t')}\\,${interval('prev_selected_t')}))`
   return [
-    `${decodedTag}=checksum=0`,
-    `select=${pick}`,
-    `${sampledTag}=checksum=0`,
+    `select='${selectExpression(camera.sampleFps)}'`,
+    `${pictureFilter}=checksum=0`,
     ...letterboxFilters(camera, format),
   ]
 }
@@ -97,7 +105,15 @@ export function clipArguments(clip: string, encode: boolean): string[] {
   const stream = ['-map', '0:v:0', '-an', ...codec, '-bsf:v', 'h264_mp4toannexb']
   const command = ffmpeg()
     .input(`file:${clip}`)
-    .inputOptions(['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'error', '-protocol_whitelist', 'file'])
+    .inputOptions([
+      '-hide_banner',
+      '-nostats',
+      '-nostdin',
+      '-loglevel',
+      'error',
+      '-protocol_whitelist',
+      'file',
+    ])
     .output('pipe:1')
     .outputOptions([...stream, '-f', 'h264'])
     .output('pipe:3')

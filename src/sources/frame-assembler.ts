@@ -1,40 +1,40 @@
 import type { FramePool } from '../frames/frame-pool.js'
 
 /**
- * Fills frames from a byte stream that is read straight into them.
- *
- * The reader asks for `space()`, reads into it, and says how much came by `filled()`; nothing is copied or joined. Between two frames at
- * most one buffer is held.
+ * Cuts a stream of bytes into frames without copying: the reader fills `space()` directly, which is the rest of the frame's own
+ * buffer from the pool. Never more than one frame is under assembly.
  */
 export class FrameAssembler {
-  #buffer: ArrayBuffer | undefined
+  #buffer: ArrayBuffer | null = null
   #filledBytes = 0
 
   constructor(
     readonly pool: FramePool,
-    /** Takes the finished frame and its buffer. */
-    readonly onFrame: (rgbHwc: ArrayBuffer) => void,
+    /** Receives each full buffer and owns it. */
+    readonly complete: (rgbHwc: ArrayBuffer) => void,
   ) {}
 
-  /** Where the next bytes belong: what is left of the frame at hand. */
+  /** Where the next bytes go; never empty. Valid until the next call of `space`, `filled` or `release`. */
   space(): Uint8Array {
     this.#buffer ??= this.pool.take()
     return new Uint8Array(this.#buffer, this.#filledBytes)
   }
 
+  /** @param bytes - how many bytes were written at the start of the last `space()`. */
   filled(bytes: number): void {
+    const buffer = this.#buffer
+    if (buffer === null) return
     this.#filledBytes += bytes
-    if (this.#filledBytes < this.pool.bytes || !this.#buffer) return
-    const frame = this.#buffer
-    this.#buffer = undefined
+    if (this.#filledBytes < this.pool.bytes) return
+    this.#buffer = null
     this.#filledBytes = 0
-    this.onFrame(frame)
+    this.complete(buffer)
   }
 
-  /** Gives a half-filled buffer back. */
-  drop(): void {
-    if (this.#buffer) this.pool.give(this.#buffer)
-    this.#buffer = undefined
+  /** Gives the buffer of a half frame back. Only once nobody writes into `space()` any more. */
+  release(): void {
+    if (this.#buffer !== null) this.pool.give(this.#buffer)
+    this.#buffer = null
     this.#filledBytes = 0
   }
 }

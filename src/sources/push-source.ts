@@ -4,7 +4,10 @@ import type { CameraStatus } from '../frames/camera-state.js'
 import type { FrameSource } from '../frames/frame-source.js'
 import type { SourceDeps } from './source-deps.js'
 import { StatusTeller } from './status-teller.js'
-import { StillEmitter } from './still-emitter.js'
+import { decodeStill } from './still.js'
+import { FrameStamper } from './frame-stamper.js'
+import { nowMs, wallMs } from '../lifecycle/clock.js'
+import { Watchdog } from './watchdog.js'
 
 /** Pictures of one camera that may wait for decoding. */
 const mostWaiting = 4
@@ -22,17 +25,17 @@ class PushQueueFullError extends GantryError {
 /** A camera that sends its pictures itself, one HTTP request each. */
 export class PushSource implements FrameSource {
   readonly #teller: StatusTeller
-  readonly #emitter: StillEmitter
+  readonly #stamper: FrameStamper
+  readonly #watchdog = new Watchdog((silentMs) => this.#silent(silentMs))
   #queue: Promise<unknown> = Promise.resolve()
   #waiting = 0
-  #silence: NodeJS.Timeout | undefined
   #stopped = false
 
   constructor(
     readonly camera: CameraConfig,
     readonly deps: SourceDeps,
   ) {
-    this.#emitter = new StillEmitter(camera, deps)
+    this.#stamper = new FrameStamper(camera, deps.format, deps.nextSeq)
     this.#teller = new StatusTeller('connecting', '', (status) => deps.listener.status(status))
   }
 
@@ -49,19 +52,18 @@ export class PushSource implements FrameSource {
   }
 
   /**
-   * Takes one JPEG, PNG or WebP; pictures are decoded in the order they come.
+   * Takes one JPEG or PNG; pictures are decoded one after another, in the order they come.
    *
-   * @throws ImageInvalidError `GANTRY_IMAGE_INVALID`; PushQueueFullError `GANTRY_QUEUE_FULL`, retryable.
+   * @throws ImageInvalidError `GANTRY_IMAGE_INVALID`; ImageTooLargeError `GANTRY_TOO_LARGE`; PushQueueFullError `GANTRY_QUEUE_FULL`,
+   *   retryable.
    */
   async push(image: Uint8Array): Promise<{ seq: number }> {
     if (this.#waiting >= mostWaiting || this.#stopped) throw new PushQueueFullError(this.camera.id)
     this.#waiting += 1
-    const work = this.#queue.then(() => this.#emitter.emit(image))
+    const work = this.#queue.then(() => this.#accept(image))
     this.#queue = work.catch(() => undefined)
     try {
-      const seq = await work
-      this.#heard()
-      return { seq }
+      return await work
     } finally {
       this.#waiting -= 1
     }
@@ -69,17 +71,26 @@ export class PushSource implements FrameSource {
 
   async stop(): Promise<void> {
     this.#stopped = true
-    clearTimeout(this.#silence)
+    this.#watchdog.disarm()
     await this.#queue
   }
 
-  #heard(): void {
-    if (this.#stopped) return
-    clearTimeout(this.#silence)
+  async #accept(image: Uint8Array): Promise<{ seq: number }> {
+    const { rgbHwc, source } = await decodeStill(image, this.camera, this.deps)
+    if (this.#stopped) {
+      this.deps.pool.give(rgbHwc)
+      throw new PushQueueFullError(this.camera.id)
+    }
+    this.#watchdog.arm(this.camera.stallTimeoutMs)
     this.#teller.set({ state: 'live', reason: '', attempts: 1 })
-    const { stallTimeoutMs } = this.camera
-    this.#silence = setTimeout(() => {
-      this.#teller.set({ state: 'stalled', reason: `no picture for ${stallTimeoutMs} ms`, attempts: 1 })
-    }, stallTimeoutMs)
+    const info = { ptsMs: null, source, suspect: false }
+    const frame = this.#stamper.stamp(rgbHwc, info, { arrivedMs: nowMs(), wallMs: wallMs() })
+    this.deps.listener.frame(frame)
+    return { seq: frame.seq }
+  }
+
+  #silent(silentMs: number): void {
+    const reason = `no picture for ${Math.round(silentMs)} ms`
+    this.#teller.set({ state: 'stalled', reason, attempts: 1 })
   }
 }

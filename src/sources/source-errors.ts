@@ -17,10 +17,20 @@ export class CameraUrlError extends GantryError {
 /** A pushed or stored picture that cannot be analysed. */
 export class ImageInvalidError extends GantryError {
   readonly code = 'GANTRY_IMAGE_INVALID'
-  readonly hint = 'Send a JPEG or PNG of at most 8192 x 8192 pixels.'
+  readonly hint = 'Send one complete JPEG or PNG picture.'
   constructor(problem: string, cause?: unknown) {
     super(`picture cannot be used: ${problem}`, { cause })
     this.name = 'ImageInvalidError'
+  }
+}
+
+/** A picture with more pixels than Gantry decodes, whatever its file size. */
+export class ImageTooLargeError extends GantryError {
+  readonly code = 'GANTRY_TOO_LARGE'
+  readonly hint = 'Scale the picture down to at most 8192 x 8192 pixels.'
+  constructor(problem: string) {
+    super(`picture is too large: ${problem}`)
+    this.name = 'ImageTooLargeError'
   }
 }
 

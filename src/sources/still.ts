@@ -1,62 +1,73 @@
 import sharp, { type Sharp } from 'sharp'
 import type { CameraConfig } from '../config/camera.js'
-import type { FrameFormat } from '../frames/frame.js'
 import { letterboxFill, type SizePx } from '../frames/letterbox.js'
-import { geometryOf, type FrameGeometry } from './geometry.js'
-import { ImageInvalidError } from './source-errors.js'
+import { geometryOf } from './geometry.js'
+import type { SourceDeps } from './source-deps.js'
+import { ImageInvalidError, ImageTooLargeError } from './source-errors.js'
 
-/** Most pixels of a picture: a small PNG can hold a huge one. */
+/** Most pixels of a picture: a PNG of 748 kB can hold 768 MB of them. */
 const mostPixels = 8192 * 8192
-const formats = new Set(['jpeg', 'png', 'webp'])
+const formats = new Set(['jpeg', 'png'])
 const fill = { r: letterboxFill, g: letterboxFill, b: letterboxFill }
+const options = { limitInputPixels: mostPixels, failOn: 'error', sequentialRead: true } as const
 
-export type Still = Readonly<{ source: SizePx; geometry: FrameGeometry }>
+/** A letterboxed picture; the buffer is from the pool and belongs to the caller. */
+export type Still = Readonly<{ rgbHwc: ArrayBuffer; source: SizePx }>
 
 /**
- * Decodes a still picture into a frame of the model's format: the geometry is that of the video path.
+ * Decodes a still picture into a frame of the model's format. The geometry is that of the video path; only the resampling differs.
  *
- * @param image - bytes of a JPEG, PNG or WebP, or a path.
- * @param rgbHwc - `frameBytes(format)` bytes, overwritten.
- * @throws ImageInvalidError `GANTRY_IMAGE_INVALID` for anything that is no sound picture of reasonable size; `rgbHwc` is then unchanged.
+ * @param image - one JPEG or PNG. Borrowed for the call.
+ * @returns the frame and the picture's own size, turned as its EXIF orientation says.
+ * @throws ImageInvalidError `GANTRY_IMAGE_INVALID`, ImageTooLargeError `GANTRY_TOO_LARGE`
  */
 export async function decodeStill(
-  image: Uint8Array | string,
+  image: Uint8Array,
   camera: Pick<CameraConfig, 'region' | 'maxWidthPx'>,
-  format: FrameFormat,
-  rgbHwc: ArrayBuffer,
+  { format, pool }: Pick<SourceDeps, 'format' | 'pool'>,
 ): Promise<Still> {
-  const options = { limitInputPixels: mostPixels, failOn: 'error', sequentialRead: true } as const
-  try {
-    const source = await sourceSize(sharp(image, options))
-    const geometry = geometryOf(source, camera, format)
-    const { regionPx, scaled, letterbox } = geometry
-    const pixels = await sharp(image, options)
+  const source = await sizeOf(image)
+  const { regionPx, scaled, letterbox } = geometryOf(source, camera, format)
+  const pixels = await decoded(
+    sharp(image, options)
       .autoOrient()
       .extract({ left: regionPx.x, top: regionPx.y, width: regionPx.widthPx, height: regionPx.heightPx })
       .resize(scaled.widthPx, scaled.heightPx, { fit: 'fill', kernel: 'linear' })
       .flatten({ background: fill })
-      .toColourspace('srgb')
-      .extend({
-        top: letterbox.padYPx,
-        left: letterbox.padXPx,
-        bottom: format.input.heightPx - scaled.heightPx - letterbox.padYPx,
-        right: format.input.widthPx - scaled.widthPx - letterbox.padXPx,
-        background: fill,
-      })
-      .removeAlpha()
-      .raw()
-      .toBuffer()
-    new Uint8Array(rgbHwc).set(pixels)
-    return { source, geometry }
+      .toColourspace('srgb'),
+  )
+  const rgbHwc = pool.take()
+  const frame = new Uint8Array(rgbHwc).fill(letterboxFill)
+  const rowBytes = scaled.widthPx * 3
+  for (let y = 0; y < scaled.heightPx; y += 1) {
+    const at = ((letterbox.padYPx + y) * format.input.widthPx + letterbox.padXPx) * 3
+    frame.set(pixels.subarray(y * rowBytes, (y + 1) * rowBytes), at)
+  }
+  return { rgbHwc, source }
+}
+
+/** The size as it is shown, checked before a pixel is decoded. */
+async function sizeOf(image: Uint8Array): Promise<SizePx> {
+  const head = await sharp(image, { ...options, limitInputPixels: false })
+    .metadata()
+    .catch((error: unknown) => {
+      throw new ImageInvalidError(firstLine(error), error)
+    })
+  if (!formats.has(head.format)) throw new ImageInvalidError(`it is ${head.format}, not JPEG or PNG`)
+  if (head.width * head.height > mostPixels)
+    throw new ImageTooLargeError(`${head.width} x ${head.height} pixels, at most ${mostPixels} are decoded`)
+  return { widthPx: head.autoOrient.width, heightPx: head.autoOrient.height }
+}
+
+async function decoded(pipeline: Sharp): Promise<Buffer> {
+  try {
+    return await pipeline.raw({ depth: 'uchar' }).toBuffer()
   } catch (error) {
-    if (error instanceof ImageInvalidError) throw error
-    throw new ImageInvalidError(error instanceof Error ? error.message : String(error), error)
+    throw new ImageInvalidError(firstLine(error), error)
   }
 }
 
-async function sourceSize(image: Sharp): Promise<SizePx> {
-  const { format, autoOrient, pages } = await image.metadata()
-  if (!format || !formats.has(format)) throw new ImageInvalidError(`it is ${format ?? 'of no known format'}`)
-  if (pages !== undefined && pages > 1) throw new ImageInvalidError('it is animated')
-  return { widthPx: autoOrient.width, heightPx: autoOrient.height }
+function firstLine(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  return message.split('\n')[0] ?? message
 }

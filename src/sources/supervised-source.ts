@@ -1,43 +1,56 @@
-import { existsSync } from 'node:fs'
 import type { CameraConfig } from '../config/camera.js'
 import type { CameraStatus } from '../frames/camera-state.js'
 import type { FrameSource, SourceWarning } from '../frames/frame-source.js'
-import { nowMs } from '../lifecycle/clock.js'
-import { delay } from '../lifecycle/delay.js'
-import type { CameraLocation } from './camera-url.js'
-import { DecoderSession } from './decoder-session.js'
-import type { DecoderInput, Hwaccel } from './ffmpeg-command.js'
+import { nowMs, wallMs } from '../lifecycle/clock.js'
+import { FrameStamper } from './frame-stamper.js'
+import type { PictureInfo } from './picture-pairing.js'
+import type { OpenSession, Session, SessionEnd } from './session.js'
 import type { SourceDeps } from './source-deps.js'
-import { advance, idleMachine, type Machine, type MachineEvent } from './source-machine.js'
+import {
+  initialSourceState,
+  stepSource,
+  type SourceEffect,
+  type SourceEvent,
+  type SourcePolicy,
+  type SourceState,
+} from './source-state.js'
 import { StatusTeller } from './status-teller.js'
-import { FrameStamp } from './frame-stamp.js'
+import { Watchdog } from './watchdog.js'
 
-/** A session that took this long has limited the rate of attempts by itself; it need not wait long for the next. */
-const slowAttemptMs = 4_000
-const waitAfterSlowMs = 1_000
+/** Longest wait for the first picture. It is long, because a camera that hangs comes back soonest in an attempt that still waits. */
+const firstPictureMs = 30_000
+
+/** A decoder that hangs while connecting gives its turn to the next camera after this. */
+const longestTurnMs = 5_000
+
+const backoff = { baseMs: 500, capMs: 30_000 }
+const stableMs = 60_000
 
 /**
- * A camera kept alive: one decoder at a time, watched for silence, ended when it hangs, started again after a wait.
- *
- * There is never more than one session to the camera, because many cameras take no second.
+ * Keeps one camera going: at most one session at a time, watched for silence, ended and begun again with back-off. What to do is
+ * decided by {@link stepSource}; here it is done.
  */
 export class SupervisedSource implements FrameSource {
+  readonly #stamper: FrameStamper
   readonly #teller: StatusTeller
-  readonly #stopping = new AbortController()
-  readonly #stamp = new FrameStamp()
-  #machine: Machine = idleMachine
-  #session: DecoderSession | undefined
-  #hwaccel: Hwaccel
-  #running: Promise<void> = Promise.resolve()
+  readonly #policy: SourcePolicy
+  readonly #watchdog = new Watchdog((silentMs) => this.#event({ type: 'silent', silentMs }))
+  #state: SourceState = initialSourceState
+  #session: Session | undefined
   #endedCpuSeconds = 0
+  #leaveGate: (() => void) | undefined
+  #turnTimer: NodeJS.Timeout | undefined
+  #retryTimer: NodeJS.Timeout | undefined
+  #stopped: Promise<void> | undefined
 
   constructor(
     readonly camera: CameraConfig,
-    readonly input: DecoderInput,
     readonly deps: SourceDeps,
+    readonly openSession: OpenSession,
   ) {
-    this.#teller = new StatusTeller('connecting', 'starting', (status) => deps.listener.status(status))
-    this.#hwaccel = this.#chooseHwaccel()
+    this.#stamper = new FrameStamper(camera, deps.format, deps.nextSeq)
+    this.#teller = new StatusTeller('connecting', 'not started', (status) => deps.listener.status(status))
+    this.#policy = { backoff, stableMs, loop: camera.loop, random: deps.random ?? Math.random }
   }
 
   get status(): CameraStatus {
@@ -49,89 +62,103 @@ export class SupervisedSource implements FrameSource {
   }
 
   start(): void {
-    this.#running = this.#run()
+    this.#event({ type: 'start' })
   }
 
-  async stop(): Promise<void> {
-    this.#stopping.abort()
-    await this.#session?.stop()
-    await this.#running
+  stop(): Promise<void> {
+    this.#stopped ??= this.#teardown()
+    return this.#stopped
   }
 
-  async #run(): Promise<void> {
-    const { signal } = this.#stopping
-    while (!signal.aborted && this.#machine.state !== 'failed') {
-      const leaveGate = await this.deps.connectGate.enter(signal)
-      if (!leaveGate) return
-      await this.#attempt(leaveGate)
-      if (signal.aborted) return
-      if (this.#machine.retryInMs !== undefined) await delay(this.#machine.retryInMs, signal)
+  async #teardown(): Promise<void> {
+    this.#watchdog.disarm()
+    clearTimeout(this.#retryTimer)
+    this.#exitGate()
+    this.#session?.stop()
+    await this.#session?.ended
+  }
+
+  #event(event: SourceEvent): void {
+    if (this.#stopped !== undefined) return
+    const { state, effects } = stepSource(this.#state, event, nowMs(), this.#policy)
+    this.#state = state
+    for (const effect of effects) this.#perform(effect)
+  }
+
+  #perform(effect: SourceEffect): void {
+    switch (effect.type) {
+      case 'queue':
+        this.#leaveGate = this.deps.connectGate.request(() => this.#event({ type: 'admitted' }))
+        return
+      case 'open':
+        this.#open()
+        return
+      case 'leaveGate':
+        this.#exitGate()
+        return
+      case 'stopSession':
+        this.#session?.stop()
+        return
+      case 'retryIn':
+        this.#retryTimer = setTimeout(() => this.#event({ type: 'retry' }), effect.forMs)
+        return
+      case 'status':
+        this.#teller.set({ ...effect.status, attempts: this.#state.attempts })
+        return
+      default:
+        effect satisfies never
     }
   }
 
-  async #attempt(leaveGate: () => void): Promise<void> {
-    this.#apply({ type: 'attempt' })
-    this.#stamp.restart()
-    const startedMs = nowMs()
-    const session = new DecoderSession(this.camera, this.input, this.#hwaccel, this.#stamp, this.deps, {
-      firstFrame: leaveGate,
-      frame: () => this.#apply({ type: 'frame' }),
-      silent: (silentMs) => {
-        this.#apply({ type: 'silent', silentMs })
-        this.#warn('decoder_killed', `no frame for ${Math.round(silentMs)} ms`)
-      },
+  #open(): void {
+    this.#turnTimer = setTimeout(() => this.#exitGate(), longestTurnMs)
+    this.#watchdog.arm(Math.max(this.#silenceMs(), firstPictureMs))
+    this.#stamper.newSession()
+    const session = this.openSession({
+      picture: (rgbHwc, info) => this.#picture(rgbHwc, info),
+      warning: (kind, detail) => this.#warn(kind, detail),
     })
     this.#session = session
-    const end = await session.run(this.#stopping.signal)
-    leaveGate()
-    this.#endedCpuSeconds += end.cpuSeconds
+    void session.ended.then((end) => this.#sessionEnded(session, end))
+  }
+
+  #sessionEnded(session: Session, end: SessionEnd): void {
+    this.#watchdog.disarm()
+    this.#endedCpuSeconds += session.cpuSeconds()
     this.#session = undefined
-    if (!this.#stopping.signal.aborted) this.#ended(end, nowMs() - startedMs)
+    this.#event({ type: 'ended', end })
   }
 
-  #ended(end: Awaited<ReturnType<DecoderSession['run']>>, tookMs: number): void {
-    if (end.hwaccelFailed) {
-      this.#warn(
-        'hwaccel_fallback',
-        `${this.#hwaccel} does not work here: ${end.reason}; decoding in software`,
-      )
-      this.#hwaccel = 'none'
-      this.#apply({ type: 'ended', reason: 'decoding in software instead', restartAtOnce: true })
-    } else if (end.finished && this.input.kind === 'file' && !this.camera.loop) {
-      this.#apply({ type: 'gaveUp', reason: 'the file has been played to its end' })
-    } else if (this.input.kind === 'file' && !existsSync(this.input.path)) {
-      this.#apply({ type: 'gaveUp', reason: 'the file is gone' })
-    } else {
-      const restartAtOnce = end.finished && this.input.kind === 'file'
-      this.#apply({ type: 'ended', reason: end.reason, restartAtOnce })
-      const { retryInMs } = this.#machine
-      if (tookMs > slowAttemptMs && retryInMs !== undefined) {
-        this.#machine = { ...this.#machine, retryInMs: Math.min(retryInMs, waitAfterSlowMs) }
-      }
+  #picture(rgbHwc: ArrayBuffer, info: PictureInfo): void {
+    // Silence was declared already: a frame that slips through while the decoder is being ended would contradict the state.
+    if (this.#stopped !== undefined || this.#state.phase.name === 'ending') {
+      this.deps.pool.give(rgbHwc)
+      return
     }
-  }
-
-  #apply(event: MachineEvent): void {
-    this.#machine = advance(this.#machine, event, nowMs(), this.deps.random ?? Math.random)
-    const { state, reason, attempts, retryInMs } = this.#machine
-    this.#teller.set({ state, reason, attempts, ...(retryInMs === undefined ? {} : { retryInMs }) })
+    if (this.#state.phase.name === 'connecting') {
+      this.#watchdog.arm(this.#silenceMs())
+      this.#event({ type: 'picture' })
+    }
+    this.#watchdog.feed()
+    const times = { arrivedMs: nowMs(), wallMs: wallMs() }
+    const jumpedMs = this.#stamper.jumpOf(info, times.arrivedMs)
+    if (jumpedMs !== undefined)
+      this.#warn('pts_discontinuity', `stream time jumped by ${Math.round(jumpedMs)} ms`)
+    this.deps.listener.frame(this.#stamper.stamp(rgbHwc, info, times))
   }
 
   #warn(kind: SourceWarning, detail: string): void {
-    this.deps.listener.warning(kind, detail)
+    if (this.#stopped === undefined) this.deps.listener.warning(kind, detail)
   }
 
-  /** `auto` takes what the machine has a device for; without one it is software from the start, and says so. */
-  #chooseHwaccel(): Hwaccel {
-    if (this.camera.hwaccel !== 'auto') return this.camera.hwaccel
-    if (existsSync('/dev/nvidia0')) return 'cuda'
-    if (existsSync('/dev/dri/renderD128')) return 'vaapi'
-    this.#warn('hwaccel_fallback', 'this machine has no device for hardware decoding; decoding in software')
-    return 'none'
+  /** Sampled frames are `1 / sampleFps` apart even when all is well. */
+  #silenceMs(): number {
+    return this.camera.stallTimeoutMs + 1_000 / this.camera.sampleFps
   }
-}
 
-/** Whether ffmpeg decodes this kind of camera. */
-export function isDecoderInput(location: CameraLocation): location is DecoderInput {
-  return location.kind === 'rtsp' || location.kind === 'http' || location.kind === 'file'
+  #exitGate(): void {
+    clearTimeout(this.#turnTimer)
+    this.#leaveGate?.()
+    this.#leaveGate = undefined
+  }
 }

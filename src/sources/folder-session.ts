@@ -1,0 +1,116 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import type { CameraConfig } from '../config/camera.js'
+import { nowMs } from '../lifecycle/clock.js'
+import { delay } from '../lifecycle/delay.js'
+import type { OpenSession, Session, SessionEnd, SessionListener } from './session.js'
+import type { SourceDeps } from './source-deps.js'
+import { decodeStill } from './still.js'
+
+const stillNames = /^\.(jpe?g|png)$/i
+const videoNames = /^\.(mp4|m4v|mov|mkv|webm|avi|ts|mts|m2ts|mpe?g|flv|h264|h265|hevc|mjpe?g|ogv)$/i
+
+export type FolderOptions = Readonly<{
+  camera: CameraConfig
+  path: string
+  deps: Pick<SourceDeps, 'format' | 'pool'>
+  /** Opens one video of the folder. */
+  openVideo: (path: string) => OpenSession
+}>
+
+/** One walk through a folder in the order of its names (2.jpg before 10.jpg): stills at the sample rate, videos at their own speed. */
+export class FolderSession implements Session {
+  readonly ended: Promise<SessionEnd>
+  readonly #cut = new AbortController()
+  #video: Session | undefined
+  #videoCpuSeconds = 0
+  #shown = 0
+  #nextMs = nowMs()
+
+  constructor(
+    readonly options: FolderOptions,
+    readonly listener: SessionListener,
+  ) {
+    this.ended = this.#walk()
+  }
+
+  stop(): void {
+    this.#cut.abort()
+    this.#video?.stop()
+  }
+
+  cpuSeconds(): number {
+    return this.#videoCpuSeconds + (this.#video?.cpuSeconds() ?? 0)
+  }
+
+  async #walk(): Promise<SessionEnd> {
+    try {
+      const names = await namesOf(this.options.path)
+      if (names.length === 0)
+        return {
+          kind: 'failed',
+          reason: 'the folder holds no picture (JPEG, PNG) and no video',
+          retry: 'never',
+        }
+      for (const name of names) {
+        if (this.#cut.signal.aborted) break
+        const path = join(this.options.path, name)
+        if (stillNames.test(extname(name))) await this.#still(path, name)
+        else await this.#play(path, name)
+      }
+      return this.#shown > 0
+        ? { kind: 'finished' }
+        : { kind: 'failed', reason: 'no file of the folder could be read', retry: 'slow' }
+    } catch (error) {
+      return {
+        kind: 'failed',
+        reason: `the folder cannot be read: ${(error as Error).message}`,
+        retry: 'slow',
+      }
+    }
+  }
+
+  async #still(path: string, name: string): Promise<void> {
+    const periodMs = 1_000 / this.options.camera.sampleFps
+    await delay(Math.max(0, this.#nextMs - nowMs()), this.#cut.signal)
+    if (this.#cut.signal.aborted) return
+    this.#nextMs = Math.max(nowMs(), this.#nextMs) + periodMs
+    try {
+      const { camera, deps } = this.options
+      const still = await decodeStill(await readFile(path), camera, deps)
+      this.#shown += 1
+      this.listener.picture(still.rgbHwc, { ptsMs: null, source: still.source, suspect: false })
+    } catch (error) {
+      this.listener.warning('decode_error', `${name}: ${(error as Error).message}`)
+    }
+  }
+
+  async #play(path: string, name: string): Promise<void> {
+    const video = this.options.openVideo(path)({
+      picture: (rgbHwc, info) => {
+        this.#shown += 1
+        // Each video counts from 0: a walk through several has no time of its own.
+        this.listener.picture(rgbHwc, { ...info, ptsMs: null })
+      },
+      warning: (kind, detail) => this.listener.warning(kind, detail),
+    })
+    this.#video = video
+    const end = await video.ended
+    this.#videoCpuSeconds += video.cpuSeconds()
+    this.#video = undefined
+    if (end.kind === 'failed' && !this.#cut.signal.aborted)
+      this.listener.warning('decode_error', `${name}: ${end.reason}`)
+  }
+}
+
+async function namesOf(folder: string): Promise<readonly string[]> {
+  const order = new Intl.Collator('en', { numeric: true })
+  const entries = await readdir(folder, { withFileTypes: true })
+  return entries
+    .filter(
+      (entry) =>
+        entry.isFile() && (stillNames.test(extname(entry.name)) || videoNames.test(extname(entry.name))),
+    )
+    .map((entry) => entry.name)
+    .sort((a, b) => order.compare(a, b))
+}

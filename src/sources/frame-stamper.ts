@@ -1,0 +1,71 @@
+import type { CameraConfig } from '../config/camera.js'
+import type { Frame, FrameFormat } from '../frames/frame.js'
+import type { SizePx } from '../frames/letterbox.js'
+import { geometryOf, type FrameGeometry } from './geometry.js'
+import type { PictureInfo } from './picture-pairing.js'
+
+/** How much further than the clock stream time may go before it counts as a jump; network bursts only ever fall behind. */
+const jumpMs = 2_000
+
+export type StampTimes = Readonly<{ arrivedMs: number; wallMs: number }>
+
+/** Makes frames out of pictures: number, times, geometry. One for each camera, for its whole life. */
+export class FrameStamper {
+  #lastPtsMs: number | null = null
+  #lastArrivedMs = 0
+  #lastCapturedAtMs = 0
+  #geometry: Readonly<{ source: SizePx; value: FrameGeometry }> | undefined
+
+  constructor(
+    readonly camera: CameraConfig,
+    readonly format: FrameFormat,
+    readonly nextSeq: () => number,
+  ) {}
+
+  /** A new session starts its own time; the first picture of it is no jump. */
+  newSession(): void {
+    this.#lastPtsMs = null
+  }
+
+  /**
+   * How far stream time jumped against the clock, in ms: negative when it went back. Call before {@link stamp}.
+   *
+   * @returns undefined when it went on as it should.
+   */
+  jumpOf(info: PictureInfo, arrivedMs: number): number | undefined {
+    if (info.ptsMs === null || this.#lastPtsMs === null) return undefined
+    const stepMs = info.ptsMs - this.#lastPtsMs
+    const clockMs = arrivedMs - this.#lastArrivedMs
+    return stepMs < 0 || stepMs > clockMs + jumpMs ? stepMs : undefined
+  }
+
+  stamp(rgbHwc: ArrayBuffer, info: PictureInfo, times: StampTimes): Frame {
+    this.#lastPtsMs = info.ptsMs
+    this.#lastArrivedMs = times.arrivedMs
+    // Wall time may be set back; what a reader sees never goes back.
+    this.#lastCapturedAtMs = Math.max(this.#lastCapturedAtMs, times.wallMs)
+    const { regionPx, letterbox } = this.#geometryOf(info.source)
+    return {
+      cameraId: this.camera.id,
+      seq: this.nextSeq(),
+      capturedAtMs: this.#lastCapturedAtMs,
+      arrivedMs: times.arrivedMs,
+      ptsMs: info.ptsMs ?? times.arrivedMs,
+      quality: info.suspect ? 'suspect' : 'ok',
+      source: info.source,
+      regionPx,
+      letterbox,
+      rgbHwc,
+    }
+  }
+
+  /** A camera may change its resolution in mid-stream; ffmpeg's filters follow, and so does this. */
+  #geometryOf(source: SizePx): FrameGeometry {
+    const known = this.#geometry
+    if (known?.source.widthPx === source.widthPx && known.source.heightPx === source.heightPx)
+      return known.value
+    const value = geometryOf(source, this.camera, this.format)
+    this.#geometry = { source, value }
+    return value
+  }
+}

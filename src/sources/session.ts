@@ -1,0 +1,28 @@
+import type { SourceWarning } from '../frames/frame-source.js'
+import type { Failure } from './failure-reason.js'
+import type { PictureInfo } from './picture-pairing.js'
+
+/** How a session ended. */
+export type SessionEnd =
+  /** The material came to its end. */
+  | Readonly<{ kind: 'finished' }>
+  /** It should begin again at once, with what was learned. */
+  | Readonly<{ kind: 'again'; reason: string }>
+  | (Readonly<{ kind: 'failed' }> & Failure)
+
+/** One attempt to get pictures: a decoder, or a walk through a folder. */
+export interface Session {
+  /** Resolves once it has ended and nothing of it is left. Never rejects. */
+  readonly ended: Promise<SessionEnd>
+  /** Asks it to end, and forces it soon after. Idempotent. */
+  stop(): void
+  cpuSeconds(): number
+}
+
+export interface SessionListener {
+  /** The buffer belongs to the listener. */
+  picture(rgbHwc: ArrayBuffer, info: PictureInfo): void
+  warning(kind: SourceWarning, detail: string): void
+}
+
+export type OpenSession = (listener: SessionListener) => Session

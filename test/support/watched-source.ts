@@ -1,0 +1,140 @@
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
+import { cameraSchema, type CameraConfig } from '../../src/config/camera.js'
+import { FramePool } from '../../src/frames/frame-pool.js'
+import type { CameraState, CameraStatus } from '../../src/frames/camera-state.js'
+import type { FrameSource, SourceListener } from '../../src/frames/frame-source.js'
+import { frameBytes, type Frame, type FrameFormat } from '../../src/frames/frame.js'
+import { nowMs } from '../../src/lifecycle/clock.js'
+import { ConnectGate } from '../../src/sources/connect-gate.js'
+import { createSource } from '../../src/sources/create-source.js'
+import type { SourceDeps } from '../../src/sources/source-deps.js'
+
+export type SeenFrame = Omit<Frame, 'rgbHwc'> & { readonly pixels: Uint8Array | null }
+export type SeenStatus = CameraStatus & { readonly atMs: number }
+export type SeenWarning = Readonly<{ kind: string; detail: string; atMs: number }>
+
+export type WatchOptions = Readonly<{
+  format?: FrameFormat
+  mediaRoot?: string
+  gate?: ConnectGate
+  pool?: FramePool
+  random?: () => number
+  /** Keep a copy of the pixels of each frame. */
+  keepPixels?: boolean
+}>
+
+const smallFormat: FrameFormat = { input: { widthPx: 160, heightPx: 160 }, align: 'center' }
+
+/** A source under test with everything it says, and promises for what is expected of it. */
+export class WatchedSource implements SourceListener {
+  readonly frames: SeenFrame[] = []
+  readonly statuses: SeenStatus[] = []
+  readonly warnings: SeenWarning[] = []
+  readonly logLines: string[] = []
+  readonly camera: CameraConfig
+  readonly pool: FramePool
+  readonly #deps: SourceDeps
+  #source: FrameSource | undefined
+  readonly #checks = new Set<() => void>()
+  #seq = 0
+
+  private constructor(
+    camera: Readonly<{ url: string } & Record<string, unknown>>,
+    readonly options: WatchOptions = {},
+  ) {
+    const format = options.format ?? smallFormat
+    this.camera = cameraSchema.parse({ id: 'cam', ...camera })
+    this.pool = options.pool ?? new FramePool(frameBytes(format), 4)
+    const sink = new Writable({
+      write: (chunk: Buffer, _, done) => {
+        this.logLines.push(chunk.toString())
+        done()
+      },
+    })
+    this.#deps = {
+      format,
+      pool: this.pool,
+      listener: this,
+      nextSeq: () => ++this.#seq,
+      // No redaction here: what reaches the log must be clean already.
+      log: pino({ level: 'debug' }, sink),
+      mediaRoot: options.mediaRoot ?? '/',
+      connectGate: options.gate ?? new ConnectGate(4),
+      ...(options.random === undefined ? {} : { random: options.random }),
+    }
+  }
+
+  static async start(
+    camera: Readonly<{ url: string } & Record<string, unknown>>,
+    options: WatchOptions = {},
+  ): Promise<WatchedSource> {
+    const watched = new WatchedSource(camera, options)
+    watched.#source = await createSource(watched.camera, watched.#deps)
+    watched.#source.start()
+    return watched
+  }
+
+  get source(): FrameSource {
+    if (this.#source === undefined) throw new Error('not started')
+    return this.#source
+  }
+
+  frame(frame: Frame): void {
+    const { rgbHwc, ...rest } = frame
+    this.frames.push({ ...rest, pixels: this.options.keepPixels ? new Uint8Array(rgbHwc.slice(0)) : null })
+    this.pool.give(rgbHwc)
+    this.#check()
+  }
+
+  status(status: CameraStatus): void {
+    this.statuses.push({ ...status, atMs: nowMs() })
+    this.#check()
+  }
+
+  warning(kind: string, detail: string): void {
+    this.warnings.push({ kind, detail, atMs: nowMs() })
+    this.#check()
+  }
+
+  /** Waits until the predicate holds; it is asked after each thing the source says. */
+  async until(what: string, holds: () => boolean, withinMs = 10_000): Promise<void> {
+    if (holds()) return
+    await new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#checks.delete(check)
+        const last = this.statuses.at(-1)
+        reject(
+          new Error(
+            `not within ${withinMs} ms: ${what}; state ${last?.state} (${last?.reason}), ${this.frames.length} frames`,
+          ),
+        )
+      }, withinMs)
+      const check = () => {
+        if (!holds()) return
+        clearTimeout(timer)
+        this.#checks.delete(check)
+        resolve()
+      }
+      this.#checks.add(check)
+    })
+  }
+
+  async untilFrames(count: number, withinMs?: number): Promise<readonly SeenFrame[]> {
+    await this.until(`${count} frames`, () => this.frames.length >= count, withinMs)
+    return this.frames
+  }
+
+  /** The first status of that state from index `from` on. */
+  async untilState(state: CameraState, withinMs?: number, from = 0): Promise<SeenStatus> {
+    const find = () => this.statuses.slice(from).find((status) => status.state === state)
+    await this.until(`state ${state}`, () => find() !== undefined, withinMs)
+    const status = find()
+    if (status === undefined) throw new Error('checked above')
+    return status
+  }
+
+  #check(): void {
+    for (const check of [...this.#checks]) check()
+  }
+}
