@@ -1,4 +1,4 @@
-import type { CameraConfig, CameraPatch, NewCamera } from '../config/camera.js'
+import { cameraSchema, type CameraConfig, type CameraPatch, type NewCamera } from '../config/camera.js'
 import { redactUrl } from '../config/redact.js'
 import { CameraExistsError, CameraNotFoundError } from '../engine/engine-errors.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
@@ -67,11 +67,7 @@ export class CameraDirectory {
     const entry = this.get(id)
     // A client that sends back the view it was given must not put the mask in place of the password.
     const changes = asked.url === redactUrl(entry.config.url) ? { ...asked, url: undefined } : asked
-    const changed = Object.fromEntries(
-      Object.entries({ ...entry.config, ...changes }).filter(
-        ([, value]) => value !== null && value !== undefined,
-      ),
-    ) as CameraConfig
+    const changed = patched(entry.config, changes)
     if (changes.url !== undefined) await validateCameraUrl(changed.url, { mediaRoot: this.deps.mediaRoot })
     const wasKept = entry.persist
     entry.config = changed
@@ -110,4 +106,11 @@ export class CameraDirectory {
   #save(): Promise<void> {
     return this.deps.store.save([...this].filter((entry) => entry.persist).map((entry) => entry.config))
   }
+}
+
+/** The settings with the changes laid over them: absent leaves as it is, `null` takes away. */
+function patched(config: CameraConfig, changes: Omit<CameraPatch, 'persist'>): CameraConfig {
+  const given = Object.entries(changes).filter(([, value]) => value !== undefined)
+  const all = Object.entries({ ...config, ...Object.fromEntries(given) })
+  return cameraSchema.parse(Object.fromEntries(all.filter(([, value]) => value !== null)))
 }

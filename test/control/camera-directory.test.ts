@@ -1,0 +1,81 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { cameraSchema, newCameraSchema } from '../../src/config/camera.js'
+import { CameraDirectory } from '../../src/control/camera-directory.js'
+import { CameraStore } from '../../src/control/camera-store.js'
+import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
+
+const url = 'rtsp://admin:secret@127.0.0.1:554/live'
+
+describe('CameraDirectory', () => {
+  let dir: string
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'gantry-directory-'))
+  })
+  afterEach(async () => {
+    await rm(dir, { recursive: true, force: true })
+  })
+
+  const directory = (engines = 1) =>
+    new CameraDirectory({
+      store: new CameraStore(dir),
+      metrics: createServiceMetrics(),
+      engines,
+      mediaRoot: dir,
+    })
+  const camera = (id: string, more: object = {}) => newCameraSchema.parse({ id, url, ...more })
+
+  it('gives each camera to the engine that has the fewest', async () => {
+    const cameras = directory(2)
+    for (const id of ['a', 'b', 'c']) await cameras.add(camera(id))
+    await cameras.remove('a')
+    const { engine } = await cameras.add(camera('d'))
+    expect([...cameras].map((entry) => [entry.config.id, entry.engine])).toEqual([
+      ['b', 1],
+      ['c', 0],
+      ['d', engine],
+    ])
+    expect(engine).toBeLessThan(2)
+  })
+
+  it('changes what a patch names, takes away what it sets to null, and leaves the rest', async () => {
+    const cameras = directory()
+    await cameras.add(camera('a', { name: 'Dock', sampleFps: 3, maxWidthPx: 320 }))
+    const { config } = await cameras.patch('a', { sampleFps: 7, maxWidthPx: null })
+    expect(config).toEqual(cameraSchema.parse({ id: 'a', url, name: 'Dock', sampleFps: 7 }))
+  })
+
+  it('keeps the password when a client sends back the masked URL it was shown', async () => {
+    const cameras = directory()
+    const { config } = (await cameras.add(camera('a'))).view()
+    expect(config.url).not.toContain('secret')
+    expect((await cameras.patch('a', { url: config.url })).config.url).toBe(url)
+  })
+
+  it('changes nothing when it refuses', async () => {
+    const cameras = directory()
+    await cameras.add(camera('a'))
+    await expect(cameras.patch('a', { url: 'pipe:0' })).rejects.toMatchObject({ code: 'GANTRY_CAMERA_URL' })
+    await expect(cameras.add(camera('a'))).rejects.toMatchObject({ code: 'GANTRY_CAMERA_EXISTS' })
+    await expect(cameras.remove('b')).rejects.toMatchObject({ code: 'GANTRY_CAMERA_NOT_FOUND' })
+    expect(cameras.get('a').config.url).toBe(url)
+    expect(cameras.size).toBe(1)
+  })
+
+  it('has after a restart the cameras of the file and those that were to be kept, the kept ones as they were', async () => {
+    const fromFile = [cameraSchema.parse({ id: 'file', url })]
+    const before = directory()
+    await before.load(fromFile)
+    await before.add(camera('kept', { persist: true }))
+    await before.add(camera('passing'))
+    await before.patch('file', { sampleFps: 9, persist: true })
+    const after = directory()
+    await after.load(fromFile)
+    expect([...after].map(({ config, origin }) => [config.id, config.sampleFps, origin]).sort()).toEqual([
+      ['file', 9, 'file'],
+      ['kept', 5, 'api'],
+    ])
+  })
+})

@@ -1,0 +1,85 @@
+import { Redis } from 'ioredis'
+import { describe, expect, it } from 'vitest'
+import { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
+import { dockClip } from '../support/demo-cameras.js'
+import { RedisServer, redisMissing } from '../support/redis.js'
+import { TestService } from '../support/service.js'
+import { until } from '../support/until.js'
+
+/** With what cameras' owners put into passwords: at sign, colon, percent, umlaut. */
+const canary = 'S3cret@x:%ü'
+const user = 'admin'
+const spellings = [
+  canary,
+  encodeURIComponent(canary),
+  'S3cret',
+  'S3cret%40x',
+  Buffer.from(`${user}:${canary}`).toString('base64'),
+]
+
+describe('credentials of a camera', () => {
+  it.skipIf(redisMissing())(
+    'appear in no log, metric, answer, message or cached result, whether the camera works or not',
+    async () => {
+      const rtsp = new LoopingRtspServer()
+      await rtsp.start()
+      await rtsp.addStream('/open', dockClip, { credentials: { user, password: canary, scheme: 'digest' } })
+      await rtsp.addStream('/shut', dockClip, { credentials: { user, password: 'other', scheme: 'digest' } })
+      const redis = await RedisServer.start()
+      const login = `${user}:${encodeURIComponent(canary)}`
+      const service = await TestService.start({
+        pipeline: {
+          log: { format: 'json', level: 'debug' },
+          cache: { redis: redis.url },
+          cameras: [
+            { id: 'works', url: rtsp.url('/open', login), sampleFps: 2 },
+            { id: 'refused', url: rtsp.url('/shut', login) },
+            { id: 'gone', url: `rtsp://${login}@127.0.0.1:1/nothing` },
+          ],
+        },
+      })
+      try {
+        const stream = await service.stream()
+        await stream.detections('works')
+        await until('a refusal', async () =>
+          (await service.camera('refused')).status.reason.includes('credentials'),
+        )
+        await until('a failure', async () => (await service.camera('gone')).status.state === 'backoff')
+        const answers = await Promise.all(
+          [
+            '/api/v1/cameras',
+            '/api/v1/cameras/works',
+            '/api/v1/detections',
+            '/api/v1/status',
+            '/metrics',
+            '/readyz',
+            '/openapi.json',
+          ].map(async (path) => (await fetch(service.url + path)).text()),
+        )
+        const bad = { id: 'bad', url: `gopher://${login}@127.0.0.1/x` }
+        const refusal = await service
+          .send('POST', '/api/v1/cameras', bad)
+          .catch((error: unknown) => String(error))
+        await service.send('PATCH', '/api/v1/cameras/works', {
+          url: (await service.camera('works')).config.url,
+        })
+        await stream.detections('works')
+        const client = new Redis(redis.url)
+        const keys = await client.keys('*')
+        const cached = await Promise.all(keys.map((key) => client.dump(key)))
+        client.disconnect()
+        const messages = JSON.stringify(stream.messages)
+        stream.close()
+        await service.end()
+        const everything = [...answers, refusal, messages, ...keys, ...cached, service.stderr].join('\n')
+        expect(keys.length).toBeGreaterThan(0)
+        expect(service.stderr).toContain('refused')
+        for (const spelling of spellings) expect(everything).not.toContain(spelling)
+      } finally {
+        await service[Symbol.asyncDispose]()
+        await redis.stop()
+        await rtsp.stop()
+      }
+    },
+  )
+})
