@@ -120,6 +120,8 @@ export class EngineProcess {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       execPath,
       execArgv,
+      // A group of its own: Ctrl-C in a terminal is for the control process, which ends its engines in good order.
+      detached: true,
     })
     this.#child = child
     this.#expectWithin(loadAtMostMs, 'did not load its model in time')
