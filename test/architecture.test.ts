@@ -38,8 +38,8 @@ describe('src', () => {
     expect(strayImports()).toEqual([])
   })
 
-  it('knows fluent-ffmpeg in at most one file', () => {
+  it('knows fluent-ffmpeg in exactly one file', () => {
     const users = sourceFiles().filter((file) => importsOf(file).includes('fluent-ffmpeg'))
-    expect(users.length, users.join(', ')).toBeLessThanOrEqual(1)
+    expect(users.length, users.join(', ')).toBe(1)
   })
 })
