@@ -73,6 +73,9 @@ const personSchema = z.strictObject({
   faceDeg: z.number().default(0).describe('0 looks along +z, 90 along +x.'),
   look: lookSchema.partial().default({}).describe('What is left out is drawn from the seed.'),
   headgear: headgearSchema.prefault({}),
+  rides: id
+    .optional()
+    .describe('A forklift of this scenario that this person drives; then acts are not used.'),
   acts: z.array(actSchema).default([]),
 })
 
@@ -166,6 +169,21 @@ export const scenarioSchema = z
         seen.add(item.id)
       })
     }
+    scenario.people.forEach(({ rides, acts }, index) => {
+      if (rides === undefined) return
+      if (!scenario.machines.some((machine) => machine.id === rides && machine.kind === 'forklift'))
+        context.addIssue({
+          code: 'custom',
+          path: ['people', index, 'rides'],
+          message: `no forklift is called "${rides}"`,
+        })
+      if (acts.length > 0)
+        context.addIssue({
+          code: 'custom',
+          path: ['people', index, 'acts'],
+          message: 'one who drives has no acts of its own',
+        })
+    })
     scenario.faults.forEach((fault, index) => {
       if (fault.toS > scenario.durationS)
         context.addIssue({

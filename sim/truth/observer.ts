@@ -130,6 +130,7 @@ export class Observer {
           .filter(
             (model) =>
               model.spec.running &&
+              model.spec.id !== person.spec.rides &&
               distanceToMachineM(world, model, frame, state.x, state.z) < model.spec.nearM,
           )
           .map(({ spec }) => spec.id),

@@ -17,7 +17,8 @@ export function timelineOf(world: SimWorld): TruthEvent[] {
       if (helmet !== 'worn') spans.mark(frame, { kind: 'helmet_off', who, state: helmet })
       for (const model of world.machines) {
         const distanceM = distanceToMachineM(world, model, frame, x, z)
-        if (!model.spec.running || distanceM >= model.spec.nearM) continue
+        if (!model.spec.running || model.spec.id === person.spec.rides || distanceM >= model.spec.nearM)
+          continue
         spans.mark(frame, { kind: 'near_machine', who, machine: model.spec.id, closestM: distanceM })
       }
     }

@@ -26,7 +26,7 @@ export interface PersonState {
   /** Height of the feet's support over the ground. */
   readonly heightM: number
   readonly headingRad: number
-  readonly act: PersonAct['do']
+  readonly act: PersonAct['do'] | 'ride'
   readonly actFromS: number
   readonly actToS: number
   readonly walkedM: number

@@ -49,6 +49,9 @@ export function poseOf(state: PersonState, timeS: number, habit: Habit): Pose {
     case 'put_on_helmet':
       gesture(handToHead, window01(actFromS, actToS, 0.75, timeS))
       break
+    case 'ride':
+      gesture(driving(timeS, habit), 1)
+      break
     case 'pick_up':
     case 'put_down':
       gesture(bending, window01(actFromS, actToS, 0.85, timeS))
@@ -69,7 +72,7 @@ function gait(state: PersonState, timeS: number, habit: Habit): Pose {
   const phase = (state.walkedM / strideM) * 2 * Math.PI + habit.phaseRad
   const both = (of: (phase: number) => number): [number, number] => [of(phase), of(phase + Math.PI)]
   const knee = (p: number): number =>
-    0.06 + amount * (0.1 + 0.8 * Math.pow(Math.max(0, Math.cos(p + 0.9)), 1.6))
+    0.06 + amount * (0.1 + 0.66 * Math.pow(Math.max(0, Math.cos(p + 0.9)), 1.6))
   const sway = Math.sin(timeS * 0.9 + habit.phaseRad)
   return {
     spinePitch: 0.05 + habit.stoop + amount * 0.05 + 0.015 * sway,
@@ -136,6 +139,24 @@ function working(timeS: number, habit: Habit): Partial<Pose> {
     shoulderAbduct: [0.2, 0.2],
     shoulderTwist: [0.1, 0.1],
     elbowFlex: [1.05 - 0.2 * beat, 0.95 + 0.25 * beat],
+  }
+}
+
+function driving(timeS: number, habit: Habit): Partial<Pose> {
+  const steer = 0.12 * Math.sin(timeS * 0.8 + habit.phaseRad)
+  return {
+    spinePitch: -0.08,
+    spineYaw: 0,
+    headPitch: 0.1,
+    headYaw: 0.5 * Math.sin(timeS * 0.7 + habit.phaseRad),
+    hipFlex: [1.4, 1.4],
+    hipAbduct: [0.16, 0.16],
+    kneeFlex: [1.25, 1.25],
+    footPitch: [-0.15, -0.15],
+    shoulderFlex: [0.75 + steer, 0.75 - steer],
+    shoulderAbduct: [0.12, 0.12],
+    shoulderTwist: [0.1, 0.1],
+    elbowFlex: [0.85, 0.85],
   }
 }
 

@@ -19,6 +19,7 @@ import { frameCountOf, pictureHeightPx, pictureWidthPx, secondsOf } from './cloc
 import { smoothstep } from './easing.js'
 import { type MachineMotion, type MachineState, compileMachineMotion } from './machine-motion.js'
 import { type Motion, type PersonState, compileMotion } from './motion.js'
+import { ridingMotion } from './riding.js'
 import { type Habit, poseOf } from './pose.js'
 
 export interface PersonModel {
@@ -59,21 +60,26 @@ export class SimWorld {
     this.site = siteBuilders[scenario.site]()
     this.zones = scenario.zones ?? this.site.zones
     this.frameCount = frameCountOf(scenario.durationS)
-    this.people = castOf(scenario).map((spec) => ({
-      spec,
-      motion: compileMotion(spec),
-      habit: habitOf(scenario.seed, spec.id),
-      body: new PersonMesh(lookOf(scenario.seed, spec), spec.headgear),
-    }))
     this.machines = scenario.machines.map((spec) => ({
       spec,
       motion: compileMachineMotion(spec),
       machine: machineBuilders[spec.kind](spec.color === undefined ? undefined : palette.cloth[spec.color]),
     }))
+    this.people = castOf(scenario).map((spec) => ({
+      spec,
+      motion: this.#motionOf(spec),
+      habit: habitOf(scenario.seed, spec.id),
+      body: new PersonMesh(lookOf(scenario.seed, spec), spec.headgear),
+    }))
     this.dynamic.add(
       ...this.people.map(({ body }) => body.mesh),
       ...this.machines.map(({ machine }) => machine.group),
     )
+  }
+
+  #motionOf(spec: PersonSpec): Motion {
+    const ridden = this.machines.find(({ spec: { id } }) => id === spec.rides)
+    return ridden === undefined ? compileMotion(spec) : ridingMotion(spec, ridden.motion)
   }
 
   /** Writes the geometry of one frame. */
