@@ -1,6 +1,8 @@
+import { GantryError } from '../src/errors.js'
+
 /** A scenario that cannot be used; `problems` holds every finding with its path. */
-export class ScenarioError extends Error {
-  readonly code = 'SIM_SCENARIO'
+export class ScenarioError extends GantryError {
+  readonly code = 'GANTRY_CONFIG'
   readonly hint = 'The schema is sim/scenario/schema.ts; `npm run sim -- list` names the scenarios there are.'
 
   constructor(
@@ -13,8 +15,8 @@ export class ScenarioError extends Error {
 }
 
 /** The browser or ffmpeg did not deliver what was asked of it. */
-export class RenderError extends Error {
-  readonly code = 'SIM_RENDER'
+export class RenderError extends GantryError {
+  readonly code = 'GANTRY_ENVIRONMENT'
   readonly hint =
     'Rendering needs Chromium (/usr/bin/chromium or SIM_CHROMIUM) and ffmpeg with libx264 on the PATH.'
 

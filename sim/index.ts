@@ -20,8 +20,8 @@ export type { Clip } from './render/clip.js'
 /**
  * A scenario of the library as a video with its truth; rendered at the first call, cached after it.
  *
- * @throws ScenarioError `SIM_SCENARIO` if there is no such scenario
- * @throws RenderError `SIM_RENDER` if Chromium or ffmpeg fail
+ * @throws ScenarioError `GANTRY_CONFIG` if there is no such scenario
+ * @throws RenderError `GANTRY_ENVIRONMENT` if Chromium or ffmpeg fail
  */
 export async function clipOf(scenarioName: string, options?: ClipOptions): Promise<Clip> {
   return renderedClip(await loadScenario(scenarioName), options)

@@ -67,7 +67,9 @@ void main() {
     }
     light /= 28.0;
   } else {
-    light = stored(at);
+    // Two taps across the diagonal smooth the edges of what moves, for less than half the cost of multisampling.
+    vec2 t = 0.33 / sizePx;
+    light = 0.5 * (stored(at + t) + stored(at - t));
   }
   if (rain > 0.0) {
     vec2 px = gl_FragCoord.xy * (1280.0 / sizePx.x);

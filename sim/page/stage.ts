@@ -74,7 +74,7 @@ export class Stage {
     this.#key =
       lamp === undefined ? new Vector4(...light.sunFrom, 0) : new Vector4(...lamp.position.toArray(), 1)
     this.#shadows = new MovingShadows(world, this.#key)
-    this.#frameTarget = new WebGLRenderTarget(widthPx, heightPx, { samples: 4 })
+    this.#frameTarget = new WebGLRenderTarget(widthPx, heightPx)
     this.#maskTarget = new WebGLRenderTarget(widthPx / 2, heightPx / 2, { depthBuffer: false })
     this.#outTarget = new WebGLRenderTarget(widthPx, heightPx, { depthBuffer: false })
     this.#blit = new ScreenPass(

@@ -36,7 +36,7 @@ export class RenderBrowser implements AsyncDisposable {
     readonly pageErrors: readonly string[],
   ) {}
 
-  /** @throws RenderError `SIM_RENDER` if Chromium or the page does not start. */
+  /** @throws RenderError `GANTRY_ENVIRONMENT` if Chromium or the page does not start. */
   static async open(): Promise<RenderBrowser> {
     const script = await bundledPage()
     const server = createServer((request, response) => {
@@ -80,7 +80,7 @@ export class RenderBrowser implements AsyncDisposable {
   /**
    * Draws the job's frames in order, awaiting `take` for each.
    *
-   * @throws RenderError `SIM_RENDER` if the page fails or its connection ends.
+   * @throws RenderError `GANTRY_ENVIRONMENT` if the page fails or its connection ends.
    */
   async draw(job: PageJob, take: (picture: Picture) => void | Promise<void>): Promise<void> {
     const { socket } = this

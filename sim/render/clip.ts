@@ -19,6 +19,8 @@ export interface Clip {
 
 export interface ClipOptions {
   readonly cacheFolder?: string
+  /** Light directions of the still background; fewer is faster and rougher. */
+  readonly bakePasses?: number
   readonly onProgress?: (this: void, stage: 'truth' | 'video', done: number, total: number) => void
 }
 
@@ -31,9 +33,9 @@ export const defaultCacheFolder = fileURLToPath(new URL('../../.cache/sim', impo
  */
 export async function renderedClip(
   scenario: Scenario,
-  { cacheFolder = defaultCacheFolder, onProgress }: ClipOptions = {},
+  { cacheFolder = defaultCacheFolder, bakePasses = 16, onProgress }: ClipOptions = {},
 ): Promise<Clip> {
-  const folder = join(cacheFolder, `${scenario.name}-${await digestOf(scenario)}`)
+  const folder = join(cacheFolder, `${scenario.name}-${await digestOf(scenario, bakePasses)}`)
   const clip = { videoPath: join(folder, 'clip.mp4'), truthPath: join(folder, 'truth.json') }
   if (!(await exists(clip.videoPath))) {
     const draft = `${folder}.draft-${process.pid}`
@@ -41,7 +43,7 @@ export async function renderedClip(
     try {
       const truth = truthOf(scenario, { onFrame: (done, total) => onProgress?.('truth', done, total) })
       await writeFile(join(draft, 'truth.json'), truthJson(truth))
-      await encodeScenario(scenario, join(draft, 'clip.mp4'), onProgress)
+      await encodeScenario(scenario, join(draft, 'clip.mp4'), bakePasses, onProgress)
       await rename(draft, folder).catch(async (error: unknown) => {
         // Another run finished the same clip first; theirs is as good.
         if (!(await exists(clip.videoPath))) throw error
@@ -56,11 +58,19 @@ export async function renderedClip(
 async function encodeScenario(
   scenario: Scenario,
   path: string,
+  bakePasses: number,
   onProgress: ClipOptions['onProgress'],
 ): Promise<void> {
   const total = frameCountOf(scenario.durationS)
   await using browser = await RenderBrowser.open()
-  await encodeFrames(browser, scenario, range(0, total), path, (done) => onProgress?.('video', done, total))
+  await encodeFrames(
+    browser,
+    scenario,
+    range(0, total),
+    path,
+    (done) => onProgress?.('video', done, total),
+    bakePasses,
+  )
 }
 
 /** Renders some frames of a scenario into an MP4 file. */
@@ -70,6 +80,7 @@ export async function encodeFrames(
   frames: readonly number[],
   path: string,
   onFrame: (done: number) => void,
+  bakePasses?: number,
 ): Promise<void> {
   const encoder = Encoder.open({
     path,
@@ -80,10 +91,15 @@ export async function encodeFrames(
   })
   try {
     let done = 0
-    await drawPictures(browser, scenario, { frames }, async (_, rgba) => {
-      await encoder.write(rgba)
-      onFrame(++done)
-    })
+    await drawPictures(
+      browser,
+      scenario,
+      { frames, ...(bakePasses === undefined ? {} : { bakePasses }) },
+      async (_, rgba) => {
+        await encoder.write(rgba)
+        onFrame(++done)
+      },
+    )
     await encoder.finish()
   } catch (error) {
     encoder.abort()
@@ -96,8 +112,8 @@ export function range(from: number, to: number): number[] {
 }
 
 /** Of the scenario and of all code that shapes a picture or the truth. */
-async function digestOf(scenario: Scenario): Promise<string> {
-  const hash = createHash('sha256').update(JSON.stringify(scenario))
+async function digestOf(scenario: Scenario, bakePasses: number): Promise<string> {
+  const hash = createHash('sha256').update(JSON.stringify([scenario, bakePasses]))
   const files = (await readdir(simFolder, { recursive: true })).filter((file) => file.endsWith('.ts')).sort()
   for (const file of files) hash.update(file).update(await readFile(join(simFolder, file)))
   return hash.digest('hex').slice(0, 16)

@@ -39,7 +39,7 @@ export class Encoder {
     if (!this.child.stdin.write(rgba)) await Promise.race([once(this.child.stdin, 'drain'), this.#ended])
   }
 
-  /** @throws RenderError `SIM_RENDER` with ffmpeg's last words if the file is not complete. */
+  /** @throws RenderError `GANTRY_ENVIRONMENT` with ffmpeg's last words if the file is not complete. */
   async finish(): Promise<void> {
     this.child.stdin.end()
     await this.#ended

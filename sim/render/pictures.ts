@@ -20,7 +20,7 @@ export interface PictureOptions {
 export async function drawPictures(
   browser: RenderBrowser,
   scenario: Scenario,
-  { frames, widthPx = pictureWidthPx, heightPx = pictureHeightPx, bakePasses = 32 }: PictureOptions,
+  { frames, widthPx = pictureWidthPx, heightPx = pictureHeightPx, bakePasses = 16 }: PictureOptions,
   take: (frame: number, rgba: Buffer) => Promise<void>,
 ): Promise<void> {
   const world = new SimWorld(scenario)

@@ -3,6 +3,7 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { ScenarioError } from '../errors.js'
+import { loopProblems } from './loop.js'
 import { type Scenario, scenarioSchema } from './schema.js'
 
 const folder = fileURLToPath(new URL('../scenarios', import.meta.url))
@@ -16,7 +17,7 @@ export async function scenarioNames(): Promise<string[]> {
     .sort()
 }
 
-/** @throws ScenarioError `SIM_SCENARIO` if there is no such scenario or it does not fit the schema. */
+/** @throws ScenarioError `GANTRY_CONFIG` if there is no such scenario or it does not fit the schema. */
 export async function loadScenario(name: string): Promise<Scenario> {
   const text = await readFile(join(folder, `${name}.yaml`), 'utf8').catch(() => undefined)
   if (text === undefined)
@@ -43,5 +44,7 @@ export function parseScenario(name: string, yaml: string): Scenario {
   }
   if (result.data.name !== name)
     throw new ScenarioError(name, [`name: is "${result.data.name}", must be the file's name`])
+  const problems = loopProblems(result.data)
+  if (problems.length > 0) throw new ScenarioError(name, problems)
   return result.data
 }
