@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
@@ -34,7 +35,7 @@ interface Shots {
 /**
  * Writes `train/` and `valid/`, each with `images/` (JPEG) and `labels/` (YOLO text), and `data.yaml`. Training
  * pictures show random scenes only; the valid split shows the scenarios marked `heldOut`. No scenario of the library is
- * ever trained on.
+ * ever trained on. Pictures that are there already are left alone, so a cut-off run goes on where it was.
  */
 export async function writeDataset({
   folder,
@@ -54,13 +55,19 @@ export async function writeDataset({
   let done = 0
   for (const { split, scenario, frames } of await shotsFor(count, seed)) {
     const observer = new Observer(new SimWorld(scenario))
-    const random = new Random('jpeg', scenario.name, seed)
+    const nameOf = (frame: number): string => `${scenario.name}-${String(frame).padStart(4, '0')}`
+    const missing = frames.filter(
+      (frame) => !existsSync(join(folder, split, 'labels', `${nameOf(frame)}.txt`)),
+    )
+    done += frames.length - missing.length
+    if (missing.length === 0) continue
     await drawPictures(
       browser,
       scenario,
-      { frames, widthPx, heightPx, bakePasses: 8 },
+      { frames: missing, widthPx, heightPx, bakePasses: 5 },
       async (frame, rgba) => {
-        const name = `${scenario.name}-${String(frame).padStart(4, '0')}`
+        const name = nameOf(frame)
+        const random = new Random('jpeg', name, seed)
         await sharp(rgba, { raw: { width: widthPx, height: heightPx, channels: 4 } })
           .removeAlpha()
           .jpeg({ quality: 70 + random.int(24) })

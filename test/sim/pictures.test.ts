@@ -43,7 +43,7 @@ const scene = (more: object = {}): Scenario =>
         faceDeg: 70,
         acts: [{ do: 'lift', toM: 1, overS: 1 }],
       },
-      { id: 'truck-1', kind: 'truck', start: [5.5, 0.5], faceDeg: 10 },
+      { id: 'truck-1', kind: 'truck', start: [4.2, -0.6], faceDeg: 0 },
     ],
     ...more,
   })
