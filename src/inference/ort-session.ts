@@ -40,7 +40,7 @@ export async function openOrtSession(options: OrtSessionOptions): Promise<Opened
       const session = await ort.InferenceSession.create(options.path, sessionOptions(options, provider))
       return { session, provider, notes }
     } catch (error) {
-      const reason = firstLine(error)
+      const reason = reasonOf(error)
       if (provider === 'cpu')
         throw new ModelInvalidError(
           `ONNX Runtime cannot load ${options.path}: ${reason}`,
@@ -69,8 +69,8 @@ function sessionOptions(
   }
 }
 
-/** ONNX Runtime's messages carry build paths and stack lines; the first line has the reason. */
-function firstLine(error: unknown): string {
+/** ONNX Runtime's messages begin with the place in its source and the check that failed; the reason comes behind them. */
+function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
-  return (text.split('\n')[0] ?? '').replace(/^\/onnxruntime_src\/\S+ /, '').trim()
+  return (text.split('\n')[0] ?? '').replace(/^\/onnxruntime_src\/\S+ (.* was false\. )?/, '').trim()
 }
