@@ -319,31 +319,40 @@ describe('stopping', () => {
 })
 
 describe('many clients', () => {
-  it('are served in chunks, each in order, also those who join and leave meanwhile', async () => {
-    fixture = await startHub({ chunkClients: 7 })
-    const clients = await Promise.all(Array.from({ length: 50 }, () => TestClient.subscribed(fixture.port)))
-    const stream = (async () => {
-      for (let seq = 1; seq <= 200; seq += 1) {
-        fixture.hub.publish(detectionsMessage({ seq }))
-        if (seq % 10 === 0) await new Promise(setImmediate)
-      }
-    })()
+  const publishBurst = async (messages: number) => {
+    for (let seq = 1; seq <= messages; seq += 1) {
+      fixture.hub.publish(detectionsMessage({ seq }))
+      if (seq % 10 === 0) await new Promise(setImmediate)
+    }
+  }
+  const seqsOf = (client: TestClient) => client.of('detections').map(({ seq }) => seq)
+  const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i)
+
+  it('are served in chunks, each in order and without a hole, also those who join and leave meanwhile', async () => {
+    fixture = await startHub({ chunkClients: 7, maxBacklog: 1_000 })
+    const clients = await Promise.all(range(1, 50).map(() => TestClient.subscribed(fixture.port)))
+    const stream = publishBurst(200)
     const late = await TestClient.subscribed(fixture.port)
-    clients[3]?.socket.terminate()
+    clients.pop()?.socket.terminate()
     await stream
     fixture.hub.publish(detectionsMessage({ seq: 201 }))
-    await Promise.all(
-      clients
-        .filter((_, i) => i !== 3)
-        .map((client) => until('all', () => client.of('detections').at(-1)?.seq === 201)),
-    )
-    for (const client of clients.filter((_, i) => i !== 3)) {
-      const dropped = client.of('gap').reduce((sum, gap) => sum + gap.dropped, 0)
-      const seqs = client.of('detections').map(({ seq }) => seq)
-      expect(seqs.length + dropped).toBe(201)
-      expect(seqs).toEqual([...seqs].sort((a, b) => a - b))
+    for (const client of [...clients, late])
+      await until('the last message', () => seqsOf(client).at(-1) === 201)
+    for (const client of clients) expect(seqsOf(client)).toEqual(range(1, 201))
+    expect(seqsOf(late)).toEqual(range(seqsOf(late)[0] ?? 0, 201))
+  })
+
+  it('are told what was left out when more is published than can be served', async () => {
+    fixture = await startHub({ chunkClients: 5, maxBacklog: 4 })
+    const clients = await Promise.all(range(1, 20).map(() => TestClient.subscribed(fixture.port)))
+    for (let seq = 1; seq <= 50; seq += 1) fixture.hub.publish(detectionsMessage({ seq }))
+    for (const client of clients) {
+      await until('the last message', () => seqsOf(client).at(-1) === 50)
+      expect(seqsOf(client)).toEqual([1, 47, 48, 49, 50])
+      expect(client.of('gap')).toEqual([{ type: 'gap', dropped: 45, reason: 'slow_client' }])
+      const types = client.messages.map(({ type }) => type)
+      expect(types.slice(2, 5)).toEqual(['detections', 'gap', 'detections'])
     }
-    const lateSeqs = late.of('detections').map(({ seq }) => seq)
-    expect(lateSeqs).toEqual(lateSeqs.map((_, i) => (lateSeqs[0] ?? 0) + i))
+    expect(await fixture.counted('dropped')).toBe(45 * 20)
   })
 })

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest'
+import { reasonOf, refusesIdempotence, sendVerdict } from '../../../src/sinks/kafka/kafka-errors.js'
+
+/** An error as kafkajs gives it: the broker's inside the client's. */
+function wrapped(name: string, type: string | undefined, message = type ?? name): Error {
+  const inner = Object.assign(new Error(message), { name, ...(type === undefined ? {} : { type }) })
+  return Object.assign(new Error('outer', { cause: inner }), { name: 'KafkaJSNonRetriableError' })
+}
+
+describe('sendVerdict', () => {
+  it.each([
+    ['MESSAGE_TOO_LARGE', 'too_large'],
+    ['RECORD_LIST_TOO_LARGE', 'too_large'],
+    ['NOT_LEADER_FOR_PARTITION', 'retry'],
+    ['REQUEST_TIMED_OUT', 'retry'],
+    ['OUT_OF_ORDER_SEQUENCE_NUMBER', 'retry'],
+  ])('%s: %s', (type, verdict) => {
+    expect(sendVerdict(wrapped('KafkaJSProtocolError', type))).toBe(verdict)
+  })
+  it('retries after anything it does not know', () => {
+    expect(sendVerdict('?')).toBe('retry')
+  })
+})
+
+describe('refusesIdempotence', () => {
+  it.each([
+    ['a broker that forbids it', wrapped('KafkaJSProtocolError', 'CLUSTER_AUTHORIZATION_FAILED'), true],
+    ['a broker that does not know it', wrapped('KafkaJSServerDoesNotSupportApiKey', undefined), true],
+    ['a broker that is away', wrapped('KafkaJSConnectionError', undefined), false],
+    ['a topic that is forbidden', wrapped('KafkaJSProtocolError', 'TOPIC_AUTHORIZATION_FAILED'), false],
+  ])('%s', (_, error, refuses) => {
+    expect(refusesIdempotence(error)).toBe(refuses)
+  })
+})
+
+it('reasonOf gives the innermost message', () => {
+  expect(reasonOf(wrapped('KafkaJSConnectionError', undefined, 'connect ECONNREFUSED'))).toBe(
+    'connect ECONNREFUSED',
+  )
+  expect(reasonOf('gone')).toBe('gone')
+})
