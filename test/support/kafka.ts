@@ -175,13 +175,11 @@ function brokerProperties(
 }
 
 /**
- * For the global set-up of a test run: resolves the jars, and starts a broker when the first test asks for the shared one.
+ * For the global set-up of a test run: a broker is started when the first test asks for the shared one, and not before.
  *
  * @returns the teardown.
  */
 export async function prepareKafka(): Promise<() => Promise<void>> {
-  const resolved = await resolveJars()
-  if ('missing' in resolved) return async () => undefined
   let broker: Promise<KafkaBroker> | undefined
   const folder = await mkdtemp(join(tmpdir(), 'gantry-kafka-starter-'))
   const path = join(folder, 'starter.sock')
