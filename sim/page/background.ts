@@ -66,6 +66,7 @@ export class Baker {
   /** @param passes - light directions; 4 is rough, 32 is smooth */
   bake(camera: PerspectiveCamera, passes: number): Background {
     const { lights } = this
+    for (const lamp of lights.lamps) lamp.castShadow = true
     const random = new Random('bake')
     const lit = this.#accumulate(
       camera,
@@ -118,6 +119,8 @@ export class Baker {
     this.lights.root.children.forEach((child) => (child.visible = true))
     this.lights.skySample.visible = false
     this.lights.bounce.visible = false
+    // What moves stands under the lamps, not behind things; their shadow maps would double its cost.
+    for (const lamp of this.lights.lamps) lamp.castShadow = false
     this.scene.getObjectByName('sky')!.visible = true
     this.lights.sun.position
       .copy(this.centre)
