@@ -3,6 +3,8 @@ import { pictureHeightPx, pictureWidthPx } from '../world/clock.js'
 
 /** Less visible, or smaller, and a person who labels photographs would not have boxed it either. */
 const leastVisible = 0.25
+/** A big thing cut off by the picture's edge is boxed all the same, if this much of the picture shows it. */
+const cutOff = { leastVisible: 0.06, leastAreaPx: 10_000 } as const
 const leastSidePx = 8
 /** From here on the whole outline is as good as the seen one, and exact. */
 const wholeVisible = 0.9
@@ -13,7 +15,10 @@ export function labelBox({
   visibleBox,
   visible,
 }: TruthObject): readonly [number, number, number, number] | undefined {
-  if (visible < leastVisible || visibleBox === null) return undefined
+  if (visibleBox === null) return undefined
+  const shownPx = (visibleBox[2] - visibleBox[0]) * (visibleBox[3] - visibleBox[1])
+  const big = visible >= cutOff.leastVisible && shownPx >= cutOff.leastAreaPx
+  if (visible < leastVisible && !big) return undefined
   const [x1, y1, x2, y2] = visible >= wholeVisible ? box : visibleBox
   return x2 - x1 < leastSidePx || y2 - y1 < leastSidePx ? undefined : [x1, y1, x2, y2]
 }
