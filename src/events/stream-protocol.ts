@@ -92,9 +92,11 @@ export const pictureHeaderSchema = z.strictObject({
   widthPx: z
     .number()
     .int()
-    .describe('Size of the JPEG; boxes are in source pixels, scale by `sourceWidthPx`.'),
+    .describe(
+      'Size of the JPEG. Boxes are in source pixels: scale by `widthPx / sourceWidthPx` after shifting.',
+    ),
   heightPx: z.number().int(),
-  sourceWidthPx: z.number().int(),
+  sourceWidthPx: z.number().int().describe('Size in source pixels of the part that the picture shows.'),
   sourceHeightPx: z.number().int(),
   sourceXPx: z.number().int().describe('Left edge of the picture in the source, with a region of interest.'),
   sourceYPx: z.number().int(),

@@ -24,6 +24,8 @@ export function draw(canvas: HTMLCanvasElement, shown: Shown, scale: number): vo
   const place = contain(shown.bitmap, canvas)
   context.fillStyle = '#05080c'
   context.fillRect(0, 0, canvas.width, canvas.height)
+  // Pictures have the size of the model's input, which a large canvas is well above.
+  context.imageSmoothingQuality = 'high'
   context.drawImage(shown.bitmap, place.x, place.y, place.width, place.height)
   const small = place.width / scale < 300
   const captions = new CaptionPlaces(place)

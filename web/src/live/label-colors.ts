@@ -21,7 +21,7 @@ const others = ['#b69cff', '#5eead4', '#f29bd4', '#93c5fd', '#e5c07b', '#c4b5fd'
 
 /** The same colour for a label wherever it is shown, light enough for dark text. */
 export function labelColor(label: string): string {
-  const chosen = known[label.toLowerCase()]
+  const chosen = known[label.toLowerCase().replaceAll('_', '-')]
   if (chosen !== undefined) return chosen
   let hash = 0
   for (const character of label) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0
