@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
+import { gunzipSync } from 'node:zlib'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { pino } from 'pino'
@@ -100,11 +101,14 @@ describe('the page', () => {
     const folder = await mkdtemp(join(tmpdir(), 'gantry-web-'))
     onTestFinished(() => rm(folder, { recursive: true }))
     await mkdir(join(folder, 'web', 'assets'), { recursive: true })
-    await writeFile(join(folder, 'web', 'index.html'), '<!doctype html><title>page</title>')
+    await writeFile(
+      join(folder, 'web', 'index.html'),
+      `<!doctype html><title>page</title>${'<p>text</p>'.repeat(100)}`,
+    )
     await writeFile(join(folder, 'web', 'assets', 'main-abc123.js'), 'export {}')
     await writeFile(join(folder, 'web', '.secret'), 'hidden')
-    await writeFile(join(folder, 'outside.txt'), 'outside')
-    await symlink(join(folder, 'outside.txt'), join(folder, 'web', 'link.txt')).catch(() => undefined)
+    await writeFile(join(folder, 'outside.html'), 'outside')
+    await symlink(join(folder, 'outside.html'), join(folder, 'web', 'link.html'))
     return join(folder, 'web')
   }
 
@@ -120,12 +124,32 @@ describe('the page', () => {
     ])
   })
 
+  it('is sent compressed, and once only to a browser that kept it', async () => {
+    const { url } = await serveFake({}, { webRoot: await webRoot() })
+    const packed = await ask(`${url}/`, { headers: { 'accept-encoding': 'gzip, br' } })
+    expect(packed.headers['content-encoding']).toBe('gzip')
+    expect(gunzipSync(packed.bytes).toString()).toContain('<title>page</title>')
+    const etag = packed.headers.etag ?? ''
+    const kept = await ask(`${url}/`, { headers: { 'if-none-match': etag } })
+    expect([kept.status, kept.text]).toEqual([304, ''])
+  })
+
+  it('stays whole when a build replaces its files', async () => {
+    const root = await webRoot()
+    const { url } = await serveFake({}, { webRoot: root })
+    await writeFile(join(root, 'index.html'), 'another')
+    await rm(join(root, 'assets'), { recursive: true })
+    expect((await ask(`${url}/`)).text).toContain('<title>page</title>')
+    expect((await ask(`${url}/assets/main-abc123.js`)).status).toBe(200)
+  })
+
   it.each([
-    '/../outside.txt',
-    '/assets/../../outside.txt',
-    '/%2e%2e/outside.txt',
-    '/..%2foutside.txt',
+    '/../outside.html',
+    '/assets/../../outside.html',
+    '/%2e%2e/outside.html',
+    '/..%2foutside.html',
     '/.secret',
+    '/link.html',
     '/assets/',
   ])('hides %s', async (path) => {
     const { url } = await serveFake({}, { webRoot: await webRoot() })
