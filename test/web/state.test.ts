@@ -69,7 +69,8 @@ describe('Sightings', () => {
   it('names what calls for a look first', () => {
     const sightings = new Sightings()
     sightings.add(fakeResult('a', 1, seen('person', 'person', 'head')))
-    expect(sightings.now.get('a')?.labels.map(({ label, count }) => [label, count])).toEqual([
+    const [entry] = sightings.entries
+    expect(entry?.kind === 'sighting' && entry.labels.map(({ label, count }) => [label, count])).toEqual([
       ['head', 1],
       ['person', 2],
     ])

@@ -1,5 +1,7 @@
 import type { DetectionsMessage } from '../api/types.js'
 import type { PictureMessage } from '../stream/picture-message.js'
+import { countLabels, type LabelCount } from '../state/sightings.js'
+import { Store } from '../state/store.js'
 import { draw, type Shown } from './draw.js'
 
 /**
@@ -9,6 +11,8 @@ import { draw, type Shown } from './draw.js'
  * one picture is being decoded only the newest of the others is kept.
  */
 export class PicturePlayer {
+  /** What is in the picture that is shown. */
+  readonly seen = new Store<readonly LabelCount[]>([])
   readonly #canvases = new Set<HTMLCanvasElement>()
   readonly #firstListeners = new Set<() => void>()
   #arrived: PictureMessage | undefined
@@ -76,6 +80,7 @@ export class PicturePlayer {
     const first = this.#shown === undefined
     this.#shown?.bitmap.close()
     this.#shown = shown
+    this.seen.set(countLabels(shown.detections))
     cancelAnimationFrame(this.#frameRequest)
     this.#frameRequest = requestAnimationFrame(() => this.#paint())
     if (first) for (const listener of this.#firstListeners) listener()

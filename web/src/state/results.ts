@@ -2,7 +2,7 @@ import { api } from '../api/client.js'
 import type { ServerMessage } from '../api/types.js'
 import { StreamConnection, type ConnectionState } from '../stream/connection.js'
 import { Series, type Point } from './series.js'
-import { Sightings, type Entry, type Sighting } from './sightings.js'
+import { Sightings, type Entry } from './sightings.js'
 import { Store } from './store.js'
 
 export type StreamState = Readonly<{ state: ConnectionState; retryAtMs: number | undefined }>
@@ -11,10 +11,9 @@ export type StreamState = Readonly<{ state: ConnectionState; retryAtMs: number |
 const showEveryMs = 400
 const seedResults = 200
 
-/** Every result of every camera, without pictures: the list, the plots, what each camera sees now. Resumes after a break. */
+/** Every result of every camera, without pictures: the list and the plots. Resumes after a break. */
 export class Results {
   readonly entries = new Store<readonly Entry[]>([])
-  readonly now = new Store<ReadonlyMap<string, Sighting>>(new Map())
   readonly points = new Store<readonly Point[]>([])
   readonly stream = new Store<StreamState>({ state: 'connecting', retryAtMs: undefined })
   readonly #sightings = new Sightings()
@@ -75,6 +74,5 @@ export class Results {
     if (!this.#dirty) return
     this.#dirty = false
     this.entries.set(this.#sightings.entries)
-    this.now.set(this.#sightings.now)
   }
 }

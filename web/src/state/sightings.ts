@@ -31,11 +31,6 @@ export class Sightings {
     return [...this.#entries].reverse()
   }
 
-  /** What each camera saw in its last result. */
-  get now(): ReadonlyMap<string, Sighting> {
-    return new Map(this.#current)
-  }
-
   add(message: DetectionsMessage): void {
     const labels = countLabels(message.detections)
     const atMs = Date.parse(message.capturedAt)

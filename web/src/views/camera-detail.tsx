@@ -4,11 +4,11 @@ import type { Camera } from '../api/types.js'
 import { useDashboard } from '../state/context.js'
 import { useStore } from '../state/store.js'
 import { cameraName, StateBadge, StateNotice } from './camera-state.js'
+import { SeenNow } from './camera-tile.js'
 import { Dialog } from './dialog.js'
 import { count, duration, milliseconds, perSecond, share } from './format.js'
 import { FrameFates } from './frame-fates.js'
 import { Icon } from './icon.js'
-import { LabelChips } from './label-chips.js'
 import { usePlayer } from './use-player.js'
 
 type DetailProps = Readonly<{
@@ -89,10 +89,8 @@ function Steps({ place, onStep }: StepsProps): JSX.Element {
 }
 
 function Picture({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
-  const { results } = useDashboard()
   const canvas = useRef<HTMLCanvasElement>(null)
   const hasPicture = usePlayer(canvas, camera.id, camera.status.state !== 'disabled')
-  const seen = useStore(results.now).get(camera.id)
   return (
     <div class="screen large" data-state={camera.status.state}>
       <canvas
@@ -102,11 +100,7 @@ function Picture({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
         aria-label={`Live picture of ${cameraName(camera)}`}
       />
       <StateNotice camera={camera} hasPicture={hasPicture} />
-      {camera.status.state === 'live' && seen !== undefined && seen.labels.length > 0 && (
-        <div class="tile-seen">
-          <LabelChips labels={seen.labels} most={8} />
-        </div>
-      )}
+      {camera.status.state === 'live' && <SeenNow id={camera.id} most={8} />}
     </div>
   )
 }

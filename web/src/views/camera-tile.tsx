@@ -67,7 +67,7 @@ export const CameraTile = memo(function CameraTile({ camera, onOpen, onRemove }:
             <Icon name="trash" />
           </button>
         </div>
-        {live && <SeenNow id={id} />}
+        {live && <SeenNow id={id} most={4} />}
       </div>
       <dl class="tile-stats">
         <Stat
@@ -104,14 +104,14 @@ function Stat({ name, value, title }: Readonly<{ name: string; value: string; ti
   )
 }
 
-/** On its own, so that the counts can change without the tile. */
-function SeenNow({ id }: Readonly<{ id: string }>): JSX.Element | null {
-  const { results } = useDashboard()
-  const seen = useStore(results.now).get(id)
-  if (seen === undefined || seen.labels.length === 0) return null
+/** What is in the picture that is shown; on its own, so that it can change without the tile. */
+export function SeenNow({ id, most }: Readonly<{ id: string; most: number }>): JSX.Element | null {
+  const { pictures } = useDashboard()
+  const labels = useStore(pictures.player(id).seen)
+  if (labels.length === 0) return null
   return (
     <div class="tile-seen">
-      <LabelChips labels={seen.labels} most={4} />
+      <LabelChips labels={labels} most={most} />
     </div>
   )
 }

@@ -19,6 +19,7 @@ export function perSecond(fps: number): string {
 }
 
 export function milliseconds(ms: number): string {
+  if (ms >= 1_000) return `${(ms / 1_000).toFixed(2)} s`
   return ms >= 10 ? `${Math.round(ms)} ms` : `${ms.toFixed(1)} ms`
 }
 

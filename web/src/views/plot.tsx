@@ -77,7 +77,12 @@ function options(
     },
     axes: [
       { ...axis, size: 20, space: 60, values: (_plot, splits) => splits.map(minutesAgo(splits)) },
-      { ...axis, size: 46, space: 26, values: (_plot, splits) => splits.map((split) => `${split} ${unit}`) },
+      {
+        ...axis,
+        size: 46,
+        space: 26,
+        values: (_plot, splits) => splits.map((split) => axisText(split, unit)),
+      },
     ],
     series: [
       {},
@@ -90,6 +95,10 @@ function options(
       })),
     ],
   }
+}
+
+function axisText(value: number, unit: string): string {
+  return unit === 'ms' && value >= 1_000 ? `${value / 1_000} s` : `${value} ${unit}`
 }
 
 function nowSeconds(): number {
