@@ -1,3 +1,4 @@
+import { validate } from '@readme/openapi-parser'
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { openApiDocument } from '../../src/server/openapi.js'
@@ -21,4 +22,12 @@ it('describes every route and no other', () => {
 it('is served', async () => {
   const { url } = await serveFake()
   expect((await ask(`${url}/openapi.json`)).json).toEqual(JSON.parse(JSON.stringify(openApiDocument())))
+})
+
+it('is a valid OpenAPI 3.1 document', async () => {
+  const result = await validate(
+    JSON.parse(JSON.stringify(openApiDocument())) as Parameters<typeof validate>[0],
+  )
+  expect(result.valid ? [] : result.errors).toEqual([])
+  expect(result.warnings).toEqual([])
 })
