@@ -148,13 +148,13 @@ export class StoppingError extends HttpError {
   }
 }
 
-export class DocumentMissingError extends HttpError {
+export class PageMissingError extends HttpError {
   readonly code = 'GANTRY_ENVIRONMENT'
   readonly status = 503
   readonly hint = 'Run "npm run build" in the project folder.'
-  constructor(name: string) {
-    super(`${name} is missing from this installation`)
-    this.name = 'DocumentMissingError'
+  constructor() {
+    super('the dashboard is missing from this installation')
+    this.name = 'PageMissingError'
   }
 }
 

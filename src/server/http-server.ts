@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
-import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { z } from 'zod'
 import type { serverSchema } from '../config/pipeline.js'
+import { asyncApiDocument } from '../events/asyncapi.js'
 import type { Gantry } from '../control/gantry.js'
 import { atMost } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
@@ -146,20 +146,15 @@ function shown(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-/** The same for `src/` and `dist/`: both lie beside `schemas/`. */
+/** Made of the schemas when first asked for: they change with the code only. */
 function documents(): Documents {
-  let openapi: string | undefined
   return {
-    openapi: () => (openapi ??= JSON.stringify(openApiDocument())),
-    asyncapi: () => readIfThere(new URL('../../schemas/asyncapi.json', import.meta.url)),
+    openapi: once(() => JSON.stringify(openApiDocument())),
+    asyncapi: once(() => JSON.stringify(asyncApiDocument())),
   }
 }
 
-function readIfThere(file: URL): string | undefined {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw error
-  }
+function once(make: () => string): () => string {
+  let made: string | undefined
+  return () => (made ??= make())
 }

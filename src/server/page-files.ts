@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { DocumentMissingError } from './errors.js'
+import { PageMissingError } from './errors.js'
 
 const mediaTypes: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -35,7 +35,7 @@ export async function servePage(app: FastifyInstance, webRoot: string): Promise<
   const config = { auth: 'open' } as const
   if (!paths.includes('index.html')) {
     app.get('/', { config }, () => {
-      throw new DocumentMissingError('the dashboard')
+      throw new PageMissingError()
     })
     return
   }

@@ -14,8 +14,8 @@ export type RouteContext = Readonly<{
   documents: Documents
 }>
 
-/** Published documents as text, `undefined` where this installation lacks one. */
-export type Documents = Readonly<{ openapi: () => string; asyncapi: () => string | undefined }>
+/** Published documents, as JSON text. */
+export type Documents = Readonly<{ openapi: () => string; asyncapi: () => string }>
 
 export type Call<Path, Query, Body> = Readonly<{
   path: Path

@@ -1,6 +1,7 @@
 import { validate } from '@readme/openapi-parser'
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
+import { asyncApiDocument } from '../../src/events/asyncapi.js'
 import { openApiDocument } from '../../src/server/openapi.js'
 import { apiRoutes } from '../../src/server/routes/index.js'
 import { ask } from '../support/http.js'
@@ -30,4 +31,10 @@ it('is a valid OpenAPI 3.1 document', async () => {
   )
   expect(result.valid ? [] : result.errors).toEqual([])
   expect(result.warnings).toEqual([])
+})
+
+it('stands beside the description of the messages', async () => {
+  const { url } = await serveFake()
+  const reply = await ask(`${url}/asyncapi.json`)
+  expect(reply.json).toEqual(JSON.parse(JSON.stringify(asyncApiDocument())))
 })

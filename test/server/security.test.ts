@@ -41,7 +41,7 @@ describe('the inventory of routes', () => {
     const context = {
       gantry: new FakeGantry(),
       draining: () => false,
-      documents: { openapi: () => '', asyncapi: () => undefined },
+      documents: { openapi: () => '', asyncapi: () => '' },
     }
     const settings = { host: '127.0.0.1', allowedOrigins: [], maxBodyBytes: 1024 }
     const app = createApp([], context, settings, pino({ level: 'silent' }))

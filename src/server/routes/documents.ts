@@ -1,4 +1,3 @@
-import { DocumentMissingError } from '../errors.js'
 import { route, type Answer } from '../route.js'
 
 /** The published descriptions of the API and of the messages. */
@@ -11,7 +10,7 @@ export const documentRoutes = [
     summary: 'This description (OpenAPI 3.1)',
     responses: { 200: { description: 'The document.', type: 'application/json' } },
     problems: [],
-    handle: ({ context }) => document('openapi.json', context.documents.openapi()),
+    handle: ({ context }) => document(context.documents.openapi()),
   }),
   route({
     method: 'GET',
@@ -21,11 +20,10 @@ export const documentRoutes = [
     summary: 'The messages of WebSocket and Kafka (AsyncAPI)',
     responses: { 200: { description: 'The document.', type: 'application/json' } },
     problems: [],
-    handle: ({ context }) => document('asyncapi.json', context.documents.asyncapi()),
+    handle: ({ context }) => document(context.documents.asyncapi()),
   }),
 ]
 
-function document(name: string, text: string | undefined): Answer {
-  if (text === undefined) throw new DocumentMissingError(name)
+function document(text: string): Answer {
   return { type: 'application/json; charset=utf-8', body: text }
 }
