@@ -67,6 +67,9 @@ function networkUrl(url: string): string {
     throw new CameraUrlError(url, 'names an impossible host', 'Write its name or IP address.')
   if (parsed.port === '0') throw new CameraUrlError(url, 'has port 0', 'Name the port the camera listens on.')
   const { username, password } = parsed
+  // A password with a raw slash ends the host part early; what follows would be taken for host and path, and shown as such.
+  if (username + password !== '' && parsed.pathname.includes('@'))
+    throw new CameraUrlError(url, 'has "@" behind its host', 'Percent-encode the password: / is %2F, @ is %40.')
   const login = username + password === '' ? '' : `${reencoded(username)}:${reencoded(password)}@`
   return `${parsed.protocol}//${login}${parsed.host}${parsed.pathname}${parsed.search}`
 }

@@ -1,12 +1,18 @@
 /** Lets at most `limit` decoders start at once, in the order they asked; shared by all cameras of a process. */
 export class ConnectGate {
   #inside = 0
+  #peak = 0
   readonly #waiting: (() => void)[] = []
 
   constructor(readonly limit: number) {}
 
   get inside(): number {
     return this.#inside
+  }
+
+  /** Most that were inside at once. */
+  get peak(): number {
+    return this.#peak
   }
 
   /**
@@ -19,6 +25,7 @@ export class ConnectGate {
     const admitted = () => {
       place = 'inside'
       this.#inside += 1
+      this.#peak = Math.max(this.#peak, this.#inside)
       enter()
     }
     this.#waiting.push(admitted)

@@ -37,7 +37,7 @@ export class ImageTooLargeError extends GantryError {
 /** Control characters shown as escapes, and no more than a line of it. */
 function printable(text: string): string {
   const shown = text.replace(
-    /[\p{Cc}\p{Cf}]/gu,
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
     (c) => `\\u${(c.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
   )
   return shown.length > 200 ? `${shown.slice(0, 200)}...` : shown

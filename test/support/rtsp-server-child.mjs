@@ -1,0 +1,8 @@
+// The RTSP server as a process of its own, which a test can freeze or kill. Arguments: port, path, clip.
+import { LoopingRtspServer } from '../../dist/sources/rtsp-server/looping-rtsp-server.js'
+
+const [port, path, clip] = process.argv.slice(2)
+const server = new LoopingRtspServer()
+await server.addStream(path, clip)
+await server.start(Number(port))
+console.log('serving')
