@@ -69,7 +69,11 @@ function networkUrl(url: string): string {
   const { username, password } = parsed
   // A password with a raw slash ends the host part early; what follows would be taken for host and path, and shown as such.
   if (username + password !== '' && parsed.pathname.includes('@'))
-    throw new CameraUrlError(url, 'has "@" behind its host', 'Percent-encode the password: / is %2F, @ is %40.')
+    throw new CameraUrlError(
+      url,
+      'has "@" behind its host',
+      'Percent-encode the password: / is %2F, @ is %40.',
+    )
   const login = username + password === '' ? '' : `${reencoded(username)}:${reencoded(password)}@`
   return `${parsed.protocol}//${login}${parsed.host}${parsed.pathname}${parsed.search}`
 }

@@ -26,7 +26,7 @@ export const pictureFilter = 'showinfo@picture'
 const videoDecoder =
   /^\[(h264|hevc|mjpeg|mpeg4|mpeg2video|mpeg1video|h263|vp8|vp9|av1|libdav1d|libaom-av1)(_\w+)? @ /
 const lostPackets =
-  /corrupt decoded frame|Packet corrupt|RTP: missed \d+ packets|max delay reached|RTP: dropping old packet/
+  /corrupt decoded frame|Packet corrupt|RTP: missed \d+ packets|bad cseq|max delay reached|RTP: dropping old packet/
 /** Complaints of a decoder that are no damage to a picture. */
 const harmless =
   /deprecated pixel format|Auto hwaccel|hardware accelerator|hwaccel|No device available|Could not find ref/i

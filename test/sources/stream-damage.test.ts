@@ -36,10 +36,10 @@ describe('a stream with faults in it', () => {
     for (let at = 24; at < damaged.length; at += 7) damaged[at] = (damaged[at] ?? 0) ^ 0x5a
     return damaged
   }
-  const damage: Record<string, (unit: AccessUnit) => readonly Buffer[]> = {
+  const damage: Record<string, (unit: AccessUnit) => readonly Buffer[] | null> = {
     'noise in the slices': (unit) => unit.nals.map(noise),
     'slices that are cut short': (unit) => unit.nals.map((nal) => nal.subarray(0, nal.length / 3)),
-    'pictures that are lost': () => [],
+    'pictures that are lost over UDP': () => null,
   }
 
   it.each(Object.keys(damage))(
@@ -51,9 +51,10 @@ describe('a stream with faults in it', () => {
         n >= gop && Math.floor(n / gop) % 2 === 1 && [4, 5, 6].includes(n % gop)
       await server.addStream('/damaged', clip, {
         firstRtpTime: 0,
-        tamper: (unit, n) => (isDamaged(n) ? (damage[kind]?.(unit) ?? []) : unit.nals),
+        tamper: (unit, n) => (isDamaged(n) ? (damage[kind]?.(unit) ?? null) : unit.nals),
       })
-      const camera = await watch('/damaged', { sampleFps: fps })
+      const transport = kind.endsWith('UDP') ? 'udp' : 'tcp'
+      const camera = await watch('/damaged', { sampleFps: fps, transport })
       const seconds = (2 * gop * bursts) / fps
       await camera.until(
         'all bursts',
@@ -61,14 +62,18 @@ describe('a stream with faults in it', () => {
         60_000,
       )
       const group = (frame: { ptsMs: number }) => Math.floor((frame.ptsMs * fps) / 1e3 / gop + 1e-6)
-      const inGroup = (frame: { ptsMs: number }) => Math.round((frame.ptsMs * fps) / 1e3) % gop
+      // ffmpeg guesses the time of the first pictures, so that the edges of a group may be off by one.
+      const isInner = (frame: { ptsMs: number }, first: number) => {
+        const place = Math.round((frame.ptsMs * fps) / 1e3) % gop
+        return place >= first && place < gop - 2
+      }
 
       const marked = Array.from({ length: bursts }, (_, index) => index * 2 + 1).filter((number) => {
-        const after = camera.frames.filter((frame) => group(frame) === number && inGroup(frame) > 6)
+        const after = camera.frames.filter((frame) => group(frame) === number && isInner(frame, 8))
         return after.length > 0 && after.every((frame) => frame.quality === 'suspect')
       })
       expect(marked.length / bursts).toBeGreaterThanOrEqual(0.95)
-      const sound = camera.frames.filter((frame) => group(frame) % 2 === 0)
+      const sound = camera.frames.filter((frame) => group(frame) % 2 === 0 && isInner(frame, 2))
       expect(sound.filter((frame) => frame.quality === 'suspect').length / sound.length).toBeLessThan(0.05)
       expect(camera.warnings.filter(({ kind: warned }) => warned === 'decode_error').length).toBeGreaterThan(
         0,

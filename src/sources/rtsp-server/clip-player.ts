@@ -60,8 +60,10 @@ export class ClipPlayer {
     const loopMs = Math.floor(this.#sent / units.length) * durationMs
     this.#rtpTime =
       this.firstRtpTime + Math.round(((unit.ptsMs + loopMs + this.stream.shiftMs) * clockHz) / 1e3)
-    const nals = this.stream.options.tamper?.(unit, this.#sent) ?? unit.nals
-    if (!this.stream.silent) this.sink.rtp(packetsOf(nals, this.#rtpTime, this.sender, 0))
+    const { tamper } = this.stream.options
+    const nals = tamper === undefined ? unit.nals : tamper(unit, this.#sent)
+    const packets = packetsOf(nals ?? unit.nals, this.#rtpTime, this.sender, 0)
+    if (nals !== null && !this.stream.silent) this.sink.rtp(packets)
     this.#sent += 1
     this.#schedule()
   }

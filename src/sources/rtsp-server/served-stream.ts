@@ -9,8 +9,8 @@ export type StreamOptions = Readonly<{
   maxSessions?: number
   /** RTP time of the first packet; random by default. */
   firstRtpTime?: number
-  /** Changes what is sent of the n-th unit: for tests of damage. */
-  tamper?: (unit: AccessUnit, n: number) => readonly Buffer[]
+  /** Changes what is sent of the n-th unit, for tests of damage; null: its packets get lost on the way. */
+  tamper?: (unit: AccessUnit, n: number) => readonly Buffer[] | null
 }>
 
 /** One path of the server. */
