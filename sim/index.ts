@@ -15,6 +15,7 @@ export {
   type TruthPerson,
 } from './truth/format.js'
 export { truthOf } from './truth/truth.js'
+export { labelBox } from './dataset/labels.js'
 export type { Clip } from './render/clip.js'
 
 /**
