@@ -1,6 +1,8 @@
 import { preact } from '@preact/preset-vite'
 import { defineConfig } from 'vite'
 
+const service = 'http://127.0.0.1:8000'
+
 /** The page as the server gives it out: nothing inlined, so that the strict content security policy holds. */
 export default defineConfig({
   plugins: [preact({ devToolsEnabled: false, prefreshEnabled: false })],
@@ -14,6 +16,15 @@ export default defineConfig({
     modulePreload: { polyfill: false },
   },
   server: {
-    proxy: { '/api': { target: 'http://127.0.0.1:8000', ws: true, changeOrigin: true } },
+    // `vite web` beside a running service: requests look as if the service's own page had sent them.
+    proxy: {
+      '/api': {
+        target: service,
+        ws: true,
+        changeOrigin: true,
+        rewriteWsOrigin: true,
+        headers: { origin: service },
+      },
+    },
   },
 })

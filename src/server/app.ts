@@ -23,6 +23,8 @@ export type AppSettings = GuardSettings & Readonly<{ maxBodyBytes: number }>
 const jsonBodyBytes = 256 * 1024
 const headersTimeoutMs = 10_000
 const requestTimeoutMs = 60_000
+/** How often Node looks for connections past these; its own 30 s would let them linger. */
+const timeoutCheckMs = 2_000
 
 /**
  * An HTTP application with these routes and nothing else: guarded, validated, errors as problem+json.
@@ -41,7 +43,11 @@ export function createApp(
     routerOptions: { maxParamLength: 256 },
     forceCloseConnections: 'idle',
     frameworkErrors: (error, _request, reply) => sendProblem(reply, error),
-    http: { headersTimeout: headersTimeoutMs, maxHeaderSize: 16 * 1024 },
+    http: {
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: timeoutCheckMs,
+      maxHeaderSize: 16 * 1024,
+    },
   })
   acceptBodies(app)
   app.addHook('onRoute', (options) => {

@@ -72,7 +72,7 @@ function readinessView({ gantry, draining }: RouteContext): ReadinessView {
   const stopping = draining()
   return {
     ready: ready && !stopping,
-    reasons: stopping ? ['the service is stopping', ...reasons] : [...reasons],
+    reasons: stopping && reasons.length === 0 ? ['the service is stopping'] : [...reasons],
     engines: engines.map(({ detector, ...engine }) => ({
       ...engine,
       detector: detector === null ? null : detectorView(detector),
