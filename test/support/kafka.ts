@@ -66,7 +66,10 @@ export class KafkaBroker {
     return `127.0.0.1:${this.port}`
   }
 
-  /** Starts, or starts again on the same data, and waits until the broker answers. */
+  /**
+   * Starts, or starts again on the same data, and waits until the broker answers at its advertised address: a proxy before it must be
+   * there already.
+   */
   async start(): Promise<void> {
     const args = [
       ...this.#javaArgs('-Xmx384m', '-Xms96m'),
@@ -92,6 +95,9 @@ export class KafkaBroker {
         },
         startupMs,
       )
+    } catch (error) {
+      await server.end('SIGKILL')
+      throw error
     } finally {
       await admin.disconnect()
     }

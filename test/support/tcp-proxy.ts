@@ -17,6 +17,8 @@ type Link = { near: Socket; far: Socket; replied: number }
 
 /** A TCP proxy on loopback that can be told to misbehave; connections already open are affected too. */
 export class TcpProxy {
+  /** Replies that were cut so far. */
+  cuts = 0
   #fault: ProxyFault = { kind: 'none' }
   readonly #links = new Set<Link>()
   readonly #held: (() => void)[] = []
@@ -70,8 +72,10 @@ export class TcpProxy {
     near.on('data', (chunk: Buffer) => this.#pass(chunk, far))
     far.on('data', (chunk: Buffer) => {
       link.replied += chunk.length
-      if (this.#fault.kind === 'cut_replies' && link.replied >= this.#fault.afterBytes) near.resetAndDestroy()
-      else this.#pass(chunk, near)
+      if (this.#fault.kind === 'cut_replies' && link.replied >= this.#fault.afterBytes) {
+        this.cuts += 1
+        near.resetAndDestroy()
+      } else this.#pass(chunk, near)
     })
   }
 
