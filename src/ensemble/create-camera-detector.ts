@@ -1,5 +1,6 @@
 import type { InferenceConfig } from '../config/pipeline.js'
 import { type DeviceKind, deviceOf } from '../inference/providers.js'
+import type { ModelConfig } from '../inference/model-config.js'
 import { InstancePool } from '../inference/instance-pool.js'
 import { entryPath } from '../lifecycle/entry.js'
 import type { Log } from '../lifecycle/log.js'
@@ -83,7 +84,7 @@ function loadOptions(
       providers: first === undefined ? inference.providers : [first.provider],
       deviceId: inference.deviceId,
       intraOpThreads: inference.intraOpThreads,
-      graphOptimization: 'all',
+      graphOptimization: graphOptimization(model.detector.config),
     },
     input: plan.input,
     head: plan.head,
@@ -91,6 +92,20 @@ function loadOptions(
     iouThreshold: inference.iouThreshold,
     maxDetections: inference.maxDetections,
     warmUpBatch: { cpu: settingsFor('cpu').maxBatchSize, gpu: settingsFor('gpu').maxBatchSize },
+  }
+}
+
+/** Levels of Triton's ONNX backend: everything unless told otherwise. */
+function graphOptimization({ optimization }: ModelConfig): DetectorLoad['session']['graphOptimization'] {
+  switch (optimization?.graph?.level ?? 0) {
+    case -1:
+      return 'basic'
+    case 1:
+      return 'extended'
+    case 2:
+      return 'disabled'
+    default:
+      return 'all'
   }
 }
 

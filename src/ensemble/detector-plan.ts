@@ -1,6 +1,6 @@
 import type { SizePx } from '../frames/letterbox.js'
 import { ModelConfigError, ModelInvalidError, ModelLabelsError } from '../inference/errors.js'
-import { parameterOf } from '../inference/model-config.js'
+import { type GantryParameter, parameterOf } from '../inference/model-config.js'
 import { knownOutputs } from '../inference/match-tensors.js'
 import type { OnnxModel } from '../inference/model-repository.js'
 import { describeTensor, type ModelTensor } from '../inference/tensor-type.js'
@@ -135,7 +135,11 @@ function conventions(model: OnnxModel, head: HeadKind): Pick<InputPlan, 'channel
   }
 }
 
-function choice<T extends string>(model: OnnxModel, key: string, values: readonly T[]): T | undefined {
+function choice<T extends string>(
+  model: OnnxModel,
+  key: GantryParameter,
+  values: readonly T[],
+): T | undefined {
   const text = parameterOf(model.config, key)
   const value = values.find((known) => known === text)
   if (text !== undefined && value === undefined)

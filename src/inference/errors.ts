@@ -82,9 +82,11 @@ export class WorkerExitedError extends GantryError {
     readonly exitCode: number | undefined,
     cause?: unknown,
   ) {
-    super(`inference instance ${instance} ended${exitCode === undefined ? '' : ` with code ${exitCode}`}`, {
-      cause,
-    })
+    const code = exitCode === undefined ? '' : ` with code ${exitCode}`
+    super(
+      `inference instance ${instance} ended${code}${cause instanceof Error ? `: ${cause.message}` : ''}`,
+      { cause },
+    )
     this.name = 'WorkerExitedError'
   }
 }

@@ -128,15 +128,15 @@ export class InstancePool<Load, Ready, Job, Result> {
     slot.ready = false
     if (this.#stopped.signal.aborted || !wasReady) return
     this.options.onExit(error)
-    void this.#restart(slot)
+    void this.#restart(slot, error)
   }
 
-  async #restart(slot: Slot<Load, Ready, Job, Result>): Promise<void> {
-    for (;;) {
+  async #restart(slot: Slot<Load, Ready, Job, Result>, ended: unknown): Promise<void> {
+    for (let error = ended; ;) {
       const waitMs = backoffMs(slot.failures, restartBackoff)
       slot.failures += 1
       this.options.log.warn(
-        { instance: `${this.options.name}#${slot.index}`, waitMs: Math.round(waitMs) },
+        { instance: `${this.options.name}#${slot.index}`, waitMs: Math.round(waitMs), err: error },
         'inference instance ended, starting another',
       )
       if (!(await delay(waitMs, this.#stopped.signal))) return
@@ -144,9 +144,10 @@ export class InstancePool<Load, Ready, Job, Result> {
         await this.#startSlot(slot)
         this.options.onIdle()
         return
-      } catch (error) {
+      } catch (failed) {
         if (this.#stopped.signal.aborted) return
-        this.options.onExit(error)
+        error = failed
+        this.options.onExit(failed)
       }
     }
   }

@@ -126,8 +126,18 @@ export const emptyModelConfig: ModelConfig = {
   model_warmup: [],
 }
 
+/** Model parameters that Gantry reads; they override what it recognises. See docs/models.md. */
+export const gantryParameters = [
+  'gantry.head',
+  'gantry.input_size',
+  'gantry.color',
+  'gantry.range',
+  'gantry.letterbox',
+] as const
+export type GantryParameter = (typeof gantryParameters)[number]
+
 /** A model parameter, `undefined` where it is absent or empty. */
-export function parameterOf(config: ModelConfig, key: string): string | undefined {
+export function parameterOf(config: ModelConfig, key: GantryParameter): string | undefined {
   const value = config.parameters[key]?.string_value
   return value === undefined || value === '' ? undefined : value
 }

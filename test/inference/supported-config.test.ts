@@ -26,12 +26,24 @@ describe('checkSupported', () => {
     ],
     ['response_cache { enable: true }', 'response_cache'],
     ['model_warmup { name: "w" batch_size: 1 }', 'model_warmup'],
+    ['dynamic_batching { max_queue_delay_microseconds: 100 }', 'dynamic_batching'],
+    ['dynamic_batching { preferred_batch_size: 4 }', 'dynamic_batching'],
+    ['parameters { key: "intra_op_thread_count" value { string_value: "2" } }', 'ONNX Runtime backend'],
+    ['instance_group { gpus: 1 }', 'gpus'],
     ['instance_group { rate_limiter { priority: 2 } }', 'rate_limiter'],
   ])('says that %s has no effect', (text, field) => {
     expect(checkSupported(config(text), 'c')).toEqual([expect.stringContaining(field)])
   })
 
+  it('refuses a parameter of its own that it does not know', () => {
+    const text = 'parameters { key: "gantry.haed" value { string_value: "yolov8" } }'
+    expect(() => checkSupported(config(text), 'm/config.pbtxt')).toThrow(
+      'parameter "gantry.haed" is not known',
+    )
+  })
+
   it('is silent about what is used or means nothing', () => {
+    expect(checkSupported(config('dynamic_batching { } parameters { key: "own" }'), 'c')).toEqual([])
     expect(
       checkSupported(config('max_batch_size: 4 model_transaction_policy { decoupled: false }'), 'c'),
     ).toEqual([])

@@ -1,0 +1,155 @@
+import type { ModelConfig } from './model-config.js'
+
+const ortParameters =
+  /^(intra_op_thread_count|inter_op_thread_count|execution_mode|enable_mem_(arena|pattern)|memory\.|session\.|arena_|cudnn_|gpu_mem_limit)/
+
+/** A field of a configuration, and why it cannot be followed. */
+export type Rule = Readonly<{ field: string; isSet: (config: ModelConfig) => boolean; why: string }>
+
+/** Fields that change what the model computes or who may call it: running without them would be wrong. */
+export const refused: readonly Rule[] = [
+  {
+    field: 'sequence_batching',
+    isSet: (c) => c.sequence_batching !== undefined,
+    why: 'sequences are not supported yet',
+  },
+  {
+    field: 'batch_input',
+    isSet: (c) => c.batch_input.length > 0,
+    why: 'inputs computed from a batch are not supported',
+  },
+  {
+    field: 'batch_output',
+    isSet: (c) => c.batch_output.length > 0,
+    why: 'scattered outputs are not supported',
+  },
+  {
+    field: 'input.reshape / output.reshape',
+    isSet: (c) => [...c.input, ...c.output].some((tensor) => tensor.reshape !== undefined),
+    why: 'reshaping at the border of a model is not supported yet',
+  },
+  {
+    field: 'is_shape_tensor',
+    isSet: (c) => [...c.input, ...c.output].some((tensor) => tensor.is_shape_tensor === true),
+    why: 'shape tensors belong to TensorRT plans',
+  },
+  {
+    field: 'is_non_linear_format_io',
+    isSet: (c) => [...c.input, ...c.output].some((tensor) => tensor.is_non_linear_format_io === true),
+    why: 'non-linear tensor formats belong to TensorRT plans',
+  },
+  {
+    field: 'input.allow_ragged_batch',
+    isSet: (c) => c.input.some((tensor) => tensor.allow_ragged_batch === true),
+    why: 'ragged batches are not supported',
+  },
+  {
+    field: 'model_operations.op_library_filename',
+    isSet: (c) => (c.model_operations?.op_library_filename.length ?? 0) > 0,
+    why: 'custom operator libraries are not loaded',
+  },
+  {
+    field: 'model_transaction_policy.decoupled',
+    isSet: (c) => c.model_transaction_policy?.decoupled === true,
+    why: 'models that answer a request more than once are not supported',
+  },
+  {
+    field: 'model_repository_agents',
+    isSet: (c) => (c.model_repository_agents?.agents.length ?? 0) > 0,
+    why: 'repository agents are not supported',
+  },
+  {
+    field: 'instance_group.secondary_devices',
+    isSet: (c) => c.instance_group.some((group) => group.secondary_devices.length > 0),
+    why: 'secondary devices are not supported',
+  },
+]
+
+/** Fields that only tune: the model is right without them, and the reader is told. */
+export const ignored: readonly Rule[] = [
+  { field: 'runtime', isSet: (c) => (c.runtime ?? '') !== '', why: 'there is one runtime per backend' },
+  {
+    field: 'cc_model_filenames',
+    isSet: (c) => Object.keys(c.cc_model_filenames).length > 0,
+    why: 'one file serves every device',
+  },
+  {
+    field: 'model_warmup',
+    isSet: (c) => c.model_warmup.length > 0,
+    why: 'every instance warms up with zeros',
+  },
+  {
+    field: 'response_cache',
+    isSet: (c) => c.response_cache?.enable === true,
+    why: 'there is no response cache yet',
+  },
+  { field: 'model_metrics', isSet: (c) => c.model_metrics !== undefined, why: 'buckets are fixed' },
+  {
+    field: 'optimization.cuda',
+    isSet: (c) => c.optimization?.cuda !== undefined,
+    why: 'it belongs to TensorRT plans',
+  },
+  {
+    field: 'optimization.priority',
+    isSet: (c) => c.optimization?.priority !== undefined,
+    why: 'it belongs to TensorRT plans',
+  },
+  {
+    field: 'optimization memory and batching hints',
+    isSet: ({ optimization: o }) =>
+      o?.input_pinned_memory !== undefined ||
+      o?.output_pinned_memory !== undefined ||
+      o?.gather_kernel_buffer_threshold !== undefined ||
+      o?.eager_batching !== undefined,
+    why: 'they belong to TensorRT plans',
+  },
+  {
+    field: 'dynamic_batching settings',
+    isSet: ({ dynamic_batching: batching }) =>
+      batching !== undefined &&
+      Object.values(batching).some((value) =>
+        value instanceof Object ? Object.keys(value).length > 0 : value !== false,
+      ),
+    why: 'batches of cameras are formed by inference.maxBatchSize and inference.maxQueueDelayMs',
+  },
+  {
+    field: 'instance_group.gpus',
+    isSet: (c) => c.instance_group.some((group) => group.gpus.length > 0),
+    why: 'the GPU is chosen by inference.deviceId',
+  },
+  {
+    field: 'instance_group.passive',
+    isSet: (c) => c.instance_group.some((group) => group.passive === true),
+    why: 'every instance takes part',
+  },
+  {
+    field: 'metric_tags',
+    isSet: (c) => Object.keys(c.metric_tags).length > 0,
+    why: 'labels of metrics are fixed',
+  },
+  {
+    field: 'parameters of the ONNX Runtime backend',
+    isSet: (c) => Object.keys(c.parameters).some((key) => ortParameters.test(key)),
+    why: 'threads are set by inference.intraOpThreads, and memory arenas are left as they are',
+  },
+  {
+    field: 'optimization.execution_accelerators',
+    isSet: (c) => c.optimization?.execution_accelerators !== undefined,
+    why: 'the order of execution providers is set by inference.providers',
+  },
+  {
+    field: 'instance_group.rate_limiter',
+    isSet: (c) => c.instance_group.some((group) => group.rate_limiter !== undefined),
+    why: 'instances are not rate limited',
+  },
+  {
+    field: 'instance_group.host_policy',
+    isSet: (c) => c.instance_group.some((group) => (group.host_policy ?? '') !== ''),
+    why: 'instances are not bound to a NUMA node',
+  },
+  {
+    field: 'instance_group.profile',
+    isSet: (c) => c.instance_group.some((group) => group.profile.length > 0),
+    why: 'it belongs to TensorRT plans',
+  },
+]
