@@ -1,5 +1,8 @@
+import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
+import { loadScenario } from '../../sim/scenario/load.js'
 import { type Scenario, scenarioSchema } from '../../sim/scenario/schema.js'
+import { type Truth, type TruthFrame } from '../../sim/truth/format.js'
 import { Observer } from '../../sim/truth/observer.js'
 import { truthJson, truthOf } from '../../sim/truth/truth.js'
 import { SimWorld } from '../../sim/world/world.js'
@@ -41,6 +44,22 @@ describe('the truth of a scenario', () => {
     const truth = truthOf(crowd(7), { frameStride: 10 })
     expect(JSON.parse(truthJson(truth))).toEqual(truth)
   })
+})
+
+describe('the committed demo clips', () => {
+  it.each(['dock', 'press-line', 'yard', 'gate'])(
+    '%s carries the truth that its scenario has now',
+    async (name) => {
+      const path = new URL(`../../pipelines/demo/clips/${name}.truth.json`, import.meta.url)
+      const committed = JSON.parse(await readFile(path, 'utf8')) as Truth
+      const observer = new Observer(new SimWorld(await loadScenario(`demo-${name}`)))
+      for (const frame of [0, 200, 450]) {
+        expect(committed.frames.find((listed) => listed.frame === frame)).toEqual(
+          jsonOf(observer.observe(frame)),
+        )
+      }
+    },
+  )
 })
 
 describe('the boxes', () => {
@@ -88,3 +107,7 @@ describe('the boxes', () => {
     expect(frame.ignore).toMatchObject([{ id: 'ada/helmet', what: 'helmet_in_hand' }])
   })
 })
+
+function jsonOf(frame: TruthFrame): unknown {
+  return JSON.parse(JSON.stringify(frame))
+}
