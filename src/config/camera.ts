@@ -7,14 +7,15 @@ export const cameraIdSchema = z
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
     'must be 1-64 letters, digits, ".", "_" or "-", starting with a letter or digit',
   )
+  .describe('Name of the camera in records, keys, metrics and paths; 1-64 letters, digits, ".", "_" or "-".')
 
 /** Part of the source picture, as fractions of its size, so that it survives a change of resolution. */
 const regionSchema = z
   .strictObject({
     x: z.number().min(0).max(1).describe('Left edge, 0..1 of the width.'),
     y: z.number().min(0).max(1).describe('Top edge, 0..1 of the height.'),
-    width: z.number().gt(0).max(1),
-    height: z.number().gt(0).max(1),
+    width: z.number().gt(0).max(1).describe('As a fraction of the width.'),
+    height: z.number().gt(0).max(1).describe('As a fraction of the height.'),
   })
   .refine((r) => r.x + r.width <= 1.000001, { path: ['width'], message: 'x + width must be <= 1' })
   .refine((r) => r.y + r.height <= 1.000001, { path: ['height'], message: 'y + height must be <= 1' })
@@ -51,7 +52,7 @@ const cameraFields = {
     .max(600_000)
     .default(5_000)
     .describe('Silence after which the decoder is restarted.'),
-  enabled: z.boolean().default(true),
+  enabled: z.boolean().default(true).describe('Switched off, a camera is kept and not opened.'),
 }
 
 export const cameraSchema = z.strictObject({ id: cameraIdSchema, ...cameraFields })

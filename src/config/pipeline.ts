@@ -10,7 +10,7 @@ export const serverSchema = z.strictObject({
     .default('127.0.0.1')
     .describe('Address to listen on. Anything but loopback needs a token.'),
   httpPort: portSchema.default(8000).describe('HTTP, WebSocket and dashboard; 0 takes a free port.'),
-  grpcPort: portSchema.default(8001),
+  grpcPort: portSchema.default(8001).describe('Kept for gRPC; nothing listens there in this version.'),
   metricsPort: portSchema
     .default(8002)
     .describe('A second listener with /metrics only; 0 takes a free port.'),
@@ -32,13 +32,23 @@ export const serverSchema = z.strictObject({
     .int()
     .min(1024)
     .max(1024 ** 3)
-    .default(10 * 1024 * 1024),
-  maxStreamClients: z.number().int().min(1).max(20_000).default(5_000),
+    .default(10 * 1024 * 1024)
+    .describe('Largest body of a request, such as a pushed picture.'),
+  maxStreamClients: z
+    .number()
+    .int()
+    .min(1)
+    .max(20_000)
+    .default(5_000)
+    .describe('Most WebSocket clients at a time.'),
 })
 
 export const modelsSchema = z.strictObject({
   repository: z.string().min(1).default('../models').describe('Folder of models, relative to this file.'),
-  control: z.enum(['none', 'poll', 'explicit']).default('none'),
+  control: z
+    .enum(['none', 'poll', 'explicit'])
+    .default('none')
+    .describe('Changes of the repository while running; this version reads it at the start only.'),
 })
 
 export const executionProviders = ['cuda', 'tensorrt', 'webgpu', 'cpu'] as const
@@ -80,16 +90,29 @@ export const inferenceSchema = z.strictObject({
 export type InferenceConfig = Readonly<z.infer<typeof inferenceSchema>>
 
 export const kafkaSchema = z.strictObject({
-  brokers: z.array(z.string().regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port')).min(1),
-  clientId: z.string().min(1).default('gantry'),
+  brokers: z
+    .array(z.string().regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port'))
+    .min(1)
+    .describe('Brokers to ask first, as host:port.'),
+  clientId: z.string().min(1).default('gantry').describe('Name in the logs of the brokers.'),
   topics: z
     .strictObject({
-      detections: z.string().min(1).max(249).default('gantry.detections.v1'),
-      events: z.string().min(1).max(249).default('gantry.events.v1'),
+      detections: z
+        .string()
+        .min(1)
+        .max(249)
+        .default('gantry.detections.v1')
+        .describe('Topic of the results.'),
+      events: z
+        .string()
+        .min(1)
+        .max(249)
+        .default('gantry.events.v1')
+        .describe('Topic of the events; nothing is sent there in this version.'),
     })
     .prefault({}),
   createTopics: z.boolean().default(true).describe('Create missing topics.'),
-  partitions: z.number().int().min(1).max(1_000).default(6),
+  partitions: z.number().int().min(1).max(1_000).default(6).describe('Partitions of topics created here.'),
   replicationFactor: z.number().int().min(-1).default(-1).describe('-1 takes the broker default.'),
   retentionMs: z
     .number()
@@ -98,7 +121,7 @@ export const kafkaSchema = z.strictObject({
     .default(7 * 24 * 3600 * 1000)
     .describe('Retention of topics created here.'),
   lingerMs: z.number().min(0).max(10_000).default(20).describe('Longest a record waits for a batch.'),
-  maxBatchRecords: z.number().int().min(1).max(100_000).default(500),
+  maxBatchRecords: z.number().int().min(1).max(100_000).default(500).describe('Most records in one request.'),
   maxQueuedRecords: z
     .number()
     .int()
@@ -111,14 +134,14 @@ export const kafkaSchema = z.strictObject({
     .min(64 * 1024)
     .default(32 * 1024 ** 2)
     .describe('Bytes of record values kept while the broker is away; then oldest go.'),
-  compression: z.enum(['none', 'gzip']).default('gzip'),
-  idempotent: z.boolean().default(true),
-  ssl: z.boolean().default(false),
+  compression: z.enum(['none', 'gzip']).default('gzip').describe('Of record batches.'),
+  idempotent: z.boolean().default(true).describe('Let the broker drop what a retry sends twice.'),
+  ssl: z.boolean().default(false).describe('Connect by TLS.'),
   sasl: z
     .strictObject({
-      mechanism: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']),
-      username: z.string(),
-      password: z.string(),
+      mechanism: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).describe('How to log in.'),
+      username: z.string().describe('Login name.'),
+      password: z.string().describe('Write ${NAME} or ${file:PATH}, not the password itself.'),
     })
     .optional(),
 })
@@ -129,7 +152,7 @@ export const cacheSchema = z.strictObject({
     .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
     .optional()
     .describe('redis:// URL; without it results are kept in memory only.'),
-  keyPrefix: z.string().max(64).default('gantry:'),
+  keyPrefix: z.string().max(64).default('gantry:').describe('Start of every key in Redis.'),
   ttlSeconds: z
     .number()
     .int()
@@ -171,8 +194,8 @@ export function duplicateCameras(cameras: unknown): { path: (string | number)[];
 /** The pipeline file, `pipelines/*.yaml`. */
 export const pipelineSchema = z
   .strictObject({
-    apiVersion: z.literal('gantry/v1'),
-    name: z.string().min(1).max(64).default('gantry'),
+    apiVersion: z.literal('gantry/v1').describe('Format of this file.'),
+    name: z.string().min(1).max(64).default('gantry').describe('Shown on the page and told to clients.'),
     server: serverSchema.prefault({}),
     models: modelsSchema.prefault({}),
     ensemble: z
@@ -201,8 +224,11 @@ export const pipelineSchema = z
       .optional()
       .describe('Folder that file cameras must lie in; default: the folder of this file.'),
     cameras: z.array(cameraSchema).max(1024).default([]),
-    tracking: z.strictObject({}).prefault({}),
-    rules: z.array(z.never('rules are not available in this version: leave the list empty')).default([]),
+    tracking: z.strictObject({}).prefault({}).describe('No settings in this version.'),
+    rules: z
+      .array(z.never('rules are not available in this version: leave the list empty'))
+      .default([])
+      .describe('None in this version: leave the list empty.'),
     sinks: z.strictObject({ kafka: kafkaSchema.optional() }).prefault({}),
     cache: cacheSchema.prefault({}),
     store: z
@@ -212,7 +238,10 @@ export const pipelineSchema = z
       .prefault({}),
     log: z
       .strictObject({
-        level: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+        level: z
+          .enum(['debug', 'info', 'warn', 'error'])
+          .default('info')
+          .describe('Least important lines that are logged.'),
         format: z.enum(['auto', 'json', 'pretty']).default('auto').describe('`auto`: pretty on a terminal.'),
       })
       .prefault({}),
