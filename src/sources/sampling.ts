@@ -10,13 +10,12 @@
 export function selectExpression(fps: number): string {
   const period = 1 / fps
   const early = (period / 4).toFixed(6)
-  const back = (period * 2).toFixed(6)
+  const jump = (period * 2).toFixed(6)
   const p = period.toFixed(6)
-  const isBack = `lt(t,ld(0)-${back})`
   return [
     'if(key,print(n),0)',
-    `st(1,isnan(t)+isnan(prev_selected_t)+${isBack}+gte(t,ld(0)-${early}))`,
-    `if(ld(1)*not(isnan(t)),st(0,${p}+if(${isBack},t,max(ld(0),t-${p}))),0)`,
+    `st(1,isnan(t)+isnan(prev_selected_t)+lt(t,ld(0)-${jump})+gte(t,ld(0)-${early}))`,
+    `if(ld(1)*not(isnan(t)),st(0,${p}+if(gt(abs(t-ld(0)),${jump}),t,max(ld(0),t-${p}))),0)`,
     'ld(1)',
   ].join(';')
 }
