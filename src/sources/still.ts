@@ -1,4 +1,4 @@
-import sharp, { type Sharp } from 'sharp'
+import sharp, { type Metadata, type Sharp } from 'sharp'
 import type { CameraConfig } from '../config/camera.js'
 import { letterboxFill, type SizePx } from '../frames/letterbox.js'
 import { geometryOf } from './geometry.js'
@@ -48,15 +48,19 @@ export async function decodeStill(
 
 /** The size as it is shown, checked before a pixel is decoded. */
 async function sizeOf(image: Uint8Array): Promise<SizePx> {
-  const head = await sharp(image, { ...options, limitInputPixels: false })
-    .metadata()
-    .catch((error: unknown) => {
-      throw new ImageInvalidError(firstLine(error), error)
-    })
+  const head = await headOf(image)
   if (!formats.has(head.format)) throw new ImageInvalidError(`it is ${head.format}, not JPEG or PNG`)
   if (head.width * head.height > mostPixels)
     throw new ImageTooLargeError(`${head.width} x ${head.height} pixels, at most ${mostPixels} are decoded`)
   return { widthPx: head.autoOrient.width, heightPx: head.autoOrient.height }
+}
+
+async function headOf(image: Uint8Array): Promise<Metadata> {
+  try {
+    return await sharp(image, { ...options, limitInputPixels: false }).metadata()
+  } catch (error) {
+    throw new ImageInvalidError(firstLine(error), error)
+  }
 }
 
 async function decoded(pipeline: Sharp): Promise<Buffer> {

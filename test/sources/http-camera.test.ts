@@ -1,0 +1,116 @@
+import { createReadStream, statSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { extname } from 'node:path'
+import sharp from 'sharp'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { ffmpegRun, makeClip, tempFolder } from '../support/video-clips.js'
+import { WatchedSource } from '../support/watched-source.js'
+
+describe('an HTTP camera', () => {
+  let folder: Awaited<ReturnType<typeof tempFolder>>
+  let watched: WatchedSource | undefined
+  let server: Server
+  let base: string
+  const asked: string[] = []
+
+  beforeAll(async () => {
+    folder = await tempFolder()
+    const clip = await makeClip(folder.file('clip.mp4'), { seconds: 4 })
+    await ffmpegRun(
+      '-i',
+      clip,
+      '-c',
+      'copy',
+      '-hls_time',
+      '1',
+      '-hls_list_size',
+      '0',
+      folder.file('list.m3u8'),
+    )
+    const still = await sharp({ create: { width: 64, height: 48, channels: 3, background: 'red' } })
+      .jpeg()
+      .toBuffer()
+    server = createServer((request, response) => {
+      asked.push(request.url ?? '')
+      if (request.url === '/live.mjpg') multipart(response, still)
+      else if (request.url === '/to-file') response.writeHead(302, { location: 'file:///etc/passwd' }).end()
+      else if (request.url === '/bad.m3u8')
+        response.end('#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n')
+      else serveFile(request, response, folder.file((request.url ?? '').slice(1)))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
+  afterEach(async () => {
+    await watched?.source.stop()
+  })
+  afterAll(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+    await folder.remove()
+  })
+
+  async function start(path: string, camera: Record<string, unknown> = {}): Promise<WatchedSource> {
+    watched = await WatchedSource.start({ url: `${base}${path}`, ...camera })
+    return watched
+  }
+
+  it.each(['/clip.mp4', '/list.m3u8'])('plays %s at its own speed', async (path) => {
+    const camera = await start(path)
+    const frames = await camera.untilFrames(8, 15_000)
+    const tookMs = (frames[7]?.arrivedMs ?? 0) - (frames[0]?.arrivedMs ?? 0)
+    expect(tookMs).toBeGreaterThan(1_000)
+    expect(frames[0]?.source).toEqual({ widthPx: 320, heightPx: 180 })
+  })
+
+  it('shows a stream of single JPEGs as they come, although it has no clock', async () => {
+    const camera = await start('/live.mjpg', { sampleFps: 10 })
+    await camera.untilFrames(5, 15_000)
+    const first = camera.frames.length
+    const frames = await camera.untilFrames(first + 21, 15_000)
+    const tookMs = (frames[first + 20]?.arrivedMs ?? 0) - (frames[first]?.arrivedMs ?? 0)
+    // Ten a second come, and ten a second are shown; by ffmpeg's guess of 25 they would be four.
+    expect(tookMs).toBeGreaterThan(1_800)
+    expect(tookMs).toBeLessThan(2_600)
+    expect(camera.source.status.state).toBe('live')
+  })
+
+  it.each(['/to-file', '/bad.m3u8'])('opens no file because %s says so', async (path) => {
+    const camera = await start(path)
+    const status = await camera.untilState('backoff')
+    expect(status.reason).not.toBe('')
+    expect(camera.frames).toEqual([])
+    expect(camera.logLines.join('')).not.toMatch(/root:/)
+  })
+
+  it('says that there is nothing at the address', async () => {
+    const camera = await start('/missing.mp4')
+    expect((await camera.untilState('backoff')).reason).toBe('stream not found on the camera (404)')
+  })
+})
+
+function serveFile(request: IncomingMessage, response: ServerResponse, path: string): void {
+  const size = statSync(path, { throwIfNoEntry: false })?.size
+  if (size === undefined) return void response.writeHead(404).end()
+  const from = Number(/bytes=(\d+)-/.exec(request.headers.range ?? '')?.[1] ?? 0)
+  const type = extname(path) === '.m3u8' ? 'application/vnd.apple.mpegurl' : 'application/octet-stream'
+  response.writeHead(from > 0 ? 206 : 200, {
+    'content-type': type,
+    'accept-ranges': 'bytes',
+    'content-length': size - from,
+    'content-range': `bytes ${from}-${size - 1}/${size}`,
+  })
+  createReadStream(path, { start: from }).pipe(response)
+}
+
+function multipart(response: ServerResponse, still: Buffer): void {
+  response.writeHead(200, { 'content-type': 'multipart/x-mixed-replace; boundary=frame' })
+  const send = () => {
+    response.write(`--frame\r\nContent-Type: image/jpeg\r\nContent-Length: ${still.length}\r\n\r\n`)
+    response.write(still)
+    response.write('\r\n')
+  }
+  const timer = setInterval(send, 100)
+  response.once('close', () => clearInterval(timer))
+}

@@ -1,0 +1,159 @@
+import { deflateSync } from 'node:zlib'
+import sharp from 'sharp'
+import { afterEach, describe, expect, it } from 'vitest'
+import { isPushSource } from '../../src/sources/create-source.js'
+import type { PushSource } from '../../src/sources/push-source.js'
+import { WatchedSource, type WatchOptions } from '../support/watched-source.js'
+
+const picture = (widthPx: number, heightPx: number, background = 'red') =>
+  sharp({ create: { width: widthPx, height: heightPx, channels: 3, background } })
+
+/** A PNG of any size that compresses to next to nothing. */
+function bomb(widthPx: number, heightPx: number): Buffer {
+  const chunk = (type: string, data: Buffer) => {
+    const body = Buffer.concat([Buffer.from(type, 'latin1'), data])
+    const out = Buffer.alloc(body.length + 8)
+    out.writeUInt32BE(data.length, 0)
+    body.copy(out, 4)
+    out.writeUInt32BE(crc32(body), body.length + 4)
+    return out
+  }
+  const head = Buffer.alloc(13)
+  head.writeUInt32BE(widthPx, 0)
+  head.writeUInt32BE(heightPx, 4)
+  head.set([1, 0, 0, 0, 0], 8)
+  const rows = deflateSync(Buffer.alloc(heightPx * (1 + Math.ceil(widthPx / 8))), { level: 9 })
+  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+  return Buffer.concat([signature, chunk('IHDR', head), chunk('IDAT', rows), chunk('IEND', Buffer.alloc(0))])
+}
+
+function crc32(data: Buffer): number {
+  let crc = ~0
+  for (const byte of data) {
+    crc ^= byte
+    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0)
+  }
+  return ~crc >>> 0
+}
+
+describe('a camera that pushes', () => {
+  let watched: WatchedSource | undefined
+  afterEach(async () => {
+    await watched?.source.stop()
+  })
+
+  async function open(camera: Record<string, unknown> = {}, options: WatchOptions = {}) {
+    const camera_ = await WatchedSource.start({ url: 'push:', ...camera }, options)
+    watched = camera_
+    if (!isPushSource(camera_.source)) throw new Error('no push source')
+    const source: PushSource = camera_.source
+    return { camera: camera_, source }
+  }
+
+  it('makes a frame of each JPEG and PNG, in order', async () => {
+    const { camera, source } = await open({}, { keepPixels: true })
+    expect(camera.source.status).toMatchObject({
+      state: 'connecting',
+      reason: 'waiting for the first picture',
+    })
+    const pictures = [
+      await picture(320, 180).jpeg().toBuffer(),
+      await picture(64, 128, 'blue').png().toBuffer(),
+    ]
+    expect(await Promise.all(pictures.map((image) => source.push(image)))).toEqual([{ seq: 1 }, { seq: 2 }])
+    expect(camera.frames.map((frame) => frame.source)).toEqual([
+      { widthPx: 320, heightPx: 180 },
+      { widthPx: 64, heightPx: 128 },
+    ])
+    expect(camera.frames[0]?.letterbox).toEqual({ scale: 0.5, padXPx: 0, padYPx: 35 })
+    const centre = (160 * 80 + 80) * 3
+    expect([...(camera.frames[1]?.pixels?.subarray(centre, centre + 3) ?? [])]).toEqual([0, 0, 255])
+    expect(camera.source.status.state).toBe('live')
+  })
+
+  it('turns a picture as its camera says', async () => {
+    const { camera, source } = await open()
+    await source.push(await picture(320, 180).withMetadata({ orientation: 6 }).jpeg().toBuffer())
+    expect(camera.frames[0]?.source).toEqual({ widthPx: 180, heightPx: 320 })
+  })
+
+  it('takes grey, transparent and deep pictures', async () => {
+    const { camera, source } = await open({}, { keepPixels: true })
+    await source.push(await picture(64, 64, 'white').greyscale().png().toBuffer())
+    const clear = {
+      create: { width: 64, height: 64, channels: 4 as const, background: { r: 0, g: 0, b: 0, alpha: 0 } },
+    }
+    await source.push(await sharp(clear).png().toBuffer())
+    await source.push(await picture(64, 64, 'white').toColourspace('rgb16').png().toBuffer())
+    const centres = camera.frames.map((frame) => frame.pixels?.[(160 * 80 + 80) * 3])
+    expect(centres).toEqual([255, 114, 255])
+  })
+
+  it('is stalled when no picture comes for a while, and live with the next', async () => {
+    const { camera, source } = await open({ stallTimeoutMs: 500 })
+    const image = await picture(32, 32).png().toBuffer()
+    await source.push(image)
+    await camera.untilState('stalled', 2_000)
+    await source.push(image)
+    expect(camera.source.status.state).toBe('live')
+  })
+
+  const jpeg = picture(320, 180).jpeg().toBuffer()
+  it.each([
+    ['nothing', async () => Buffer.alloc(0)],
+    ['text', async () => Buffer.from('<script>alert(1)</script>')],
+    ['a JPEG that ends in the middle', async () => (await jpeg).subarray(0, (await jpeg).length / 2)],
+    ['a PNG that ends in the middle', async () => bomb(4_000, 4_000).subarray(0, 90)],
+    [
+      'an SVG that reads a file',
+      async () => Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><image href="/etc/passwd"/></svg>'),
+    ],
+    ['a GIF', async () => picture(8, 8).gif().toBuffer()],
+    ['a WebP', async () => picture(8, 8).webp().toBuffer()],
+    ['a TIFF', async () => picture(8, 8).tiff().toBuffer()],
+  ])('refuses %s', async (_, make) => {
+    const { camera, source } = await open()
+    await expect(source.push(await make())).rejects.toMatchObject({ code: 'GANTRY_IMAGE_INVALID' })
+    expect(camera.frames).toEqual([])
+  })
+
+  it('refuses a small file that holds a huge picture, at no cost', async () => {
+    const { camera, source } = await open()
+    const small = bomb(20_000, 20_000)
+    expect(small.length).toBeLessThan(100_000)
+    const before = process.memoryUsage().rss
+    await expect(source.push(small)).rejects.toMatchObject({ code: 'GANTRY_TOO_LARGE' })
+    expect(process.memoryUsage().rss - before).toBeLessThan(50e6)
+    expect(camera.pool.idle).toBe(0)
+  })
+
+  it('decodes the largest picture that is allowed within 150 MB', async () => {
+    const { camera, source } = await open()
+    const large = bomb(8_192, 8_192)
+    const before = process.memoryUsage().rss
+    await source.push(large)
+    expect(camera.frames[0]?.source).toEqual({ widthPx: 8_192, heightPx: 8_192 })
+    expect(process.memoryUsage().rss - before).toBeLessThan(150e6)
+  })
+
+  it('refuses more pictures than may wait, and takes the next after that', async () => {
+    const { source } = await open()
+    const image = await picture(640, 480).png().toBuffer()
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => source.push(image)))
+    expect(results.map((result) => result.status)).toEqual([
+      ...['fulfilled', 'fulfilled', 'fulfilled', 'fulfilled'],
+      ...['rejected', 'rejected', 'rejected', 'rejected'],
+    ])
+    expect(results[7]).toMatchObject({ reason: { code: 'GANTRY_QUEUE_FULL', retryable: true } })
+    await source.push(image)
+  })
+
+  it('says nothing after it was stopped', async () => {
+    const { camera, source } = await open()
+    const late = source.push(await picture(640, 480).png().toBuffer())
+    const stopped = camera.source.stop()
+    await expect(late).rejects.toMatchObject({ code: 'GANTRY_QUEUE_FULL' })
+    await stopped
+    expect(camera.frames).toEqual([])
+  })
+})
