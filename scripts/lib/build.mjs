@@ -11,6 +11,8 @@ function node(script, args, what) {
   const { status } = spawnSync(process.execPath, [join(root, script), ...args], {
     cwd: root,
     stdio: ['ignore', 2, 2],
+    // A build that a test run starts is the one that is served later: never with development code in it.
+    env: { ...process.env, NODE_ENV: 'production' },
   })
   if (status !== 0) throw new BuildFailed(`${what} failed: the lines above say why`)
 }
