@@ -106,6 +106,10 @@ export class Baker {
     return { lit, shade, depth, dispose: () => [lit, shade, depth].forEach((target) => target.dispose()) }
   }
 
+  dispose(): void {
+    this.#single.dispose()
+  }
+
   #onlyKey(): void {
     const { lights, light } = this
     const sunIsKey = light.sunStrength > 0.3

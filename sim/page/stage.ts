@@ -1,7 +1,9 @@
 import {
   Color,
   AlwaysDepth,
+  type Object3D,
   Scene,
+  Texture,
   Vector2,
   Vector3,
   Vector4,
@@ -9,6 +11,7 @@ import {
   WebGLRenderTarget,
   type PerspectiveCamera,
 } from 'three'
+import { isMesh } from '../geometry/solid.js'
 import { type Scenario } from '../scenario/schema.js'
 import { type Light, lightOf } from '../world/lighting.js'
 import { type CameraPose, SimWorld, threeCamera } from '../world/world.js'
@@ -130,7 +133,10 @@ export class Stage {
 
   dispose(): void {
     this.#background?.dispose()
+    this.#baker.dispose()
     for (const target of [this.#frameTarget, this.#maskTarget, this.#outTarget]) target.dispose()
+    for (const light of [this.#lights.sun, this.#lights.skySample, ...this.#lights.lamps]) light.dispose()
+    for (const scene of [this.#still, this.#moving]) scene.traverse(disposeMesh)
   }
 
   /** Redraws only what moving things cover or covered in the frame before; the rest of the target still holds. */
@@ -189,5 +195,15 @@ export class Stage {
     contacts.add(this.#shadows.root)
     renderer.render(contacts, camera)
     renderer.autoClear = true
+  }
+}
+
+/** Frees a mesh's share of the GPU's memory; a data set is made of hundreds of scenes. */
+function disposeMesh(object: Object3D): void {
+  if (!isMesh(object)) return
+  object.geometry.dispose()
+  for (const material of [object.material].flat()) {
+    if ('map' in material && material.map instanceof Texture) material.map.dispose()
+    material.dispose()
   }
 }

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { fileURLToPath } from 'node:url'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, type Page, chromium } from 'playwright-core'
 import { type Rolldown, build } from 'vite'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { RenderError } from '../errors.js'
@@ -30,6 +30,7 @@ const startTimeoutMs = 60_000
 export class RenderBrowser implements AsyncDisposable {
   private constructor(
     readonly browser: Browser,
+    readonly page: Page,
     readonly server: Server,
     readonly sockets: WebSocketServer,
     readonly socket: WebSocket,
@@ -74,7 +75,7 @@ export class RenderBrowser implements AsyncDisposable {
       startTimeoutMs,
       () => `the page did not connect: ${pageErrors.join('; ')}`,
     )
-    return new RenderBrowser(browser, server, sockets, socket, pageErrors)
+    return new RenderBrowser(browser, page, server, sockets, socket, pageErrors)
   }
 
   /**
@@ -88,11 +89,13 @@ export class RenderBrowser implements AsyncDisposable {
       const end = (error?: Error): void => {
         socket.off('message', onMessage)
         socket.off('close', onClose)
+        this.page.off('crash', onCrash)
         if (error === undefined) resolve()
         else reject(error)
       }
       const onClose = (): void =>
         end(new RenderError(`the page's connection ended: ${this.pageErrors.join('; ')}`))
+      const onCrash = (): void => end(new RenderError('the page crashed'))
       const onMessage = (data: Buffer, isBinary: boolean): void => {
         if (isBinary) {
           Promise.resolve(take({ frame: data.readUInt32LE(0), rgba: data.subarray(frameHeaderBytes) }))
@@ -109,6 +112,7 @@ export class RenderBrowser implements AsyncDisposable {
       }
       socket.on('message', onMessage)
       socket.on('close', onClose)
+      this.page.on('crash', onCrash)
       socket.send(JSON.stringify({ type: 'job', job }))
     })
   }
