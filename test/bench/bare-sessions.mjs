@@ -2,7 +2,7 @@
  * ONNX Runtime and nothing else: `instances` worker threads, each with one session of one thread, running uint8 or float frames back to
  * back. Prints CPU seconds and frames per second.
  *
- *     node test/bench/bare-sessions.mjs MODEL.onnx INSTANCES SECONDS
+ *     node test/bench/bare-sessions.mjs MODEL.onnx INSTANCES SECONDS WIDTH HEIGHT
  */
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
 
@@ -10,14 +10,15 @@ const warmUpRuns = 5
 
 async function worker() {
   const { InferenceSession, Tensor } = (await import('onnxruntime-node')).default
-  const { model, go, end } = workerData
+  const { model, go, end, width, height } = workerData
   const session = await InferenceSession.create(model, {
     intraOpNumThreads: 1,
     interOpNumThreads: 1,
     extra: { session: { intra_op: { allow_spinning: '0' } } },
   })
   const { name, type, shape } = session.inputMetadata[0]
-  const dims = shape.map((dim, index) => (typeof dim === 'number' && dim > 0 ? dim : index === 0 ? 1 : 640))
+  const open = type === 'uint8' ? [1, height, width, 3] : [1, 3, height, width]
+  const dims = shape.map((dim, index) => (typeof dim === 'number' && dim > 0 ? dim : open[index]))
   const size = dims.reduce((product, dim) => product * dim, 1)
   const data = type === 'uint8' ? new Uint8Array(size).fill(114) : new Float32Array(size).fill(0.4)
   const feeds = { [name]: new Tensor(type, data, dims) }
@@ -35,12 +36,15 @@ async function worker() {
 }
 
 async function main() {
-  const [model, instances, seconds] = process.argv.slice(2)
+  const [model, instances, seconds, width, height] = process.argv.slice(2)
   const go = new Int32Array(new SharedArrayBuffer(4))
   const end = new Int32Array(new SharedArrayBuffer(4))
   const workers = Array.from(
     { length: Number(instances) },
-    () => new Worker(new URL(import.meta.url), { workerData: { model, go, end } }),
+    () =>
+      new Worker(new URL(import.meta.url), {
+        workerData: { model, go, end, width: Number(width), height: Number(height) },
+      }),
   )
   const next = (thread) => new Promise((resolve) => thread.once('message', resolve))
   await Promise.all(workers.map(next))

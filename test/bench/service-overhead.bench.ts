@@ -11,7 +11,7 @@ import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { cameraSchema } from '../../src/config/camera.js'
-import type { DetectorInfo } from '../../src/ensemble/camera-detector.js'
+import type { FrameFormat } from '../../src/frames/frame.js'
 import type { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
 import { decoderArguments } from '../../src/sources/ffmpeg-command.js'
 import { cpuSeconds, treeCpuSeconds } from '../support/cpu.js'
@@ -22,8 +22,10 @@ import { report } from './bench.js'
 const [cameras = 4, fps = 5, seconds = 20] = process.argv.slice(2).map(Number)
 
 type Part = Readonly<{ cpuPerFrame: number; frames: number }>
+/** As `/readyz` tells it. */
+type Detector = Readonly<{ input: FrameFormat['input']; instances: number }>
 
-async function service(rtsp: LoopingRtspServer): Promise<Part & { detector: DetectorInfo }> {
+async function service(rtsp: LoopingRtspServer): Promise<Part & { detector: Detector }> {
   await using running = await TestService.start({
     pipeline: {
       cameras: Array.from({ length: cameras }, (_, index) => ({
@@ -34,7 +36,7 @@ async function service(rtsp: LoopingRtspServer): Promise<Part & { detector: Dete
     },
   })
   for (let index = 1; index <= cameras; index += 1) await running.cameraIs(`cam-${index}`, 'live')
-  const { engines } = await running.ready()
+  const { engines } = await running.json<{ engines: { detector: Detector | null }[] }>('/readyz')
   const detector = engines[0]?.detector
   if (!detector) throw new Error('no detector')
   await pause(3_000)
@@ -47,16 +49,13 @@ async function service(rtsp: LoopingRtspServer): Promise<Part & { detector: Dete
 }
 
 /** The same decoders with nobody but /dev/null behind them. */
-async function ffmpegAlone(rtsp: LoopingRtspServer, detector: DetectorInfo): Promise<number> {
+async function ffmpegAlone(rtsp: LoopingRtspServer, detector: Detector): Promise<number> {
+  const format: FrameFormat = { input: detector.input, align: 'center' }
   const children = Array.from({ length: cameras }, (_, index) => {
     const camera = cameraSchema.parse({ id: 'bench', url: rtsp.url(`/cam${index + 1}`), sampleFps: fps })
-    return spawn(
-      'ffmpeg',
-      decoderArguments(camera, { kind: 'rtsp', url: camera.url }, detector.format, 'none'),
-      {
-        stdio: ['ignore', 'ignore', 'ignore'],
-      },
-    )
+    return spawn('ffmpeg', decoderArguments(camera, { kind: 'rtsp', url: camera.url }, format, 'none'), {
+      stdio: ['ignore', 'ignore', 'ignore'],
+    })
   })
   try {
     await pause(3_000)
@@ -70,14 +69,11 @@ async function ffmpegAlone(rtsp: LoopingRtspServer, detector: DetectorInfo): Pro
 }
 
 /** Bare sessions: as many workers as instances, each running frames back to back. */
-async function onnxRuntimeAlone(detector: DetectorInfo): Promise<number> {
+async function onnxRuntimeAlone({ input, instances }: Detector): Promise<number> {
   const script = fileURLToPath(new URL('./bare-sessions.mjs', import.meta.url))
-  const model = fileURLToPath(
-    new URL(`../../models/${detector.model.name}/${detector.model.version}/model.onnx`, import.meta.url),
-  )
-  const child = spawn(process.execPath, [script, model, String(detector.instances), String(seconds / 2)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const model = fileURLToPath(new URL('../../models/ppe_detect/1/model.onnx', import.meta.url))
+  const args = [script, model, instances, seconds / 2, input.widthPx, input.heightPx].map(String)
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
   await once(child, 'exit')

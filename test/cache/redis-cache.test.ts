@@ -136,7 +136,8 @@ describe.skipIf(missing !== undefined)('RedisCache and a Redis in trouble', () =
     while (cache.health.state === 'up') {
       const startMs = performance.now()
       for (let seq = 1; seq <= 200; seq += 1) cache.put(detectionsMessage({ seq }))
-      expect(performance.now() - startMs).toBeLessThan(50)
+      // Each waiting for its own time limit would take ten seconds.
+      expect(performance.now() - startMs).toBeLessThan(1_000)
       failures.push(await failure(() => cache.latest('dock-1')))
     }
     expect(performance.now() - frozenMs).toBeLessThan(1_000)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CameraView } from '../../src/control/gantry.js'
 import { detectionsMessageSchema } from '../../src/events/detections-message.js'
+import type { PictureHeader } from '../../src/events/stream-protocol.js'
 import type { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
 import { rtspCameras } from '../support/demo-cameras.js'
 import { TestService } from '../support/service.js'
@@ -63,12 +64,9 @@ describe('the main job', () => {
     const stream = await service.stream({ cameras: ['dock-1'], frames: true })
     const picture = await until('a picture', () => stream.pictures.at(-1), 15_000)
     const headerBytes = picture.readUInt32BE(0)
-    const header = JSON.parse(picture.subarray(4, 4 + headerBytes).toString('utf8')) as {
-      seq: number
-      widthPx: number
-    }
+    const header = JSON.parse(picture.subarray(4, 4 + headerBytes).toString('utf8')) as PictureHeader
     expect(picture.subarray(4 + headerBytes, 6 + headerBytes)).toEqual(Buffer.from([0xff, 0xd8]))
-    expect(header.widthPx).toBe(640)
+    expect(header.widthPx / header.heightPx).toBeCloseTo(1280 / 720, 1)
     await until('its detections', () =>
       stream.messages.some((message) => message.type === 'detections' && message.seq === header.seq),
     )
