@@ -15,7 +15,8 @@ import type { Session, SessionEnd, SessionListener } from './session.js'
 import type { SourceDeps } from './source-deps.js'
 import { SuspectTracker } from './suspect-tracker.js'
 
-const logLinesPerSecond = 10
+/** With the one that tells how many were held back, ten. */
+const logLinesPerSecond = 9
 
 /** Streams of single pictures carry no time of their own. */
 const timeless = /^(mpjpeg|mjpeg|jpeg_pipe|png_pipe)$/
@@ -116,9 +117,7 @@ export class DecoderSession implements Session {
         this.#suspects.key(nowMs())
         return
       case 'damage':
-        if (!this.#suspects.damage(line.text, nowMs())) return
-        this.listener.warning('decode_error', this.#clean(line.text))
-        this.#log('warning', line.text)
+        if (this.#suspects.damage(line.text, nowMs())) this.#report(line.text)
         return
       case 'input':
         this.#checkPace(line.format)
@@ -146,10 +145,19 @@ export class DecoderSession implements Session {
     this.#process?.stop()
   }
 
-  #log(level: 'error' | 'warning', text: string): void {
-    if (!this.#limiter.allows(nowMs())) return
-    this.#tellSuppressed()
-    this.options.deps.log.warn({ level, ffmpeg: this.#clean(text) }, 'decoder message')
+  /** Damage is a warning of its own; who listens logs it. A stream may be damaged a thousand times a second. */
+  #report(text: string): void {
+    if (this.#passes()) this.listener.warning('decode_error', this.#clean(text))
+  }
+
+  #log(severity: 'error' | 'warning', text: string): void {
+    if (this.#passes()) this.options.deps.log.warn({ severity, ffmpeg: this.#clean(text) }, 'decoder message')
+  }
+
+  #passes(): boolean {
+    const passes = this.#limiter.allows(nowMs())
+    if (passes) this.#tellSuppressed()
+    return passes
   }
 
   #tellSuppressed(): void {

@@ -23,7 +23,7 @@ const ended = (end: SessionEnd): SourceEvent => ({ type: 'ended', end })
 /** Runs events given as [at ms, event]; gives the state and the effects of the last. */
 function run(events: readonly (readonly [number, SourceEvent])[], using: SourcePolicy = policy) {
   return events.reduce(({ state }, [atMs, event]) => stepSource(state, event, atMs, using), {
-    state: initialSourceState as SourceState,
+    state: initialSourceState,
     effects: [],
   } as ReturnType<typeof stepSource>)
 }

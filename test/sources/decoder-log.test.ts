@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest'
+import { parseDecoderLine } from '../../src/sources/decoder-log.js'
+import { failureOf, isHwaccelFailure } from '../../src/sources/failure-reason.js'
+import { LineSplitter } from '../../src/sources/line-splitter.js'
+import { LogLimiter } from '../../src/sources/log-limiter.js'
+import { SuspectTracker } from '../../src/sources/suspect-tracker.js'
+
+describe('parseDecoderLine', () => {
+  const picture =
+    '[showinfo@picture @ 0x56484b912200] [info] n:   1 pts:   2560 pts_time:0.2     pos:    52831 fmt:yuv420p sar:1/1 s:640x360 i:P iskey:0 type:B '
+  it.each([
+    [
+      'a picture',
+      picture,
+      { kind: 'picture', ptsMs: 200, source: { widthPx: 640, heightPx: 360 }, key: false },
+    ],
+    [
+      'a picture without time',
+      picture.replace('0.2 ', 'NOPTS '),
+      { kind: 'picture', ptsMs: null, key: false },
+    ],
+    ['a key frame', '[info] 250.000000', { kind: 'key' }],
+    ['the container', "[info] Input #0, mpjpeg, from 'http://cam/v':", { kind: 'input', format: 'mpjpeg' }],
+    ['damage', '[h264 @ 0x1] [error] error while decoding MB 11 0', { kind: 'damage' }],
+    ['a damaged frame', '[warning] rtsp://x: corrupt decoded frame in stream 0', { kind: 'damage' }],
+    ['lost packets', '[rtsp @ 0x1] [warning] RTP: missed 6 packets', { kind: 'damage' }],
+    [
+      'an error of another part',
+      '[tcp @ 0x1] [error] Connection refused',
+      { kind: 'message', level: 'error' },
+    ],
+    ['a missing device', '[h264 @ 0x1] [error] No device available for decoder', { kind: 'message' }],
+    ['its colours', '[showinfo@picture @ 0x1] [info] color_range:unknown', { kind: 'chatter' }],
+    [
+      'what is usual',
+      '[rtsp @ 0x1] [warning] Stream #0: not enough frames to estimate rate',
+      { kind: 'chatter' },
+    ],
+    ['nothing', '', { kind: 'chatter' }],
+  ])('understands %s', (_, line, meaning) => {
+    expect(parseDecoderLine(line)).toMatchObject(meaning)
+  })
+})
+
+describe('SuspectTracker', () => {
+  it('doubts from the first damage to the next key frame', () => {
+    const tracker = new SuspectTracker()
+    tracker.key(0)
+    expect(tracker.suspect).toBe(false)
+    tracker.damage('error while decoding MB', 100)
+    expect(tracker.suspect).toBe(true)
+    tracker.key(1_000)
+    expect(tracker.suspect).toBe(false)
+  })
+
+  it('does not take a key frame that was decoded before the damage for the end of it', () => {
+    const tracker = new SuspectTracker()
+    tracker.damage('error while decoding MB', 100)
+    tracker.key(180)
+    expect(tracker.suspect).toBe(true)
+  })
+
+  it('forgives what every decoder says that joins between two key frames, once only', () => {
+    const tracker = new SuspectTracker()
+    expect(tracker.damage('non-existing PPS 0 referenced', 0)).toBe(false)
+    expect(tracker.damage('no frame!', 1)).toBe(false)
+    tracker.key(2)
+    expect(tracker.suspect).toBe(false)
+    expect(tracker.damage('no frame!', 10)).toBe(true)
+  })
+})
+
+describe('failureOf', () => {
+  it.each([
+    ['method DESCRIBE failed: 401 Unauthorized', 'credentials refused (401)', 'slow'],
+    [
+      'method SETUP failed: 461 Unsupported transport',
+      'transport refused: set transport to the other of tcp and udp',
+      'normal',
+    ],
+    ['rtsp://***@cam/s: Connection timed out', 'connection timed out', 'normal'],
+    ['Failed to resolve hostname cam: Name or service not known', 'host name not found', 'normal'],
+    [
+      'setpriv: failed to execute ffmpeg: No such file or directory',
+      'ffmpeg is not installed: apt-get install ffmpeg',
+      'never',
+    ],
+    ["Stream map '0:v:0' matches no streams.", 'no video in the stream', 'normal'],
+    ['something new', 'the decoder ended', 'normal'],
+  ])('reads %j', (line, reason, retry) => {
+    expect(failureOf([line], false)).toEqual({ reason, retry })
+  })
+
+  it('never tries a broken file again', () => {
+    const line = 'x.mp4: Invalid data found when processing input'
+    expect(failureOf([line], true)).toEqual({ reason: 'the file cannot be read as video', retry: 'never' })
+  })
+
+  it('knows a missing hardware decoder', () => {
+    expect(isHwaccelFailure(['[error] Device setup failed for decoder on input stream #0:0'])).toBe(true)
+    expect(isHwaccelFailure(['[error] Connection refused'])).toBe(false)
+  })
+})
+
+describe('LogLimiter', () => {
+  it('lets ten lines pass each second and counts the rest', () => {
+    const limiter = new LogLimiter(10)
+    const passed = Array.from({ length: 1_000 }, (_, index) => limiter.allows(index * 2)).filter(Boolean)
+    expect(passed).toHaveLength(20)
+    expect(limiter.takeSuppressed()).toBe(980)
+    expect(limiter.takeSuppressed()).toBe(0)
+  })
+})
+
+describe('LineSplitter', () => {
+  it('joins lines over chunks, even inside a character, and cuts endless ones', () => {
+    const lines: string[] = []
+    const splitter = new LineSplitter((line) => lines.push(line))
+    const bytes = Buffer.from('one\ntwö\r\n\nthree')
+    for (const byte of bytes) splitter.write(Buffer.from([byte]))
+    splitter.end()
+    expect(lines).toEqual(['one', 'twö', 'three'])
+    for (let index = 0; index < 100; index += 1) splitter.write(Buffer.alloc(1_000, 'x'))
+    splitter.end()
+    expect(lines.at(-1)?.length).toBeLessThanOrEqual(2_000)
+  })
+})

@@ -1,0 +1,49 @@
+import { chmodSync, writeFileSync } from 'node:fs'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { makeClip, tempFolder } from '../support/video-clips.js'
+import { WatchedSource } from '../support/watched-source.js'
+
+/** Stands in for ffmpeg: ten frames a second, and a thousand complaints with each. */
+const flood = `#!${process.execPath}
+import { writeSync } from 'node:fs'
+const frame = Buffer.alloc(160 * 160 * 3)
+const complaints = '[h264 @ 0x1] [error] error while decoding MB 11 0, bytestream -5\\n'.repeat(1000)
+const send = (fd, bytes) => {
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at)
+}
+for (let n = 0; ; n += 1) {
+  const picture = \`n: \${n} pts: \${n} pts_time:\${n / 10} pos: 0 fmt:x sar:1/1 s:160x160 i:P iskey:0 type:P \\n\`
+  send(2, Buffer.from(complaints + '[showinfo@picture @ 0x1] [info] ' + picture))
+  send(1, frame)
+  await new Promise((resolve) => setTimeout(resolve, 100))
+}
+`
+
+let folder: Awaited<ReturnType<typeof tempFolder>>
+const path = process.env['PATH']
+
+beforeEach(async () => {
+  folder = await tempFolder()
+  await makeClip(folder.file('clip.mp4'), { seconds: 1 })
+  writeFileSync(folder.file('ffmpeg'), flood)
+  chmodSync(folder.file('ffmpeg'), 0o755)
+  process.env['PATH'] = `${folder.path}:${path}`
+})
+afterEach(async () => {
+  process.env['PATH'] = path
+  await folder.remove()
+})
+
+it('R9: a decoder that complains ten thousand times a second neither stalls nor fills the log', async () => {
+  const camera = await WatchedSource.start({ url: 'clip.mp4' }, { mediaRoot: folder.path })
+  await camera.untilFrames(31)
+  await camera.source.stop()
+  const [first, last] = [camera.frames[0], camera.frames.at(-1)]
+  const seconds = ((last?.arrivedMs ?? 0) - (first?.arrivedMs ?? 0)) / 1_000
+  expect(camera.frames.length / seconds).toBeGreaterThan(6)
+  // What the owner logs of it: warnings, and lines of the source itself.
+  expect(camera.logLines.length + camera.warnings.length).toBeLessThanOrEqual(10 * Math.ceil(seconds + 1))
+  const suppressed = camera.warnings.filter(({ kind }) => kind === 'log_suppressed')
+  expect(suppressed.reduce((sum, { detail }) => sum + Number.parseInt(detail), 0)).toBeGreaterThan(20_000)
+  expect(camera.frames.every((frame) => frame.quality === 'suspect')).toBe(true)
+})
