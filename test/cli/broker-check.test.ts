@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { checkKafka } from '../../src/cli/checks/kafka-check.js'
+import { checkRedis } from '../../src/cli/checks/redis-check.js'
+import { kafkaSchema } from '../../src/config/pipeline.js'
+import { kafkaMissing, sharedKafka } from '../support/kafka.js'
+import { redisMissing, RedisServer } from '../support/redis.js'
+
+describe.skipIf(redisMissing() !== undefined)('checkRedis', () => {
+  let redis: RedisServer
+  beforeAll(async () => {
+    redis = await RedisServer.start()
+  })
+  afterAll(() => redis.stop())
+
+  it('is content with a Redis that answers', async () => {
+    expect(await checkRedis(redis.url, true)).toMatchObject([{ state: 'ok', detail: 'answers' }])
+  })
+
+  it('gives up on one that is frozen', { timeout: 15_000 }, async () => {
+    redis.freeze()
+    const [finding] = await checkRedis(redis.url, true)
+    redis.resume()
+    expect(finding).toMatchObject({ state: 'failed' })
+    expect(finding?.fix).toBeTruthy()
+  })
+})
+
+describe.skipIf((await kafkaMissing()) !== undefined)('checkKafka', () => {
+  let broker: Awaited<ReturnType<typeof sharedKafka>>
+  beforeAll(async () => {
+    broker = await sharedKafka()
+  }, 120_000)
+  afterAll(() => broker.release())
+
+  const config = (brokers: string[], rest = {}) => kafkaSchema.parse({ brokers, ...rest })
+
+  it('says that topics are still to be created', async () => {
+    const topics = { detections: `check-${process.pid}` }
+    const [finding] = await checkKafka(config([broker.address], { topics }), true)
+    expect(finding).toMatchObject({ state: 'ok' })
+    expect(finding?.detail).toContain(`no topic check-${process.pid}`)
+  })
+
+  it('fails for absent topics that nobody will create', async () => {
+    const settings = config([broker.address], { topics: { detections: 'check-absent' }, createTopics: false })
+    expect(await checkKafka(settings, true)).toMatchObject([{ state: 'failed' }])
+  })
+
+  it('shows which broker of the list does not answer', async () => {
+    const findings = await checkKafka(config([broker.address, '127.0.0.1:1']), true)
+    expect(findings.map(({ state }) => state)).toEqual(['ok', 'failed'])
+  })
+})
