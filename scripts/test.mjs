@@ -10,6 +10,8 @@ import { ensureTools, testTools } from './lib/system-tools.mjs'
 import { countsLine, countVitest, sum } from './lib/test-counts.mjs'
 import { runTrainingTests } from './lib/training-tests.mjs'
 
+/** Tests on models and data that are not ours to publish: where those are absent, these are skipped, in CI as well. */
+const onOutsideMaterial = ['test/ensemble/models-in-the-wild.test.ts:', 'training tests.test_export:']
 const inCi = Boolean(process.env.CI)
 const args = process.argv.slice(2)
 
@@ -38,7 +40,10 @@ if (args.length === 0) results.push(runTrainingTests(inCi))
 const counts = sum(results)
 for (const line of missing) console.log(inCi ? line : `${line}; tests that need it were skipped`)
 for (const name of counts.skippedNames) console.log(`skipped: ${name}`)
-const complete = missing.length === 0 && counts.skipped === 0
+const unexcused = counts.skippedNames.filter(
+  (name) => !onOutsideMaterial.some((start) => name.startsWith(start)),
+)
+const complete = missing.length === 0 && unexcused.length === 0
 if (inCi && !complete) console.log('in CI nothing may be missing or skipped')
 console.log(countsLine(counts))
 process.exit(counts.failed > 0 || (inCi && !complete) ? 1 : 0)

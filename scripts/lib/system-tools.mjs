@@ -27,7 +27,7 @@ export const serviceTools = [
 ]
 
 const gstRtspServer = `import gi; gi.require_version("GstRtspServer", "1.0"); from gi.repository import GstRtspServer`
-const gstPlugins = ['x264enc', 'avdec_h264', 'rtph264pay', 'qtdemux']
+const gstPlugins = ['qtdemux', 'h264parse', 'rtph264pay']
 
 /** What tests talk to. Without one of them, the tests that need it are skipped. */
 export const testTools = [
@@ -53,8 +53,14 @@ export const testTools = [
   {
     name: 'chromium',
     why: 'tests of the page, and the Vulkan driver of the webgpu tests',
-    apt: ['chromium', 'libvulkan1'],
+    apt: ['chromium'],
     found: () => onPath('chromium'),
+  },
+  {
+    name: 'libvulkan1',
+    why: 'the webgpu tests',
+    apt: ['libvulkan1'],
+    found: () => ['x86_64', 'aarch64'].some((cpu) => existsSync(`/usr/lib/${cpu}-linux-gnu/libvulkan.so.1`)),
   },
   {
     name: 'gst-rtsp-server',
@@ -64,8 +70,7 @@ export const testTools = [
       'gir1.2-gst-rtsp-server-1.0',
       'gstreamer1.0-plugins-base',
       'gstreamer1.0-plugins-good',
-      'gstreamer1.0-plugins-ugly',
-      'gstreamer1.0-libav',
+      'gstreamer1.0-plugins-bad',
       'gstreamer1.0-tools',
     ],
     found: () =>
