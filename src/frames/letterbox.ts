@@ -12,8 +12,8 @@ export const letterboxFill = 114
 /**
  * The letterbox that fits a source into an input, keeping aspect ratio.
  *
- * Scaled sizes are rounded to whole pixels, at least 1, and padding to even offsets as ffmpeg's `pad` filter places them, so
- * that a decoder that scales by ffmpeg and one that scales by sharp agree.
+ * Scaled sizes are rounded to whole pixels, at least 1, and the padding before the picture is rounded down, as ffmpeg's `pad` filter
+ * does in RGB; so that a decoder that scales by ffmpeg and one that scales by sharp agree.
  */
 export function letterboxOf(source: SizePx, input: SizePx, align: LetterboxAlign): Letterbox {
   const scale = Math.min(input.widthPx / source.widthPx, input.heightPx / source.heightPx)
