@@ -10,6 +10,8 @@ export type DecoderLine =
   | Readonly<{ kind: 'damage'; text: string }>
   /** The container that was opened. */
   | Readonly<{ kind: 'input'; format: string }>
+  /** ffmpeg looked for hardware by itself and found none. */
+  | Readonly<{ kind: 'noHardware' }>
   /** Something for the log. */
   | Readonly<{ kind: 'message'; level: 'error' | 'warning'; text: string }>
   | Readonly<{ kind: 'chatter' }>
@@ -57,6 +59,7 @@ function pictureOf(line: string): DecoderLine {
 }
 
 function inputOf(text: string): DecoderLine {
+  if (text.startsWith('Auto hwaccel disabled')) return { kind: 'noHardware' }
   const match = /^Input #0, ([^ ]+), from /.exec(text)
   return match?.[1] === undefined ? chatter : { kind: 'input', format: match[1] }
 }

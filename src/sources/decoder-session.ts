@@ -122,6 +122,9 @@ export class DecoderSession implements Session {
       case 'input':
         this.#checkPace(line.format)
         return
+      case 'noHardware':
+        this.#noHardware('hardware decoding is not available')
+        return
       case 'message':
         this.#log(line.level, line.text)
         return
@@ -184,9 +187,13 @@ export class DecoderSession implements Session {
   #hwaccelFailed(end: ProcessEnd): boolean {
     const { memory, camera } = this.options
     if (camera.hwaccel === 'none' || memory.hwaccelBroken || !isHwaccelFailure(end.tail)) return false
-    memory.hwaccelBroken = true
-    this.listener.warning('hwaccel_fallback', `${camera.hwaccel} is not available: decoding in software`)
+    this.#noHardware(`${camera.hwaccel} is not available`)
     return true
+  }
+
+  #noHardware(reason: string): void {
+    this.options.memory.hwaccelBroken = true
+    this.listener.warning('hwaccel_fallback', `${reason}: decoding in software`)
   }
 }
 

@@ -57,7 +57,7 @@ export function failureOf(tail: readonly string[], isLocalFile: boolean): Failur
       ? { reason: 'the file cannot be read as video', retry: 'never' }
       : failure
   }
-  return { reason: 'the decoder ended', retry: 'normal' }
+  return { reason: tail.length === 0 ? 'the stream ended' : 'the decoder ended', retry: 'normal' }
 }
 
 /** Whether the decoder ended because the hardware it was told to use is missing. */

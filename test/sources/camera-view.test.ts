@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { ffmpegRun, makeClip, tempFolder } from '../support/video-clips.js'
 import { WatchedSource, type SeenFrame, type WatchOptions } from '../support/watched-source.js'
@@ -125,6 +125,16 @@ describe('what a camera shows', () => {
       expect(camera.statuses.map(({ state }) => state)).not.toContain('backoff')
     },
   )
+
+  it('comes from software where there is no hardware to choose, and that is counted', async () => {
+    const camera = await start('halves.mp4', { hwaccel: 'auto' })
+    await camera.untilFrames(2)
+    // Where there is hardware nothing is warned of; elsewhere once.
+    expect(camera.warnings.filter(({ kind }) => kind === 'hwaccel_fallback').length).toBeLessThanOrEqual(1)
+    if (!existsSync('/dev/dri') && !existsSync('/dev/nvidia0'))
+      expect(camera.warnings.map(({ kind }) => kind)).toContain('hwaccel_fallback')
+    expect(camera.source.status).toMatchObject({ state: 'live', attempts: 1 })
+  })
 
   it('costs CPU time that is told, and still is after the end', async () => {
     const camera = await start('halves.mp4', { sampleFps: 25 })
