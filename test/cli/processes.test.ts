@@ -143,11 +143,11 @@ describe('gantry serve', () => {
     const gantry = serve(free, '--json')
     await gantry.httpUrl()
     process.kill(gantry.pid, 'SIGSTOP')
-    process.kill(gantry.pid, 'SIGINT')
+    process.kill(gantry.pid, 'SIGHUP')
     process.kill(gantry.pid, 'SIGTERM')
     process.kill(gantry.pid, 'SIGCONT')
-    // Pending signals are delivered lowest first.
-    expect(await gantry.ended()).toBe(143)
+    // Either may be the second; a stop in good order would end with 0.
+    expect([129, 143]).toContain(await gantry.ended())
   })
 })
 
