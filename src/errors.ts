@@ -36,6 +36,7 @@ export const errorCodes = [
   'GANTRY_CACHE_UNAVAILABLE',
   'GANTRY_WS_MESSAGE',
   'GANTRY_CURSOR',
+  'GANTRY_MODEL_SERVER',
 ] as const
 export type ErrorCode = (typeof errorCodes)[number]
 

@@ -1,0 +1,69 @@
+import type { Log } from '../lifecycle/log.js'
+import type { ModelConfig } from '../inference/model-config.js'
+import type { SequencePosition } from './infer.js'
+import type { Tensor, TensorSpec } from './tensor.js'
+
+/** What a backend learns of the model it is to run. */
+export type BackendContext = Readonly<{
+  name: string
+  version: string
+  config: ModelConfig
+  /** `<repository>/<model>/<version>`; it need not exist for backends without a file. */
+  versionDir: string
+  log: Log
+}>
+
+/** One request's share of a batch. */
+export type Execution = Readonly<{
+  /** By name; optional inputs may be missing. */
+  inputs: ReadonlyMap<string, Tensor>
+  /** Outputs somebody wants; others may be left out. */
+  outputs: readonly string[]
+  /** Items: the first size of the shapes if the model has a batch dimension, else 1. */
+  batchSize: number
+  sequence: SequencePosition | undefined
+  signal: AbortSignal | undefined
+}>
+
+export type ExecutionTimes = Readonly<{
+  computeInputNs: number
+  computeInferNs: number
+  computeOutputNs: number
+}>
+
+/** One entry for each execution, in order: its outputs, or what went wrong with it alone. */
+export type BatchResult = Readonly<{
+  results: readonly (readonly Tensor[] | Error)[]
+  times: ExecutionTimes
+}>
+
+/** Runs one batch at a time. Several of one model run side by side. */
+export interface BackendInstance {
+  /** @throws when the whole batch failed. */
+  execute(batch: readonly Execution[]): Promise<BatchResult>
+  /** Ends after the run in progress. Idempotent, never rejects. */
+  close(): Promise<void>
+}
+
+/** A way to run models, by the name a `config.pbtxt` gives as `backend`. */
+export interface Backend {
+  readonly name: string
+  /**
+   * Inputs and outputs where the configuration has none; what the configuration says, where it does.
+   *
+   * @throws ModelInvalidError, ModelConfigError naming tensor or parameter
+   */
+  open(context: BackendContext): Promise<OpenedModel>
+}
+
+/** A model that a backend has looked at and can start. */
+export interface OpenedModel {
+  /** With what the model file adds. */
+  readonly config: ModelConfig
+  readonly platform: string
+  readonly inputs: readonly TensorSpec[]
+  readonly outputs: readonly TensorSpec[]
+  /** Starts one instance, warm. `index` counts over all groups of the model. */
+  start(index: number): Promise<BackendInstance>
+  close(): Promise<void>
+}

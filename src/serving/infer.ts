@@ -1,0 +1,41 @@
+import type { Tensor } from './tensor.js'
+
+export type ParameterValue = string | number | boolean | bigint
+
+export type RequestedOutput = Readonly<{
+  name: string
+  /** Best classes to give instead of the values; 0 gives the values. */
+  classification: number
+}>
+
+/** Place of a request in a sequence. Ids are compared as text; numbers are written in decimal. */
+export type SequencePosition = Readonly<{ id: string; start: boolean; end: boolean }>
+
+/** An inference request of an API client, whatever it came by. */
+export type InferRequest = Readonly<{
+  model: string
+  /** Empty: the highest version that is ready. */
+  version: string
+  /** Given back in the answer; may be empty. */
+  id: string
+  inputs: readonly Tensor[]
+  /** Empty: all outputs. */
+  outputs: readonly RequestedOutput[]
+  /** 1 is the highest; 0 takes the default of the model. */
+  priority: number
+  /** 0: none. */
+  timeoutUs: number
+  sequence: SequencePosition | undefined
+  /** Parameters the server does not reserve. */
+  parameters: Readonly<Record<string, ParameterValue>>
+  /** Aborted when the client is gone or cancels. */
+  signal: AbortSignal | undefined
+}>
+
+export type InferResponse = Readonly<{
+  model: string
+  version: string
+  id: string
+  outputs: readonly Tensor[]
+  parameters: Readonly<Record<string, ParameterValue>>
+}>

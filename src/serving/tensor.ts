@@ -1,0 +1,24 @@
+import type { Datatype } from './datatype.js'
+
+/**
+ * A tensor as it travels between client, scheduler and backend.
+ *
+ * `data` is little-endian and row-major, exactly as the binary extension of the protocol writes it: BOOL takes one byte, an element
+ * of BYTES is a uint32 length and that many bytes. It is never written to, and it may be a view of a larger buffer at any offset.
+ */
+export type Tensor = Readonly<{
+  name: string
+  datatype: Datatype
+  /** With the batch dimension, where the model has one. */
+  shape: readonly number[]
+  data: Uint8Array
+}>
+
+/** What a model takes or gives. -1 is any size; with `max_batch_size > 0` the first size is the batch, -1. */
+export type TensorSpec = Readonly<{
+  name: string
+  datatype: Datatype
+  shape: readonly number[]
+  /** Inputs that a request may leave out. */
+  optional?: boolean
+}>
