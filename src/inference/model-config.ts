@@ -51,14 +51,85 @@ export type InstanceGroup = Readonly<{
   host_policy?: string
 }>
 
+/** `timeout_action` is REJECT where it is absent; 0 is no time-out and no limit. */
+export type QueuePolicy = Readonly<{
+  timeout_action?: 'REJECT' | 'DELAY'
+  default_timeout_microseconds?: number
+  allow_timeout_override?: boolean
+  max_queue_size?: number
+}>
+
 export type DynamicBatching = Readonly<{
   preferred_batch_size: readonly number[]
   max_queue_delay_microseconds?: number
   preserve_ordering?: boolean
   priority_levels?: number
   default_priority_level?: number
-  default_queue_policy?: unknown
-  priority_queue_policy: Readonly<Record<string, unknown>>
+  default_queue_policy?: QueuePolicy
+  /** By level, in decimal. */
+  priority_queue_policy: Readonly<Record<string, QueuePolicy>>
+}>
+
+export type ControlKind =
+  'CONTROL_SEQUENCE_START' | 'CONTROL_SEQUENCE_READY' | 'CONTROL_SEQUENCE_END' | 'CONTROL_SEQUENCE_CORRID'
+
+/** `kind` is START where it is absent. One of the `false_true` pairs is filled, but for CORRID, which has a `data_type`. */
+export type SequenceControl = Readonly<{
+  kind?: ControlKind
+  int32_false_true: readonly number[]
+  fp32_false_true: readonly number[]
+  bool_false_true: readonly boolean[]
+  data_type?: DataType
+}>
+
+export type SequenceState = Readonly<{
+  input_name: string
+  output_name: string
+  data_type: DataType
+  dims: readonly number[]
+  initial_state: readonly Readonly<{
+    name?: string
+    data_type?: DataType
+    dims: readonly number[]
+    zero_data?: boolean
+    data_file?: string
+  }>[]
+  use_same_buffer_for_input_output?: boolean
+  use_growable_memory?: boolean
+}>
+
+/** Neither `direct` nor `oldest` means `direct`. */
+export type SequenceBatching = Readonly<{
+  max_sequence_idle_microseconds?: number
+  control_input: readonly Readonly<{ name: string; control: readonly SequenceControl[] }>[]
+  direct?: Readonly<{ max_queue_delay_microseconds?: number; minimum_slot_utilization?: number }>
+  oldest?: Readonly<{
+    max_candidate_sequences?: number
+    preferred_batch_size: readonly number[]
+    max_queue_delay_microseconds?: number
+    preserve_ordering?: boolean
+  }>
+  state: readonly SequenceState[]
+  iterative_sequence?: boolean
+}>
+
+/** `count` 0 or absent is 1, `batch_size` 0 or absent is 1. `dims` leave the batch dimension out. */
+export type ModelWarmup = Readonly<{
+  name?: string
+  batch_size?: number
+  inputs: Readonly<
+    Record<
+      string,
+      Readonly<{
+        data_type?: DataType
+        dims: readonly number[]
+        zero_data?: boolean
+        random_data?: boolean
+        input_data_file?: string
+      }>
+    >
+  >
+  count?: number
 }>
 
 /** Maps go from the name of the step's tensor to the name of the ensemble's tensor. */
@@ -98,14 +169,14 @@ export type ModelConfig = Readonly<{
     eager_batching?: boolean
   }>
   dynamic_batching?: DynamicBatching
-  sequence_batching?: unknown
+  sequence_batching?: SequenceBatching
   ensemble_scheduling?: Readonly<{ step: readonly EnsembleStep[]; max_inflight_requests?: number }>
   instance_group: readonly InstanceGroup[]
   default_model_filename?: string
   cc_model_filenames: Readonly<Record<string, string>>
   metric_tags: Readonly<Record<string, string>>
   parameters: Readonly<Record<string, Readonly<{ string_value?: string }>>>
-  model_warmup: readonly unknown[]
+  model_warmup: readonly ModelWarmup[]
   model_operations?: Readonly<{ op_library_filename: readonly string[] }>
   model_transaction_policy?: Readonly<{ decoupled?: boolean }>
   model_repository_agents?: Readonly<{ agents: readonly unknown[] }>

@@ -29,6 +29,8 @@ export type ExecutionTimes = Readonly<{
   computeInputNs: number
   computeInferNs: number
   computeOutputNs: number
+  /** Bytes of tensors that were copied for this batch. */
+  copiedBytes?: number
 }>
 
 /** One entry for each execution, in order: its outputs, or what went wrong with it alone. */
@@ -41,6 +43,8 @@ export type BatchResult = Readonly<{
 export interface BackendInstance {
   /** @throws when the whole batch failed. */
   execute(batch: readonly Execution[]): Promise<BatchResult>
+  /** Resolves with the cause if the instance ends unasked; it is then started again. Absent: it never does. */
+  readonly exited?: Promise<Error>
   /** Ends after the run in progress. Idempotent, never rejects. */
   close(): Promise<void>
 }
@@ -63,6 +67,8 @@ export interface OpenedModel {
   readonly platform: string
   readonly inputs: readonly TensorSpec[]
   readonly outputs: readonly TensorSpec[]
+  /** `dynamic_batching` was filled in and not written: it is left off where a probe at load says that batches do not pay. */
+  readonly batchingIsAutomatic?: boolean
   /** Starts one instance, warm. `index` counts over all groups of the model. */
   start(index: number): Promise<BackendInstance>
   close(): Promise<void>

@@ -12,6 +12,12 @@ export type Tensor = Readonly<{
   /** With the batch dimension, where the model has one. */
   shape: readonly number[]
   data: Uint8Array
+  /**
+   * The whole buffer under `data` belongs to this request alone, and whoever takes the tensor may move it to another thread,
+   * after which it is empty here. Whoever keeps a tensor, or gives it to two takers, drops the mark. Never set on slices of
+   * Node's pool.
+   */
+  movable?: true
 }>
 
 /** What a model takes or gives. -1 is any size; with `max_batch_size > 0` the first size is the batch, -1. */
