@@ -1,0 +1,73 @@
+import { fastify, type FastifyInstance, type FastifyReply } from 'fastify'
+import type { Log } from '../../lifecycle/log.js'
+import type { ModelServer } from '../../serving/model-server.js'
+import { ServingError } from '../../serving/serving-error.js'
+import { kserveRoutes, type KserveOptions } from './kserve-routes.js'
+import { httpStatus } from './status.js'
+
+export type KserveAppOptions = KserveOptions &
+  Readonly<{
+    log: Log
+    /** From the first byte of a request to its last. */
+    requestTimeoutMs?: number
+  }>
+
+const headersTimeoutMs = 10_000
+const defaultRequestTimeoutMs = 60_000
+/** How often Node looks for requests past their time. */
+const timeoutCheckMs = 1_000
+
+/** An HTTP application that speaks KServe v2 and nothing else. It checks nobody's access: that is for what stands before it. */
+export function createKserveApp(server: ModelServer, options: KserveAppOptions): FastifyInstance {
+  const requestTimeoutMs = options.requestTimeoutMs ?? defaultRequestTimeoutMs
+  const app = fastify({
+    logger: false,
+    exposeHeadRoutes: false,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: 75_000,
+    routerOptions: { maxParamLength: 256 },
+    forceCloseConnections: 'idle',
+    frameworkErrors: (error, _request, reply) => void sendError(reply, error, options.log),
+    http: {
+      headersTimeout: Math.min(headersTimeoutMs, requestTimeoutMs),
+      connectionsCheckingInterval: Math.min(timeoutCheckMs, requestTimeoutMs),
+      maxHeaderSize: 16 * 1024,
+    },
+  })
+  leaveBodies(app)
+  app.setErrorHandler((error, _request, reply) => sendError(reply, error, options.log))
+  app.setNotFoundHandler((_request, reply) => sendJsonError(reply, 404, 'Not Found'))
+  kserveRoutes(app, server, options)
+  return app
+}
+
+/** Whatever the content type, or without one: the routes read the body themselves. */
+function leaveBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _body, done) => done(null))
+}
+
+function sendError(reply: FastifyReply, error: unknown, log: Log): FastifyReply {
+  if (reply.raw.headersSent) return reply
+  if (error instanceof ServingError) return sendJsonError(reply, httpStatus[error.status], error.message)
+  const status = statusCode(error)
+  if (status < 500)
+    return sendJsonError(reply, status, error instanceof Error ? error.message : 'Bad Request')
+  log.error({ err: error }, 'request of the model server failed')
+  return sendJsonError(reply, 500, 'internal error')
+}
+
+function statusCode(error: unknown): number {
+  const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined
+  return typeof status === 'number' && status >= 400 ? status : 500
+}
+
+/** The connection is closed where a body may be left unread. */
+function sendJsonError(reply: FastifyReply, status: number, message: string): FastifyReply {
+  if (!reply.request.raw.complete) void reply.header('connection', 'close')
+  if (status === 501) void reply.header('accept-encoding', 'gzip, deflate')
+  return reply
+    .code(status)
+    .type('application/json')
+    .send(JSON.stringify({ error: message }))
+}
