@@ -1,20 +1,39 @@
-import type { Backend } from '../inference/supported-config.js'
+import type { GraphTensor } from './graph-check.js'
 
-/** Tensors of a step that needs no model file. `*` takes any name: the step reads whatever the detector gives. */
-export type BuiltInStep = Readonly<{ inputs: readonly string[]; outputs: readonly string[] }>
+/** Tensors of a step that needs no model file. */
+export type BuiltInStep = Readonly<{
+  inputs: readonly GraphTensor[]
+  outputs: readonly GraphTensor[]
+  /** The step reads whatever the detector gives, under any name. */
+  takesAny?: boolean
+}>
+
+/** Steps that an ensemble names without having a folder for them. A folder of another name has them as its `backend`. */
+export const builtInStepNames = ['image_decode', 'letterbox', 'detection_head'] as const
+export type BuiltInStepName = (typeof builtInStepNames)[number]
 
 /**
- * - `letterbox`: `image` uint8 `[H, W, 3]` -> `pixels` uint8 `[N, H, W, 3]` and `geometry` float32 `[3]` (scale, x and y padding)
- * - `detection_head`: the detector's outputs and `geometry` -> `detections` float32 `[-1, 6]` (x1, y1, x2, y2, score, class)
+ * - `image_decode`: `image` BYTES `[1]` or uint8 `[bytes]`, a JPEG or PNG -> `pixels` uint8 `[H, W, 3]`
+ * - `letterbox`: `image` uint8 `[H, W, 3]` -> `pixels`, as the detector takes them; `geometry` float32 `[1, 5]`: scale, padding
+ *   before the picture in x and y, width and height of the picture; and `size` int64 `[1, 2]`: width and height of `pixels`
+ * - `detection_head`: the detector's outputs and `geometry` -> `detections` float32 `[-1, 6]` (x1, y1, x2, y2, score, class), in
+ *   pixels of the picture
  *
  * An ensemble names them directly, or a model folder of another name whose `config.pbtxt` has them as its backend.
  */
-export const builtInSteps: Readonly<Partial<Record<Backend, BuiltInStep>>> = {
-  letterbox: { inputs: ['image'], outputs: ['pixels', 'geometry'] },
-  detection_head: { inputs: ['*', 'geometry'], outputs: ['detections'] },
+export const builtInSteps: Readonly<Record<BuiltInStepName, BuiltInStep>> = {
+  image_decode: { inputs: [{ name: 'image' }], outputs: [{ name: 'pixels' }] },
+  letterbox: {
+    inputs: [{ name: 'image', dataType: 'TYPE_UINT8' }],
+    outputs: [{ name: 'pixels' }, { name: 'geometry', dataType: 'TYPE_FP32' }, { name: 'size' }],
+  },
+  detection_head: {
+    inputs: [{ name: 'geometry', dataType: 'TYPE_FP32' }],
+    outputs: [{ name: 'detections', dataType: 'TYPE_FP32' }],
+    takesAny: true,
+  },
 }
 
-/** Whether a step may have that tensor. */
-export function hasTensor(names: readonly string[], name: string): boolean {
-  return names.includes(name) || names.includes('*')
+export function isBuiltInStep(name: string): name is BuiltInStepName {
+  return builtInStepNames.some((known) => known === name)
 }

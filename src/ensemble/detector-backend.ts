@@ -13,11 +13,10 @@ import {
   rowLength,
 } from './detector-protocol.js'
 import { type FrameGeometry, toSourceBox } from './frame-geometry.js'
-import { Candidates } from './heads/candidates.js'
-import { createHead } from './heads/create-head.js'
-import type { Head } from './heads/head.js'
+import { FrameReader, type HeadOutput } from './frame-reader.js'
+import type { Candidates } from './heads/candidates.js'
+import { outputsOf } from './heads/head.js'
 import { frameElements, type InputPlan, isFrameItself, writeFrame } from './input-tensor.js'
-import { bestOf, classAwareNms } from './nms.js'
 
 /** Preprocess, detect and postprocess, in a worker thread: frames in, boxes in source pixels out. */
 export class DetectorBackend implements WorkerBackend<
@@ -31,7 +30,7 @@ export class DetectorBackend implements WorkerBackend<
   async load(options: DetectorLoad): Promise<DetectorReady> {
     const beganMs = nowMs()
     const model = await OrtModel.open(options.session, {
-      names: [options.head.output],
+      names: outputsOf(options.head),
       sizeIsKnown: options.head.kind !== 'end-to-end',
     })
     const loadedMs = nowMs()
@@ -61,15 +60,15 @@ export class DetectorBackend implements WorkerBackend<
 }
 
 class LoadedDetector {
-  readonly #candidates = new Candidates()
   readonly #inputs = new Map<number, Float32Array | Uint8Array>()
-  #head: Head | undefined
-  #headShape = ''
+  readonly #reader: FrameReader
 
   constructor(
     readonly model: OrtModel,
     readonly options: DetectorLoad,
-  ) {}
+  ) {
+    this.#reader = new FrameReader(options.head, options.input.size, options)
+  }
 
   /** Runs on zeros, so that the first frame finds memory allocated and code compiled, and checks the real output shape. */
   async warmUp(batchSize: number): Promise<void> {
@@ -87,12 +86,12 @@ class LoadedDetector {
 
   async run({ frames }: DetectorJob): Promise<DetectorAnswer> {
     const startedMs = nowMs()
-    const output = await this.#runModel(this.#fill(frames.map((frame) => frame.rgbHwc)), frames.length)
+    const outputs = await this.#runModel(this.#fill(frames.map((frame) => frame.rgbHwc)), frames.length)
     let beganMs = nowMs()
     const inferMs = beganMs - startedMs
-    const perFrame = output.length / frames.length
     const detections = frames.map(({ rgbHwc, geometry }, index): FrameDetections => {
-      const rows = this.#detect(output, index * perFrame, geometry)
+      const { found, kept } = this.#reader.read(outputs, index)
+      const rows = toRows(found, kept, geometry)
       const endedMs = nowMs()
       const postprocessMs = endedMs - beganMs
       beganMs = endedMs
@@ -120,44 +119,25 @@ class LoadedDetector {
     return data
   }
 
-  async #runModel(data: Float32Array | Uint8Array, batchSize: number): Promise<Float32Array> {
+  async #runModel(data: Float32Array | Uint8Array, batchSize: number): Promise<readonly HeadOutput[]> {
     const { input, head } = this.options
     const tensor =
       data instanceof Float32Array
         ? new ort.Tensor('float32', data, inputShape(input, batchSize))
         : new ort.Tensor('uint8', data, inputShape(input, batchSize))
     const outputs = await this.model.run({ name: input.name, tensor }, batchSize)
-    const output = outputs[head.output]
-    const values = output?.data
-    if (output === undefined || !(values instanceof Float32Array) || output.dims[0] !== batchSize)
-      throw new ModelInvalidError(
-        `output "${head.output}" is ${output === undefined ? 'missing' : `${output.type} [${output.dims.join(', ')}]`}, but float32 [${batchSize}, ...] is expected`,
-        'Export the model with a batch dimension that goes through to the output.',
-      )
-    this.#useHead(output.dims)
-    return values
+    return outputsOf(head).map((name) => headOutput(name, outputs[name], batchSize))
   }
+}
 
-  /** Models with NMS inside may give another number of boxes in every run. */
-  #useHead(dims: readonly number[]): void {
-    const shape = dims.slice(1).join()
-    if (this.#head !== undefined && shape === this.#headShape) return
-    this.#head = createHead(this.options.head, this.options.input.size, dims)
-    this.#headShape = shape
-  }
-
-  #detect(output: Float32Array, start: number, geometry: FrameGeometry): Float32Array<ArrayBuffer> {
-    const { scoreThreshold, iouThreshold, maxDetections } = this.options
-    const head = this.#head
-    if (head === undefined) throw new Error('detect before a run')
-    const found = this.#candidates
-    found.clear()
-    head.decode(output, start, scoreThreshold, found)
-    const kept = head.needsNms
-      ? classAwareNms(found, iouThreshold, maxDetections)
-      : bestOf(found, maxDetections)
-    return toRows(found, kept, geometry)
-  }
+function headOutput(name: string, output: ort.Tensor | undefined, batchSize: number): HeadOutput {
+  const values = output?.data
+  if (output === undefined || !(values instanceof Float32Array) || output.dims[0] !== batchSize)
+    throw new ModelInvalidError(
+      `output "${name}" is ${output === undefined ? 'missing' : `${output.type} [${output.dims.join(', ')}]`}, but float32 [${batchSize}, ...] is expected`,
+      'Export the model with a batch dimension that goes through to the output.',
+    )
+  return { values, shape: output.dims }
 }
 
 function inputShape({ layout, size }: InputPlan, batchSize: number): number[] {

@@ -1,12 +1,20 @@
 import type { SizePx } from '../frames/letterbox.js'
 import { ModelConfigError, ModelInvalidError, ModelLabelsError } from '../inference/errors.js'
-import { type GantryParameter, parameterOf } from '../inference/model-config.js'
+import { parameterOf } from '../inference/model-config.js'
 import { knownOutputs } from '../inference/match-tensors.js'
 import type { OnnxModel } from '../inference/model-repository.js'
 import { describeTensor, type ModelTensor } from '../inference/tensor-type.js'
 import type { HeadKind, HeadPlan } from './heads/head.js'
 import { recogniseHead } from './heads/recognise-head.js'
 import type { InputLayout, InputPlan } from './input-tensor.js'
+import { choice } from './parameter-choice.js'
+
+/** What is looked at of a model to find out how it detects; {@link OnnxModel} has it. */
+export type DetectorModel = Readonly<
+  Pick<OnnxModel, 'name' | 'config' | 'configuredMaxBatchSize' | 'labels' | 'labelsFrom'> & {
+    onnx: Pick<OnnxModel['onnx'], 'inputs' | 'outputs' | 'metadata'>
+  }
+>
 
 /** How a detector model is fed and read. */
 export type DetectorPlan = Readonly<{
@@ -29,22 +37,37 @@ export type DetectorPlan = Readonly<{
  * @throws ModelInvalidError, HeadUnknownError, ModelLabelsError, ModelConfigError: each says which tensor or parameter, and
  * what was expected.
  */
-export function planDetector(model: OnnxModel): DetectorPlan {
+export function planDetector(model: DetectorModel): DetectorPlan {
+  const picture = planPicture(model)
+  const head = planHead(model, picture.size)
+  const { labels, notes } = labelsFor(model, head)
+  return {
+    input: { ...picture, ...conventions(model, head.kind) },
+    head,
+    labels,
+    maxBatchSize: batchLimit(model, imageInput(model).tensor),
+    notes,
+  }
+}
+
+/** The image input of a model: its name, layout and size. @throws ModelInvalidError, ModelConfigError */
+export function planPicture(model: DetectorModel): Pick<InputPlan, 'name' | 'layout' | 'size'> {
   const { tensor, layout } = imageInput(model)
-  const size = inputSize(model, tensor, layout)
-  const head = recogniseHead({
+  return { name: tensor.name, layout, size: inputSize(model, tensor, layout) }
+}
+
+/** How the outputs of a model are to be read, for pictures of that size. @throws HeadUnknownError */
+export function planHead(model: DetectorModel, input: SizePx): HeadPlan {
+  return recogniseHead({
     model: model.name,
-    input: size,
+    input,
     outputs: knownOutputs(model.config, model.onnx),
     labels: model.labels?.length,
     explicit: parameterOf(model.config, 'gantry.head'),
   })
-  const input: InputPlan = { name: tensor.name, layout, size, ...conventions(model, head.kind) }
-  const { labels, notes } = labelsFor(model, head)
-  return { input, head, labels, maxBatchSize: batchLimit(model, tensor), notes }
 }
 
-function imageInput(model: OnnxModel): { tensor: ModelTensor; layout: InputLayout } {
+function imageInput(model: DetectorModel): { tensor: ModelTensor; layout: InputLayout } {
   const expected = 'expected one input: float32 [N, 3, H, W], uint8 [N, 3, H, W] or uint8 [N, H, W, 3]'
   const [tensor, ...others] = model.onnx.inputs
   const all = model.onnx.inputs.map((input) => `"${input.name}" ${describeTensor(input)}`).join(', ')
@@ -71,7 +94,7 @@ function layoutOf({ type, shape }: ModelTensor): InputLayout | undefined {
 }
 
 /** From the model, else from `gantry.input_size`, the configuration's dims, or the metadata of the exporter. */
-function inputSize(model: OnnxModel, tensor: ModelTensor, layout: InputLayout): SizePx {
+function inputSize(model: DetectorModel, tensor: ModelTensor, layout: InputLayout): SizePx {
   const at = layout === 'uint8-nhwc' ? 1 : 2
   const fromModel = sizeOf(tensor.shape[at], tensor.shape[at + 1])
   const parameter = parameterOf(model.config, 'gantry.input_size')
@@ -102,8 +125,8 @@ function sameSize(a: SizePx, b: SizePx): boolean {
   return a.widthPx === b.widthPx && a.heightPx === b.heightPx
 }
 
-/** `WIDTHxHEIGHT`. */
-function parseSize(text: string, model: string): SizePx {
+/** `WIDTHxHEIGHT`. @throws ModelConfigError */
+export function parseSize(text: string, model: string): SizePx {
   const match = /^(\d{2,5})x(\d{2,5})$/.exec(text)
   if (match === null)
     throw new ModelConfigError(
@@ -113,44 +136,34 @@ function parseSize(text: string, model: string): SizePx {
   return { widthPx: Number(match[1]), heightPx: Number(match[2]) }
 }
 
-function sizeFromConfig(model: OnnxModel, tensor: ModelTensor, layout: InputLayout): SizePx | undefined {
+function sizeFromConfig(model: DetectorModel, tensor: ModelTensor, layout: InputLayout): SizePx | undefined {
   const dims = model.config.input.find((input) => input.name === tensor.name)?.dims ?? []
   const image = dims.slice(-3)
   return layout === 'uint8-nhwc' ? sizeOf(image[0], image[1]) : sizeOf(image[1], image[2])
 }
 
 /** Exporters of the YOLO family write `imgsz`, height first. */
-function sizeFromMetadata({ onnx }: OnnxModel): SizePx | undefined {
+function sizeFromMetadata({ onnx }: DetectorModel): SizePx | undefined {
   const match = /^\s*\[\s*(\d{2,5})\s*,\s*(\d{2,5})\s*\]\s*$/.exec(onnx.metadata.imgsz ?? '')
   return match === null ? undefined : sizeOf(Number(match[1]), Number(match[2]))
 }
 
 /** YOLOX is trained on BGR 0..255 with the picture at the top left; everyone else on RGB 0..1 with even padding. */
-function conventions(model: OnnxModel, head: HeadKind): Pick<InputPlan, 'channels' | 'range' | 'align'> {
+export function conventions(
+  model: DetectorModel,
+  head: HeadKind | undefined,
+): Pick<InputPlan, 'channels' | 'range' | 'align'> {
   const yolox = head === 'yolox'
   return {
-    channels: choice(model, 'gantry.color', ['rgb', 'bgr']) ?? (yolox ? 'bgr' : 'rgb'),
-    range: choice(model, 'gantry.range', ['0-1', '0-255']) ?? (yolox ? '0-255' : '0-1'),
-    align: choice(model, 'gantry.letterbox', ['center', 'top-left']) ?? (yolox ? 'top-left' : 'center'),
+    channels: choice(model.name, model.config, 'gantry.color', ['rgb', 'bgr']) ?? (yolox ? 'bgr' : 'rgb'),
+    range: choice(model.name, model.config, 'gantry.range', ['0-1', '0-255']) ?? (yolox ? '0-255' : '0-1'),
+    align:
+      choice(model.name, model.config, 'gantry.letterbox', ['center', 'top-left']) ??
+      (yolox ? 'top-left' : 'center'),
   }
 }
 
-function choice<T extends string>(
-  model: OnnxModel,
-  key: GantryParameter,
-  values: readonly T[],
-): T | undefined {
-  const text = parameterOf(model.config, key)
-  const value = values.find((known) => known === text)
-  if (text !== undefined && value === undefined)
-    throw new ModelConfigError(
-      `model "${model.name}": parameter ${key} is "${text}"`,
-      `Use one of: ${values.join(', ')}.`,
-    )
-  return value
-}
-
-function labelsFor(model: OnnxModel, head: HeadPlan): Pick<DetectorPlan, 'labels' | 'notes'> {
+function labelsFor(model: DetectorModel, head: HeadPlan): Pick<DetectorPlan, 'labels' | 'notes'> {
   const { labels, labelsFrom } = model
   if (labels === undefined) {
     const made = Array.from({ length: head.classes ?? 0 }, (_, index) => `class_${index}`)
@@ -170,7 +183,7 @@ function labelsFor(model: OnnxModel, head: HeadPlan): Pick<DetectorPlan, 'labels
 }
 
 /** A fixed batch dimension decides; else the configuration's `max_batch_size`; else there is no limit. */
-function batchLimit(model: OnnxModel, tensor: ModelTensor): number {
+function batchLimit(model: DetectorModel, tensor: ModelTensor): number {
   const fixed = tensor.shape[0]
   if (typeof fixed !== 'number') return model.configuredMaxBatchSize ?? Number.MAX_SAFE_INTEGER
   if (fixed === 1) return 1

@@ -1,5 +1,6 @@
 import { ModelConfigError } from '../inference/errors.js'
-import type { EnsembleStep } from '../inference/model-config.js'
+import { knownOutputs } from '../inference/match-tensors.js'
+import type { EnsembleStep, ModelConfig, ModelInput, ModelOutput } from '../inference/model-config.js'
 import {
   type ModelEntry,
   modelNames,
@@ -8,7 +9,9 @@ import {
   readModelEntry,
 } from '../inference/model-repository.js'
 import type { Backend } from '../inference/supported-config.js'
-import { builtInSteps, hasTensor } from './built-in-steps.js'
+import type { ModelTensor } from '../inference/tensor-type.js'
+import { builtInStepNames, builtInSteps, isBuiltInStep } from './built-in-steps.js'
+import { checkGraph, type GraphStep, type GraphTensor } from './graph-check.js'
 
 export type ResolvedStep = Readonly<{
   /** `step[1] (ppe_detect)`, for errors. */
@@ -17,6 +20,8 @@ export type ResolvedStep = Readonly<{
   backend: Backend
   /** For steps that run a model file. */
   model: OnnxModel | undefined
+  /** For steps with a folder. */
+  config: ModelConfig | undefined
 }>
 
 /** An ensemble with its steps found and its maps checked. */
@@ -31,8 +36,11 @@ export function readEnsemble(repositoryDir: string, entry: ModelEntry): Ensemble
   const steps = (entry.config.ensemble_scheduling?.step ?? []).map((step, index) =>
     resolveStep(repositoryDir, entry, step, index),
   )
-  if (steps.length === 0) fail(entry.name, 'it has no ensemble_scheduling steps', 'Add at least one step.')
-  checkMaps(entry, steps)
+  const names = (tensors: readonly Readonly<{ name: string }>[]) => tensors.map(({ name }) => ({ name }))
+  checkGraph(
+    { name: entry.name, inputs: names(entry.config.input), outputs: names(entry.config.output) },
+    steps.map(graphStep),
+  )
   return { name: entry.name, version: String(entry.versions.at(-1) ?? 1), steps }
 }
 
@@ -43,57 +51,50 @@ function resolveStep(
   index: number,
 ): ResolvedStep {
   const title = `step[${index}] (${step.model_name || 'no model_name'})`
-  const builtIn = (['letterbox', 'detection_head'] as const).find((name) => name === step.model_name)
   const names = modelNames(repositoryDir)
   if (!names.includes(step.model_name)) {
-    if (builtIn !== undefined) return { title, step, backend: builtIn, model: undefined }
+    if (isBuiltInStep(step.model_name))
+      return { title, step, backend: step.model_name, model: undefined, config: undefined }
     return fail(
       entry.name,
       `${title} is not in the repository`,
-      `It has: ${names.join(', ')}; built in are: letterbox, detection_head.`,
+      `It has: ${names.join(', ')}; built in are: ${builtInStepNames.join(', ')}.`,
     )
   }
   const model = readModelEntry(repositoryDir, step.model_name)
-  if (model.backend === 'ensemble')
-    fail(entry.name, `${title} is itself an ensemble`, 'Name its steps here instead.')
   const version = step.model_version === undefined || step.model_version === 0 ? -1 : step.model_version
   return {
     title,
     step,
     backend: model.backend,
     model: model.backend === 'onnxruntime' ? openOnnxModel(model, version) : undefined,
+    config: model.config,
   }
 }
 
-function checkMaps(entry: ModelEntry, steps: readonly ResolvedStep[]): void {
-  const producedBy = new Map(entry.config.input.map((input) => [input.name, 'an input of the ensemble']))
-  for (const { title, step, backend, model } of steps) {
-    const outputs = model?.onnx.outputs.map((tensor) => tensor.name) ?? builtInSteps[backend]?.outputs ?? []
-    for (const [tensor, name] of Object.entries(step.output_map)) {
-      if (!hasTensor(outputs, tensor))
-        fail(entry.name, `${title} has no output "${tensor}"`, `Its outputs are: ${outputs.join(', ')}.`)
-      const other = producedBy.get(name)
-      if (other !== undefined)
-        fail(entry.name, `"${name}" is written by ${title} and is already ${other}`, 'Give it another name.')
-      producedBy.set(name, `an output of ${title}`)
+/** Tensors of a step, as far as they can be told without running it. */
+function graphStep({ title, step, backend, model, config }: ResolvedStep): GraphStep {
+  const maps = { title, inputMap: step.input_map, outputMap: step.output_map }
+  if (model !== undefined)
+    return {
+      ...maps,
+      inputs: model.onnx.inputs.map(graphTensor),
+      outputs: knownOutputs(model.config, model.onnx).map(graphTensor),
     }
+  if (isBuiltInStep(backend)) return { ...maps, ...builtInSteps[backend] }
+  const named = (tensors: readonly (ModelInput | ModelOutput)[] = []) => tensors.map(({ name }) => ({ name }))
+  const isOpen = config === undefined || config.output.length === 0
+  return {
+    ...maps,
+    inputs: named(config?.input),
+    outputs: named(config?.output),
+    ...(isOpen ? { takesAny: true, givesAny: true } : {}),
   }
-  const known = [...producedBy.keys()].join(', ')
-  for (const { title, step, backend, model } of steps) {
-    const inputs = model?.onnx.inputs.map((tensor) => tensor.name) ?? builtInSteps[backend]?.inputs ?? []
-    for (const [tensor, name] of Object.entries(step.input_map)) {
-      if (!hasTensor(inputs, tensor))
-        fail(entry.name, `${title} has no input "${tensor}"`, `Its inputs are: ${inputs.join(', ')}.`)
-      if (!producedBy.has(name))
-        fail(entry.name, `${title} reads "${name}", which nothing writes`, `There are: ${known}.`)
-    }
-    const missing = inputs.filter((input) => input !== '*' && !(input in step.input_map))
-    if (missing.length > 0)
-      fail(entry.name, `${title} is not given its input "${missing.join('", "')}"`, 'Add it to input_map.')
-  }
-  for (const output of entry.config.output)
-    if (!producedBy.has(output.name))
-      fail(entry.name, `no step writes the output "${output.name}"`, `There are: ${known}.`)
+}
+
+/** The letterbox of cameras writes whatever the detector reads, so only names and sizes behind the detector matter here. */
+function graphTensor({ name, shape }: ModelTensor): GraphTensor {
+  return { name, shape: shape.map((size) => (typeof size === 'number' ? size : -1)) }
 }
 
 function fail(ensemble: string, problem: string, hint: string): never {

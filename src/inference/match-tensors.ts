@@ -63,7 +63,7 @@ function sameShape(
  * A model's outputs with the sizes that its file leaves open taken from the configuration, as exporters often lose the shape of
  * the last concatenation.
  */
-export function knownOutputs(config: ModelConfig, onnx: OnnxInfo): readonly ModelTensor[] {
+export function knownOutputs(config: ModelConfig, onnx: Pick<OnnxInfo, 'outputs'>): readonly ModelTensor[] {
   return onnx.outputs.map((tensor) => {
     const dims = config.output.find((output) => output.name === tensor.name)?.dims ?? []
     const fromEnd = tensor.shape.length - dims.length

@@ -204,6 +204,10 @@ export const gantryParameters = [
   'gantry.color',
   'gantry.range',
   'gantry.letterbox',
+  'gantry.layout',
+  'gantry.score_threshold',
+  'gantry.iou_threshold',
+  'gantry.max_detections',
 ] as const
 export type GantryParameter = (typeof gantryParameters)[number]
 

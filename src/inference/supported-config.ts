@@ -2,8 +2,16 @@ import { ModelConfigError } from './errors.js'
 import { ignored, refused } from './config-rules.js'
 import { gantryParameters, type ModelConfig } from './model-config.js'
 
-/** What runs a model. The last two are built in and need no model file. */
-export const backends = ['onnxruntime', 'ensemble', 'letterbox', 'detection_head'] as const
+/** What runs a model. Only `onnxruntime` and `js` need a file in the version folder. */
+export const backends = [
+  'onnxruntime',
+  'ensemble',
+  'image_decode',
+  'letterbox',
+  'detection_head',
+  'kserve',
+  'js',
+] as const
 export type Backend = (typeof backends)[number]
 
 /**

@@ -9,9 +9,9 @@ function plan(kind: HeadKind, classes: number | undefined, strides: readonly num
   return { kind, output: 'output0', classes, strides }
 }
 
-function decode(head: HeadPlan, shape: readonly number[], data: Float32Array, start = 0, minScore = 0.5) {
+function decode(head: HeadPlan, shape: readonly number[], data: Float32Array, frame = 0, minScore = 0.5) {
   const out = new Candidates(1)
-  createHead(head, input, shape).decode(data, start, minScore, out)
+  createHead(head, input, [shape]).decode([data], frame, minScore, out)
   return Array.from({ length: out.count }, (_, index) => ({
     box: [...out.boxes.subarray(index * 4, index * 4 + 4)],
     score: out.scores[index],
@@ -58,11 +58,11 @@ describe('yolov8 head', () => {
     const batch = new Float32Array(first.length * 2)
     batch.set(first)
     batch.set(second, first.length)
-    const decoder = createHead(head, input, [2, 7, 84])
+    const decoder = createHead(head, input, [[2, 7, 84]])
     const out = new Candidates()
-    decoder.decode(batch, 0, 0.5, out)
+    decoder.decode([batch], 0, 0.5, out)
     out.clear()
-    decoder.decode(batch, first.length, 0.5, out)
+    decoder.decode([batch], 1, 0.5, out)
     expect(out.count).toBe(1)
     expect([out.scores[0], out.classes[0]]).toEqual([0.875, 2])
   })
@@ -123,6 +123,6 @@ describe('createHead', () => {
     ['end-to-end', plan('end-to-end', undefined), [1, 300, 7]],
     ['any', plan('yolov8', 3), [7, 84]],
   ])('refuses an output that a %s head cannot have', (_, head, shape) => {
-    expect(() => createHead(head, input, shape)).toThrow(`has shape [${shape.join(', ')}]`)
+    expect(() => createHead(head, input, [shape])).toThrow(`has shape [${shape.join(', ')}]`)
   })
 })

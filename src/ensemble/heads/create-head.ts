@@ -1,26 +1,54 @@
 import { TensorShapeError } from '../../inference/errors.js'
+import { elementCount } from '../../inference/tensor-type.js'
 import type { SizePx } from '../../frames/letterbox.js'
+import type { Candidates } from './candidates.js'
 import { EndToEndHead } from './end-to-end.js'
 import { gridCells } from './grid.js'
-import type { Head, HeadPlan } from './head.js'
+import { type Head, type HeadPlan, type OutputHead, outputsOf } from './head.js'
 import { YoloV5Head } from './yolov5.js'
 import { YoloV8Head } from './yolov8.js'
 import { YoloXHead } from './yolox.js'
 
 /**
- * The decoder for a head whose output has that shape.
+ * The decoder for a head whose outputs have those shapes.
  *
- * @param shape - as the model really gives it, batch dimension included.
- * @throws TensorShapeError `GANTRY_TENSOR_SHAPE` if the shape is not what the plan expects.
+ * @param shapes - as the model really gives them, batch dimension included, in the order of the plan.
+ * @throws TensorShapeError `GANTRY_TENSOR_SHAPE` if a shape is not what the plan expects.
  */
-export function createHead(plan: HeadPlan, input: SizePx, shape: readonly number[]): Head {
+export function createHead(plan: HeadPlan, input: SizePx, shapes: readonly (readonly number[])[]): Head {
+  const [shape = []] = shapes
   const [, second = 0, third = 0] = shape
-  const fits = shape.length === 3 && fitsPlan(plan, input, second, third)
-  if (!fits)
-    throw new TensorShapeError(
-      `output "${plan.output}" has shape [${shape.join(', ')}], which a ${plan.kind} head with ${plan.classes ?? 'any number of'} classes cannot have`,
-      'Set parameters "gantry.head" in config.pbtxt to the head the model was exported with.',
-    )
+  if (shape.length !== 3 || !fitsPlan(plan, input, second, third)) throw unfit(plan, shapes)
+  return new OneOutput(outputHead(plan, input, second, third), elementCount(shape.slice(1)))
+}
+
+function unfit(plan: HeadPlan, shapes: readonly (readonly number[])[]): TensorShapeError {
+  const outputs = outputsOf(plan).map(
+    (name, index) => `"${name}" has shape [${(shapes[index] ?? []).join(', ')}]`,
+  )
+  return new TensorShapeError(
+    `output ${outputs.join(', ')}, which a ${plan.kind} head with ${plan.classes ?? 'any number of'} classes cannot have`,
+    'Set parameters "gantry.head" in config.pbtxt to the head the model was exported with.',
+  )
+}
+
+/** A head with one output among those with several. */
+class OneOutput implements Head {
+  constructor(
+    readonly head: OutputHead,
+    readonly elementsPerFrame: number,
+  ) {}
+
+  get needsNms(): boolean {
+    return this.head.needsNms
+  }
+
+  decode([output]: readonly Float32Array[], frame: number, minScore: number, out: Candidates): void {
+    if (output !== undefined) this.head.decode(output, frame * this.elementsPerFrame, minScore, out)
+  }
+}
+
+function outputHead(plan: HeadPlan, input: SizePx, second: number, third: number): OutputHead {
   const classes = plan.classes ?? 0
   switch (plan.kind) {
     case 'yolov8':

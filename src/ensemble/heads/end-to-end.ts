@@ -1,10 +1,10 @@
 import type { Candidates } from './candidates.js'
-import type { Head } from './head.js'
+import type { OutputHead } from './head.js'
 
 const width = 6
 
 /** `[boxes, 6]`: x1, y1, x2, y2 in input pixels, score, class. Unused rows have score 0. */
-export class EndToEndHead implements Head {
+export class EndToEndHead implements OutputHead {
   readonly needsNms = false
 
   constructor(readonly boxes: number) {}

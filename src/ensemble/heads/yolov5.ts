@@ -1,9 +1,9 @@
 import { bestClassAt } from './best-class.js'
 import type { Candidates } from './candidates.js'
-import type { Head } from './head.js'
+import type { OutputHead } from './head.js'
 
 /** `[anchors, 5 + classes]`: cx, cy, w, h in input pixels, objectness, class scores; all 0..1. Score = objectness x class. */
-export class YoloV5Head implements Head {
+export class YoloV5Head implements OutputHead {
   readonly needsNms = true
 
   constructor(

@@ -1,8 +1,8 @@
 import type { Candidates } from './candidates.js'
-import type { Head } from './head.js'
+import type { OutputHead } from './head.js'
 
 /** `[4 + classes, anchors]`: rows cx, cy, w, h in input pixels, then a row of scores (0..1) per class. */
-export class YoloV8Head implements Head {
+export class YoloV8Head implements OutputHead {
   readonly needsNms = true
   readonly #best: Float32Array
   readonly #bestClass: Int16Array

@@ -1,13 +1,13 @@
 import type { SizePx } from '../../frames/letterbox.js'
 import { bestClassAt } from './best-class.js'
 import type { Candidates } from './candidates.js'
-import type { Head } from './head.js'
+import type { OutputHead } from './head.js'
 
 /**
  * `[cells, 5 + classes]`: x and y as offsets from the cell, w and h as logarithms, both in cells; objectness and class scores
  * 0..1. Grids follow one another from the finest stride, rows first.
  */
-export class YoloXHead implements Head {
+export class YoloXHead implements OutputHead {
   readonly needsNms = true
 
   constructor(

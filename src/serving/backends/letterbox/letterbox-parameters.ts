@@ -1,0 +1,25 @@
+import { parseSize } from '../../../ensemble/detector-plan.js'
+import { choice } from '../../../ensemble/parameter-choice.js'
+import { type InputPlan, inputLayouts } from '../../../ensemble/input-tensor.js'
+import { type ModelConfig, parameterOf } from '../../../inference/model-config.js'
+
+/** What a letterbox writes; the name of the input does not matter to it. */
+export type LetterboxPlan = Omit<InputPlan, 'name'>
+
+/**
+ * The plan that a folder with `backend: "letterbox"` spells out, or `undefined` where it names no size: the ensemble that uses it
+ * then takes all of it from the model that reads the pixels.
+ *
+ * @throws ModelConfigError
+ */
+export function letterboxParameters(model: string, config: ModelConfig): LetterboxPlan | undefined {
+  const size = parameterOf(config, 'gantry.input_size')
+  if (size === undefined) return undefined
+  return {
+    layout: choice(model, config, 'gantry.layout', inputLayouts) ?? 'uint8-nhwc',
+    size: parseSize(size, model),
+    channels: choice(model, config, 'gantry.color', ['rgb', 'bgr']) ?? 'rgb',
+    range: choice(model, config, 'gantry.range', ['0-1', '0-255']) ?? '0-1',
+    align: choice(model, config, 'gantry.letterbox', ['center', 'top-left']) ?? 'center',
+  }
+}

@@ -1,0 +1,157 @@
+import { isBuiltInStep, type BuiltInStepName } from '../../ensemble/built-in-steps.js'
+import {
+  emptyModelConfig,
+  type EnsembleStep,
+  type ModelConfig,
+  parameterOf,
+} from '../../inference/model-config.js'
+import type { Log } from '../../lifecycle/log.js'
+import type { Backend, BackendContext, OpenedModel } from '../backend.js'
+import { DetectionHeadBackend } from '../backends/detection-head/detection-head-backend.js'
+import { ImageDecodeBackend } from '../backends/image-decode/image-decode-backend.js'
+import { LetterboxBackend } from '../backends/letterbox/letterbox-backend.js'
+import type { LoadedModel } from '../loaded-model.js'
+import { type BindingStep, StepBinder } from './bind-steps.js'
+import { EnsembleModel } from './ensemble-model.js'
+import { planEnsemble } from './ensemble-plan.js'
+import { type FindModel, missingStep, ownStep, sharedStep, type StepModel } from './step-model.js'
+
+/** An ensemble of the repository. */
+export type EnsembleDefinition = Readonly<{
+  name: string
+  version: string
+  config: ModelConfig
+  versionDir: string
+  /** Class names of outputs that have a `label_filename`. */
+  labels: ReadonlyMap<string, readonly string[]>
+}>
+
+/** What an ensemble needs of the server around it. */
+export type EnsembleHost = Readonly<{
+  find: FindModel
+  /** Puts a scheduler before a built-in step that belongs to the ensemble, with `labels` for all its outputs. */
+  serve(opened: OpenedModel, context: BackendContext, labels: readonly string[]): Promise<LoadedModel>
+  log: Log
+}>
+
+/**
+ * Finds the models of an ensemble, starts its built-in steps and checks that everything fits together.
+ *
+ * Steps may be ensembles themselves. A step that names `image_decode`, `letterbox` or `detection_head` without a folder of that name,
+ * or a folder with that backend that leaves its settings open, gets an instance of its own, set up for the models beside it.
+ *
+ * @throws ModelConfigError naming step and tensor, ModelInvalidError, HeadUnknownError
+ */
+export async function createEnsembleModel(
+  definition: EnsembleDefinition,
+  host: EnsembleHost,
+): Promise<EnsembleModel> {
+  const { name, version, config, labels } = definition
+  const steps = (config.ensemble_scheduling?.step ?? []).map((step, index) =>
+    findStep(name, step, index, host),
+  )
+  const binder = new StepBinder(
+    name,
+    steps.map(({ title, step, builtIn, model }) => ({
+      title,
+      step,
+      model: builtIn === undefined ? model : undefined,
+    })),
+  )
+  const ownSteps: LoadedModel[] = []
+  try {
+    const models: StepModel[] = []
+    for (const [index, found] of steps.entries()) {
+      const { title, step, builtIn, model } = found
+      if (builtIn === undefined && model !== undefined) {
+        models.push(sharedStep(title, model, versionOf(step), host.find))
+        continue
+      }
+      const own = await startBuiltIn(definition, found, binder.steps[index]!, binder, host)
+      ownSteps.push(own)
+      models.push(ownStep(title, own))
+    }
+    const plan = planEnsemble(name, config, models)
+    return new EnsembleModel({ name, version, config, plan, labels, ownSteps })
+  } catch (error) {
+    await Promise.all(ownSteps.map((step) => step.close(0)))
+    throw error
+  }
+}
+
+type FoundStep = Readonly<{
+  title: string
+  step: EnsembleStep
+  model: LoadedModel | undefined
+  /** Set for steps that belong to the ensemble. */
+  builtIn: BuiltInStepName | undefined
+}>
+
+function findStep(ensemble: string, step: EnsembleStep, index: number, host: EnsembleHost): FoundStep {
+  const { model_name: name } = step
+  const title = `step[${index}] (${name || 'no model_name'})`
+  const model = host.find(name, versionOf(step))
+  if (model === undefined) {
+    if (isBuiltInStep(name)) return { title, step, model, builtIn: name }
+    throw missingStep(ensemble, title, name)
+  }
+  const { platform, config } = model
+  const isOpen =
+    (platform === 'letterbox' || platform === 'detection_head') &&
+    parameterOf(config, 'gantry.input_size') === undefined
+  return { title, step, model, builtIn: isOpen ? platform : undefined }
+}
+
+async function startBuiltIn(
+  ensemble: EnsembleDefinition,
+  { title, builtIn, model, step }: FoundStep,
+  place: BindingStep,
+  binder: StepBinder,
+  host: EnsembleHost,
+): Promise<LoadedModel> {
+  const { backend, labels } = bound(builtIn ?? 'image_decode', place, binder)
+  const written = model?.config
+  const context: BackendContext = {
+    name: step.model_name,
+    version: model?.version ?? '1',
+    config: {
+      ...(written ?? emptyConfig(ensemble.config)),
+      name: step.model_name,
+      max_batch_size: ensemble.config.max_batch_size ?? 0,
+      input: [],
+      output: [],
+    },
+    versionDir: ensemble.versionDir,
+    log: host.log.child({ step: title }),
+  }
+  return host.serve(await backend.open(context), context, labels)
+}
+
+function bound(
+  name: BuiltInStepName,
+  place: BindingStep,
+  binder: StepBinder,
+): { backend: Backend; labels: readonly string[] } {
+  switch (name) {
+    case 'image_decode':
+      return { backend: new ImageDecodeBackend(), labels: [] }
+    case 'letterbox':
+      return { backend: new LetterboxBackend(binder.letterbox(place)), labels: [] }
+    case 'detection_head': {
+      const head = binder.head(place)
+      return { backend: new DetectionHeadBackend(head), labels: head.labels }
+    }
+    default:
+      return name satisfies never
+  }
+}
+
+/** Parameters of the ensemble, such as thresholds, hold for built-in steps without a folder. */
+function emptyConfig({ parameters }: ModelConfig): ModelConfig {
+  return { ...emptyModelConfig, parameters }
+}
+
+/** 0 and -1 are the highest version that serves. */
+function versionOf({ model_version: version = -1 }: EnsembleStep): number {
+  return version <= 0 ? -1 : version
+}

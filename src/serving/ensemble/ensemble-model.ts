@@ -1,0 +1,112 @@
+import { nowMs } from '../../lifecycle/clock.js'
+import { atMost } from '../../lifecycle/delay.js'
+import type { ModelConfig } from '../../inference/model-config.js'
+import type { InferRequest } from '../infer.js'
+import type { LoadedModel } from '../loaded-model.js'
+import { ServingError } from '../serving-error.js'
+import type { ModelStatistics } from '../statistics.js'
+import type { Tensor, TensorSpec } from '../tensor.js'
+import { checkEnsembleRequest } from './check-ensemble-request.js'
+import { EnsembleStatistics } from './ensemble-statistics.js'
+import type { EnsemblePlan, PlannedStep } from './ensemble-plan.js'
+import { runEnsemble } from './run-ensemble.js'
+import { StepGate } from './step-gate.js'
+
+export type EnsembleParts = Readonly<{
+  name: string
+  version: string
+  config: ModelConfig
+  plan: EnsemblePlan
+  /** Of outputs that have labels of their own in the configuration. */
+  labels: ReadonlyMap<string, readonly string[]>
+  /** Built-in steps that belong to this ensemble and end with it. */
+  ownSteps: readonly LoadedModel[]
+}>
+
+/** A graph of models that answers as one. */
+export class EnsembleModel implements LoadedModel {
+  readonly platform = 'ensemble'
+  readonly name: string
+  readonly version: string
+  readonly config: ModelConfig
+  readonly inputs: readonly TensorSpec[]
+  readonly outputs: readonly TensorSpec[]
+  readonly #recorder = new EnsembleStatistics()
+  readonly #gates: ReadonlyMap<PlannedStep, StepGate>
+  readonly #running = new Set<Promise<unknown>>()
+  #closed: Promise<void> | undefined
+
+  constructor(readonly parts: EnsembleParts) {
+    const { name, version, config, plan } = parts
+    this.name = name
+    this.version = version
+    this.config = config
+    this.inputs = plan.inputs
+    this.outputs = plan.outputs
+    const limit = config.ensemble_scheduling?.max_inflight_requests ?? 0
+    this.#gates = new Map(plan.steps.map((step) => [step, new StepGate(limit)]))
+  }
+
+  /** Built-in steps that are part of this ensemble and of no other. */
+  get ownSteps(): readonly LoadedModel[] {
+    return this.parts.ownSteps
+  }
+
+  /** Those of the configuration, else those of the step that writes the output. */
+  labels(output: string): readonly string[] {
+    const own = this.parts.labels.get(output)
+    if (own !== undefined) return own
+    const step = this.parts.plan.writers.get(output)
+    const tensor = step?.outputs.find(([, name]) => name === output)?.[0]
+    return step === undefined || tensor === undefined ? [] : step.model.labels(tensor)
+  }
+
+  statistics(): ModelStatistics {
+    return this.#recorder.statistics(this.name, this.version)
+  }
+
+  async infer(request: InferRequest): Promise<readonly Tensor[]> {
+    if (this.#closed !== undefined)
+      throw new ServingError('UNAVAILABLE', `Request for unknown model: '${this.name}' is not ready`)
+    const beganMs = nowMs()
+    const run = this.#run(request, beganMs)
+    this.#running.add(run)
+    try {
+      return await run
+    } catch (error) {
+      this.#recorder.failed(sinceNs(beganMs))
+      throw error
+    } finally {
+      this.#running.delete(run)
+    }
+  }
+
+  close(drainMs: number): Promise<void> {
+    this.#closed ??= this.#close(drainMs)
+    return this.#closed
+  }
+
+  /** The steps take the time; what the ensemble adds itself is the difference to the request's. */
+  async #run(request: InferRequest, beganMs: number): Promise<readonly Tensor[]> {
+    const { config, inputs, outputs } = this
+    const checked = checkEnsembleRequest(this.name, request, inputs, outputs, config.max_batch_size ?? 0)
+    const startedMs = nowMs()
+    const tensors = await runEnsemble(this.parts.plan, this.#gates, request, checked.outputs)
+    this.#recorder.succeeded(
+      checked.batchSize,
+      sinceNs(beganMs),
+      (startedMs - beganMs) * 1e6,
+      sinceNs(startedMs),
+    )
+    return tensors
+  }
+
+  async #close(drainMs: number): Promise<void> {
+    await atMost(drainMs, Promise.allSettled([...this.#running]))
+    await Promise.all(this.parts.ownSteps.map((step) => step.close(drainMs)))
+  }
+}
+
+function sinceNs(beganMs: number): number {
+  return Math.round((nowMs() - beganMs) * 1e6)
+}

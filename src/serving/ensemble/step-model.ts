@@ -1,0 +1,55 @@
+import { ModelConfigError } from '../../inference/errors.js'
+import type { LoadedModel } from '../loaded-model.js'
+import { ServingError } from '../serving-error.js'
+import type { TensorSpec } from '../tensor.js'
+
+/** What runs a step. */
+export type StepModel = Readonly<{
+  /** `step[1] (ppe_detect)`, for errors. */
+  title: string
+  inputs: readonly TensorSpec[]
+  outputs: readonly TensorSpec[]
+  maxBatchSize: number
+  labels(output: string): readonly string[]
+  /** The model that takes a request now; it may be another one than a moment ago. @throws ServingError if none does */
+  current(): LoadedModel
+}>
+
+/** Finds the version of a model that serves; -1 is the highest one. */
+export type FindModel = (name: string, version: number) => LoadedModel | undefined
+
+/** A step whose model is looked up for each request, so that a newer version takes over at once. */
+export function sharedStep(title: string, model: LoadedModel, version: number, find: FindModel): StepModel {
+  const { name } = model
+  return {
+    ...described(title, model),
+    current: () => {
+      const found = find(name, version)
+      if (found !== undefined) return found
+      throw new ServingError('UNAVAILABLE', `in ensemble step '${name}', model '${name}' is not ready`)
+    },
+  }
+}
+
+/** A step that belongs to its ensemble alone. */
+export function ownStep(title: string, model: LoadedModel): StepModel {
+  return { ...described(title, model), current: () => model }
+}
+
+function described(title: string, model: LoadedModel): Omit<StepModel, 'current'> {
+  return {
+    title,
+    inputs: model.inputs,
+    outputs: model.outputs,
+    maxBatchSize: model.config.max_batch_size ?? 0,
+    labels: (output) => model.labels(output),
+  }
+}
+
+/** A step that names a model which does not serve. */
+export function missingStep(ensemble: string, title: string, name: string): ModelConfigError {
+  return new ModelConfigError(
+    `ensemble "${ensemble}": ${title} needs model "${name}", which is not loaded`,
+    'Put the model into the repository, or load it first.',
+  )
+}

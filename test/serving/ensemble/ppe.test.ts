@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+import { findCameraModel } from '../../../src/ensemble/camera-model.js'
+import { parseModelConfig } from '../../../src/inference/model-config-text.js'
+import { createEnsembleModel } from '../../../src/serving/ensemble/create-ensemble-model.js'
+import type { LoadedModel } from '../../../src/serving/loaded-model.js'
+import { clipFrame } from '../../support/clip-frame.js'
+import { startDetector } from '../../support/detector-rig.js'
+import { directModel, onnxModel, requestOf, valuesOf } from '../../support/direct-model.js'
+import { addModel, redDetector, type TestInput } from '../../support/onnx-models.js'
+import { silentLog } from '../../support/silent-log.js'
+import { tempDir } from '../../support/temp-dir.js'
+
+const models = fileURLToPath(new URL('../../../models', import.meta.url))
+const yard = fileURLToPath(new URL('../../../pipelines/demo/clips/yard.mp4', import.meta.url))
+const ppe = readFileSync(`${models}/ppe/config.pbtxt`, 'utf8')
+
+const ensembleOf = (text: string, detector: LoadedModel) =>
+  createEnsembleModel(
+    {
+      name: 'site',
+      version: '1',
+      config: parseModelConfig(text, 'config.pbtxt'),
+      versionDir: '',
+      labels: new Map(),
+    },
+    {
+      find: (name) => (name === detector.name ? detector : undefined),
+      serve: directModel,
+      log: silentLog(),
+    },
+  )
+
+const picture = (widthPx: number, heightPx: number, data: Uint8Array) =>
+  requestOf([{ name: 'image', datatype: 'UINT8', shape: [heightPx, widthPx, 3], data }])
+
+it('the ppe ensemble finds in a picture what the camera path finds in it', async () => {
+  const ensemble = await ensembleOf(ppe, await onnxModel(models, 'ppe_detect'))
+  const rig = await startDetector({ repositoryDir: models, ensemble: 'ppe', inference: { instances: 1 } })
+  const size = rig.detector.info.format.input
+  const rgbHwc = clipFrame(yard, 30, { widthPx: 1280, heightPx: 720 }, rig.detector.info.format)
+  const [detections] = await ensemble.infer(
+    picture(size.widthPx, size.heightPx, new Uint8Array(rgbHwc.slice(0))),
+  )
+  const { result } = await rig.detect({ ...rig.frame('yard', 1), rgbHwc })
+
+  const labels = ensemble.labels('detections')
+  expect(labels).toEqual(rig.detector.info.labels)
+  expect(detections).toMatchObject({ name: 'detections', datatype: 'FP32' })
+  const found = rowsOf(valuesOf(detections)).map(([x1, y1, x2, y2, score, classId = -1]) => ({
+    label: labels[classId],
+    score,
+    boxPx: { x1, y1, x2, y2 },
+  }))
+  expect(found.length).toBeGreaterThan(0)
+  expect(found).toEqual(result?.detections)
+})
+
+it.each<TestInput>(['uint8-nhwc', 'uint8-nchw', 'float32-nchw'])(
+  'letterbox, a %s detector and detection head give boxes in pixels of the picture',
+  async (input) => {
+    const repository = tempDir()
+    addModel(repository, 'ppe_detect', { onnx: redDetector(input) })
+    const ensemble = await ensembleOf(ppe, await onnxModel(repository, 'ppe_detect'))
+    const red = new Uint8Array(128 * 64 * 3)
+    for (let at = 0; at < red.length; at += 3) red[at] = 255
+    const [detections] = await ensemble.infer(picture(128, 64, red))
+    expect(detections?.shape).toEqual([1, 6])
+    const [x1, y1, x2, y2, score, classId] = valuesOf(detections)
+    // The box of the model is (22, 12)-(42, 20) of 64x64; the picture fills rows 16 to 48 of it at half size.
+    expect([x1, y1, x2, y2, classId]).toEqual([44, 0, 84, 8, 1])
+    // Half of the input is red, half is the grey of the padding.
+    expect(score).toBeCloseTo((1 + 114 / 255) / 2, 2)
+    expect(ensemble.labels('detections')).toEqual(['blue', 'red'])
+    expect(ensemble.statistics()).toMatchObject({
+      inferenceCount: 1,
+      executionCount: 1,
+      inference: { success: { count: 1 }, queue: { count: 1 }, compute_infer: { count: 1 } },
+    })
+  },
+)
+
+it('cameras and the model server read the ensemble of the repository alike', () => {
+  expect(findCameraModel(models, 'ppe').detector.name).toBe('ppe_detect')
+})
+
+function rowsOf(values: readonly number[]): number[][] {
+  return Array.from({ length: values.length / 6 }, (_, row) => values.slice(row * 6, row * 6 + 6))
+}
