@@ -20,6 +20,23 @@ const regionSchema = z
   .refine((r) => r.x + r.width <= 1.000001, { path: ['width'], message: 'x + width must be <= 1' })
   .refine((r) => r.y + r.height <= 1.000001, { path: ['height'], message: 'y + height must be <= 1' })
 
+const staticSceneSchema = z.strictObject({
+  maxAgeMs: z
+    .number()
+    .int()
+    .min(50)
+    .max(60_000)
+    .default(1_000)
+    .describe('Longest a result is used again; then a frame is analysed, changed or not.'),
+  minChange: z
+    .number()
+    .min(1)
+    .max(255)
+    .default(10)
+    .describe('Difference of brightness, 0-255, of any cell of 8 x 8 model pixels that counts as a change.'),
+})
+export type StaticSceneConfig = Readonly<z.infer<typeof staticSceneSchema>>
+
 const cameraFields = {
   name: z.string().max(128).optional().describe('For people; the id is used when absent.'),
   url: z
@@ -52,6 +69,18 @@ const cameraFields = {
     .max(600_000)
     .default(5_000)
     .describe('Silence after which the decoder is restarted.'),
+  frozenAfterMs: z
+    .number()
+    .int()
+    .min(0)
+    .max(3_600_000)
+    .default(30_000)
+    .describe('Warn when the very same picture comes for this long; 0 never warns.'),
+  staticScene: staticSceneSchema
+    .optional()
+    .describe(
+      'While the picture does not change, use the last result again instead of analysing. Absent: every frame is analysed.',
+    ),
   enabled: z.boolean().default(true).describe('Switched off, a camera is kept and not opened.'),
 }
 
@@ -75,6 +104,8 @@ export const cameraPatchSchema = z.strictObject({
   hwaccel: cameraFields.hwaccel.unwrap().optional(),
   loop: cameraFields.loop.unwrap().optional(),
   stallTimeoutMs: cameraFields.stallTimeoutMs.unwrap().optional(),
+  frozenAfterMs: cameraFields.frozenAfterMs.unwrap().optional(),
+  staticScene: cameraFields.staticScene.nullable(),
   enabled: cameraFields.enabled.unwrap().optional(),
   persist: z.boolean().optional(),
 })

@@ -26,6 +26,7 @@ export class CameraEntry {
   #decoderCpu: { seconds: number; atMs: number } | undefined
   #decoderCpuShare = 0
   #attempts = 0
+  #frozen = false
 
   constructor(
     public config: CameraConfig,
@@ -82,6 +83,7 @@ export class CameraEntry {
   beat(beat: EngineBeat['cameras'][number]): void {
     const now = nowMs()
     this.#book(beat.counts, now)
+    this.#setFrozen(beat.frozen)
     const before = this.#decoderCpu
     const used = before ? beat.decoderCpuSeconds - before.seconds : 0
     if (before && used >= 0 && now > before.atMs) {
@@ -98,6 +100,7 @@ export class CameraEntry {
     this.#decoderCpu = undefined
     this.#decoderCpuShare = 0
     this.#attempts = 0
+    this.#setFrozen(false)
     this.changed(this.waiting(`engine is being restarted: ${reason}`))
   }
 
@@ -106,7 +109,13 @@ export class CameraEntry {
     this.ledger.close()
     const camera = this.config.id
     this.metrics.framesInFlight.remove({ camera })
+    this.metrics.cameraFrozen.remove({ camera })
     for (const state of cameraStates) this.metrics.cameraState.remove({ camera, state })
+  }
+
+  #setFrozen(frozen: boolean): void {
+    this.#frozen = frozen
+    this.metrics.cameraFrozen.set({ camera: this.config.id }, frozen ? 1 : 0)
   }
 
   #book(counts: EngineResult['counts'], now: number): void {
@@ -119,11 +128,13 @@ export class CameraEntry {
   #observe({ message, decodeGapsMs, batchSize }: EngineResult, captureToPublishMs: number): void {
     const { metrics } = this
     const labels = { camera: this.config.id, model: message.model.name }
-    metrics.queue.observe(labels, message.timingsMs.queue / 1_000)
-    metrics.infer.observe(labels, message.timingsMs.infer / 1_000)
-    metrics.postprocess.observe(labels, message.timingsMs.postprocess / 1_000)
+    if (message.resultOfSeq === undefined) {
+      metrics.queue.observe(labels, message.timingsMs.queue / 1_000)
+      metrics.infer.observe(labels, message.timingsMs.infer / 1_000)
+      metrics.postprocess.observe(labels, message.timingsMs.postprocess / 1_000)
+      metrics.batchSize.observe({ model: labels.model }, batchSize)
+    }
     metrics.captureToPublish.observe(labels, captureToPublishMs / 1_000)
-    metrics.batchSize.observe({ model: labels.model }, batchSize)
     for (const gapMs of decodeGapsMs) metrics.decodeGap.observe({ camera: labels.camera }, gapMs / 1_000)
     for (const { label } of message.detections) metrics.detections.inc({ camera: labels.camera, label })
   }
@@ -137,6 +148,7 @@ export class CameraEntry {
       latencyMs: quantiles ? { p50: quantiles[0], p99: quantiles[1] } : null,
       frames: this.ledger.total,
       decoderCpuShare: this.#decoderCpuShare,
+      frozen: this.#frozen,
       source: this.#source,
     }
   }

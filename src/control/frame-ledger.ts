@@ -1,7 +1,7 @@
 import { emptyFrameCounts, endedFrames, shedCauses, type FrameCounts } from '../frames/accounting.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 
-const endings = ['inferred', 'superseded', 'suspect', 'lost'] as const
+const endings = ['inferred', 'reused', 'superseded', 'suspect', 'lost'] as const
 
 function sum(a: FrameCounts, b: FrameCounts): FrameCounts {
   const total = emptyFrameCounts()
@@ -15,7 +15,7 @@ function sum(a: FrameCounts, b: FrameCounts): FrameCounts {
  * Accounts of one camera's frames over the lives of engines.
  *
  * An engine counts from zero; what it reported last stays true when it dies, and what it had received but not ended by then is lost.
- * At any time `received = inferred + superseded + suspect + shed + lost + in flight`.
+ * At any time `received = inferred + reused + superseded + suspect + shed + lost + in flight`.
  */
 export class FrameLedger {
   #closed = emptyFrameCounts()

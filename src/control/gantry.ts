@@ -28,6 +28,8 @@ export type CameraStats = Readonly<{
   frames: FrameCounts
   /** Share of one core that the decoder uses. */
   decoderCpuShare: number
+  /** The very same picture has come for `frozenAfterMs`. */
+  frozen: boolean
   source: Readonly<{ widthPx: number; heightPx: number }> | null
 }>
 

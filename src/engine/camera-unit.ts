@@ -2,8 +2,11 @@ import type { CameraConfig } from '../config/camera.js'
 import type { Detection } from '../detections/detection.js'
 import { countOutcome, emptyFrameCounts, type FrameCounts, type FrameOutcome } from '../frames/accounting.js'
 import type { Frame } from '../frames/frame.js'
+import type { SizePx } from '../frames/letterbox.js'
 import type { FrameSource } from '../frames/frame-source.js'
+import { FreezeWatch } from './freeze-watch.js'
 import { HeldFrame } from './held-frame.js'
+import { SceneReuse } from './scene-reuse.js'
 
 /** Decode gaps kept between two results; a camera without results must not grow a list. */
 const mostGaps = 256
@@ -16,6 +19,9 @@ export class CameraUnit {
   outbox: Promise<void> = Promise.resolve()
   /** Pictures being encoded; more than one would only be old when it arrives. */
   encoding = 0
+  freeze = new FreezeWatch(0)
+  /** Absent where every frame is to be analysed. */
+  reuse: SceneReuse | undefined
   #nextSeq: number
   #lastArrivedMs: number | undefined
   #decodeGapsMs: number[] = []
@@ -28,6 +34,13 @@ export class CameraUnit {
     readonly giveBack: (buffer: ArrayBuffer) => void,
   ) {
     this.#nextSeq = firstSeq
+  }
+
+  /** Takes the settings that watch the picture; what was learnt of it is forgotten. */
+  watchPicture(input: SizePx): void {
+    const { frozenAfterMs, staticScene } = this.camera
+    this.freeze = new FreezeWatch(frozenAfterMs)
+    this.reuse = staticScene && new SceneReuse(staticScene, input)
   }
 
   nextSeq(): number {

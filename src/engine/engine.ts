@@ -18,7 +18,7 @@ import { toErrorRecord } from '../errors.js'
 import type { ShedCause } from '../frames/accounting.js'
 import { frameBytes, type Frame } from '../frames/frame.js'
 import { FramePool } from '../frames/frame-pool.js'
-import type { SourceListener } from '../frames/frame-source.js'
+import type { SourceListener, SourceWarning } from '../frames/frame-source.js'
 import type { Log } from '../lifecycle/log.js'
 import { ConnectGate } from '../sources/connect-gate.js'
 import { createSource, isPushSource } from '../sources/create-source.js'
@@ -26,6 +26,8 @@ import { createSource, isPushSource } from '../sources/create-source.js'
 const beatIntervalMs = 1_000
 /** Idle frame buffers kept for the next burst. */
 const pooledFrames = 64
+
+const noTimings = { queue: 0, infer: 0, postprocess: 0 }
 
 type Send = (message: FromEngine) => void
 
@@ -71,6 +73,7 @@ export class Engine {
     this.#units.set(camera.id, unit)
     await unit.source?.stop()
     if (this.#stopping || this.#units.get(camera.id) !== unit || unit.camera !== camera) return
+    unit.watchPicture(this.#running().info.format.input)
     const source = await createSource(camera, {
       format: this.#running().info.format,
       pool: this.#pool,
@@ -132,14 +135,13 @@ export class Engine {
     return {
       frame: (frame) => {
         unit.received(frame)
+        if (unit.freeze.frame(frame))
+          this.#warn(unit, 'frozen_picture', 'the very same picture comes again and again')
         if (this.#stopping || !this.#detector) this.#shed(unit, frame, 'stopping')
-        else this.#detector.offer(frame)
+        else this.#analyse(this.#detector, unit, frame)
       },
       status: (status) => this.send({ type: 'status', cameraId: unit.camera.id, status }),
-      warning: (kind, detail) => {
-        this.log.warn({ cameraId: unit.camera.id, kind, detail }, 'camera source warning')
-        this.send({ type: 'warning', cameraId: unit.camera.id, kind })
-      },
+      warning: (kind, detail) => this.#warn(unit, kind, detail),
     }
   }
 
@@ -147,7 +149,9 @@ export class Engine {
     return {
       detected: (frame, result) => this.#detected(frame, result),
       superseded: (frame) => {
-        this.#units.get(frame.cameraId)?.ended('superseded')
+        const unit = this.#units.get(frame.cameraId)
+        unit?.reuse?.dropped(frame)
+        unit?.ended('superseded')
         this.#pool.give(frame.rgbHwc)
       },
       shed: (frame, cause, error) => {
@@ -161,7 +165,22 @@ export class Engine {
     }
   }
 
+  #warn(unit: CameraUnit, kind: SourceWarning, detail: string): void {
+    this.log.warn({ cameraId: unit.camera.id, kind, detail }, 'camera source warning')
+    this.send({ type: 'warning', cameraId: unit.camera.id, kind })
+  }
+
+  /** Gives the frame to the detector, unless the scene is still the one of the last result. */
+  #analyse(detector: CameraDetector, unit: CameraUnit, frame: Frame): void {
+    const reused = unit.reuse?.reusable(frame)
+    if (reused === undefined) return detector.offer(frame)
+    unit.ended('reused')
+    const result = { detections: reused.detections, timingsMs: noTimings, batchSize: 0 }
+    this.#leave(unit, frame, result, reused.seq)
+  }
+
   #shed(unit: CameraUnit | undefined, frame: Frame, cause: ShedCause): void {
+    unit?.reuse?.dropped(frame)
     unit?.ended(`shed:${cause}`)
     this.#pool.give(frame.rgbHwc)
   }
@@ -170,8 +189,14 @@ export class Engine {
     const unit = this.#units.get(frame.cameraId)
     if (!unit) return this.#pool.give(frame.rgbHwc)
     unit.ended(frame.quality === 'suspect' ? 'suspect' : 'inferred')
+    unit.reuse?.analysed(frame, result.detections)
+    this.#leave(unit, frame, result)
+  }
+
+  /** Sends a result on its way, with its picture where somebody looks. */
+  #leave(unit: CameraUnit, frame: Frame, result: DetectorResult, resultOfSeq?: number): void {
     const held = unit.keep(frame, result.detections)
-    const message = this.#result(unit, frame, result)
+    const message = this.#result(unit, frame, result, resultOfSeq)
     const watched = this.#pictureCameras.has('*') || this.#pictureCameras.has(frame.cameraId)
     if (!watched && unit.encoding === 0) return this.send({ type: 'result', result: message })
     const picture = watched && unit.encoding === 0 ? this.#picture(unit, held) : undefined
@@ -200,6 +225,7 @@ export class Engine {
     unit: CameraUnit,
     frame: Frame,
     { detections, timingsMs, batchSize }: DetectorResult,
+    resultOfSeq: number | undefined,
   ): EngineResult {
     return {
       message: {
@@ -210,6 +236,7 @@ export class Engine {
         frame: { ...frame.source, quality: frame.quality },
         model: { ...this.#running().info.model },
         detections: detections.map(roundedDetection),
+        ...(resultOfSeq === undefined ? {} : { resultOfSeq }),
         timingsMs: {
           queue: rounded(timingsMs.queue, 100),
           infer: rounded(timingsMs.infer, 100),
@@ -257,6 +284,7 @@ export class Engine {
       cameraId,
       counts: { ...unit.counts, shed: { ...unit.counts.shed } },
       decoderCpuSeconds: unit.source?.decoderCpuSeconds() ?? 0,
+      frozen: unit.freeze.frozen,
     }))
     this.send({ type: 'beat', beat: { ...this.#beat.read(), cameras } })
   }

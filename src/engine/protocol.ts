@@ -51,6 +51,7 @@ export type EngineResult = Readonly<{
   arrivedMs: number
   /** Between the frames received since the result before. */
   decodeGapsMs: readonly number[]
+  /** 0 where the result of an earlier frame was used again. */
   batchSize: number
   counts: FrameCounts
   picture?: Readonly<{ header: PictureHeader; jpeg: Uint8Array }>
@@ -61,7 +62,12 @@ export type EngineBeat = Readonly<{
   rssBytes: number
   cpuSeconds: number
   loopP99Ms: number
-  cameras: readonly Readonly<{ cameraId: string; counts: FrameCounts; decoderCpuSeconds: number }>[]
+  cameras: readonly Readonly<{
+    cameraId: string
+    counts: FrameCounts
+    decoderCpuSeconds: number
+    frozen: boolean
+  }>[]
 }>
 
 /** Engine -> control. */

@@ -35,6 +35,12 @@ export const detectionsMessageSchema = z.strictObject({
   }),
   model: z.strictObject({ name: z.string(), version: z.string() }),
   detections: z.array(detectionSchema),
+  resultOfSeq: z
+    .number()
+    .int()
+    .min(1)
+    .optional()
+    .describe('Frame whose detections these are, when the scene had not changed since; absent: its own.'),
   timingsMs: z.strictObject({
     queue: z.number().min(0),
     infer: z.number().min(0),

@@ -6,12 +6,14 @@ export type ShedCause = (typeof shedCauses)[number]
  * How a received frame ended. Every frame ends in exactly one of these.
  * `lost` is counted by the control process for frames that were in an engine that died.
  */
-export type FrameOutcome = 'inferred' | 'superseded' | 'suspect' | 'lost' | `shed:${ShedCause}`
+export type FrameOutcome = 'inferred' | 'reused' | 'superseded' | 'suspect' | 'lost' | `shed:${ShedCause}`
 
-/** Frames of one camera by fate. `received = inferred + superseded + suspect + shed + lost + inFlight`. */
+/** Frames of one camera by fate. `received = inferred + reused + superseded + suspect + shed + lost + inFlight`. */
 export type FrameCounts = {
   received: number
   inferred: number
+  /** The scene had not changed since an analysed frame, whose result was used again. */
+  reused: number
   superseded: number
   suspect: number
   lost: number
@@ -22,6 +24,7 @@ export function emptyFrameCounts(): FrameCounts {
   return {
     received: 0,
     inferred: 0,
+    reused: 0,
     superseded: 0,
     suspect: 0,
     lost: 0,
@@ -32,13 +35,14 @@ export function emptyFrameCounts(): FrameCounts {
 /** Frames that have ended, by any fate. */
 export function endedFrames(counts: FrameCounts): number {
   const shed = Object.values(counts.shed).reduce((sum, n) => sum + n, 0)
-  return counts.inferred + counts.superseded + counts.suspect + counts.lost + shed
+  return counts.inferred + counts.reused + counts.superseded + counts.suspect + counts.lost + shed
 }
 
 /** Adds one ending to the counts. */
 export function countOutcome(counts: FrameCounts, outcome: FrameOutcome): void {
   switch (outcome) {
     case 'inferred':
+    case 'reused':
     case 'superseded':
     case 'suspect':
     case 'lost':

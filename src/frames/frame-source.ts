@@ -8,6 +8,7 @@ export const sourceWarnings = [
   'pts_discontinuity',
   'decoder_killed',
   'log_suppressed',
+  'frozen_picture',
 ] as const
 export type SourceWarning = (typeof sourceWarnings)[number]
 

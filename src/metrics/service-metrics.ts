@@ -34,6 +34,9 @@ export function createServiceMetrics(registry = new Registry()) {
     decoderStarts: counter('gantry_decoder_starts_total', 'Decoder starts.', ['camera']),
     decoderCpu: counter('gantry_decoder_cpu_seconds_total', 'CPU time of the decoder.', ['camera']),
     cameraState: gauge('gantry_camera_state', '1 for the state the camera is in.', ['camera', 'state']),
+    cameraFrozen: gauge('gantry_camera_frozen', '1 while the camera sends the very same picture.', [
+      'camera',
+    ]),
     detections: counter('gantry_detections_total', 'Objects found.', ['camera', 'label']),
     decodeGap: stage('gantry_decode_gap_seconds', 'Time between two frames of a camera.', ['camera']),
     queue: stage('gantry_queue_seconds', 'Wait for an instance.', ['camera', 'model']),

@@ -15,6 +15,7 @@ const frameCountsSchema = z
   .strictObject({
     received: count,
     inferred: count,
+    reused: count.describe('The scene had not changed: the result before was used again.'),
     superseded: count.describe('A newer frame of the camera came first.'),
     suspect: count.describe('The decoder reported damage.'),
     lost: count.describe('Was in an engine that died.'),
@@ -49,6 +50,7 @@ export const cameraViewSchema = z
         .describe('Capture to publish, over the last results.'),
       frames: frameCountsSchema,
       decoderCpuShare: z.number().min(0).describe('Share of one core the decoder uses.'),
+      frozen: z.boolean().describe('The very same picture has come for `frozenAfterMs`.'),
       source: z.strictObject({ widthPx: count, heightPx: count }).nullable(),
     }),
   })

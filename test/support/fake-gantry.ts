@@ -68,6 +68,7 @@ export class FakeGantry implements Gantry {
         latencyMs: { p50: 48.2, p99: 71.9 },
         frames: { ...emptyFrameCounts(), received: 100, inferred: 90, superseded: 10 },
         decoderCpuShare: 0.062,
+        frozen: false,
         source: { widthPx: 1280, heightPx: 720 },
       },
     }

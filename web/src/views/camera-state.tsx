@@ -43,6 +43,16 @@ export function StateBadge({ state }: Readonly<{ state: CameraState }>): JSX.Ele
   )
 }
 
+/** The camera is live and its picture stands still: its encoder may be stuck. */
+export function FrozenBadge(): JSX.Element {
+  return (
+    <span class="badge warn" data-badge="frozen" title="The very same picture comes again and again">
+      <span class="dot" aria-hidden="true" />
+      frozen
+    </span>
+  )
+}
+
 /** Over the picture, when it is missing or old: what is the matter and what happens next. */
 export function StateNotice({
   camera,

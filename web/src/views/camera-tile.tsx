@@ -4,7 +4,7 @@ import { useRef } from 'preact/hooks'
 import type { Camera } from '../api/types.js'
 import { useDashboard } from '../state/context.js'
 import { useStore } from '../state/store.js'
-import { cameraName, StateBadge, StateNotice } from './camera-state.js'
+import { FrozenBadge, cameraName, StateBadge, StateNotice } from './camera-state.js'
 import { milliseconds, perSecond, share } from './format.js'
 import { Icon } from './icon.js'
 import { LabelChips } from './label-chips.js'
@@ -45,6 +45,7 @@ export const CameraTile = memo(function CameraTile({ camera, onOpen, onRemove }:
           <span class="tile-name" title={id}>
             {cameraName(camera)}
           </span>
+          {stats.frozen && <FrozenBadge />}
           <StateBadge state={status.state} />
         </div>
         <div class="tile-actions">

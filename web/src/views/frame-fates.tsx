@@ -9,6 +9,7 @@ export function FrameFates({ counts }: Readonly<{ counts: Counts }>): JSX.Elemen
   const shed = Object.values(counts.shed).reduce((sum, n) => sum + n, 0)
   const fates = [
     { name: 'analysed', frames: counts.inferred, tone: 'ok', why: 'Went through the detector' },
+    { name: 'reused', frames: counts.reused, tone: 'ok', why: 'The scene had not changed' },
     { name: 'superseded', frames: counts.superseded, tone: 'info', why: 'A newer frame came first' },
     { name: 'suspect', frames: counts.suspect, tone: 'warn', why: 'The decoder reported damage' },
     { name: 'shed', frames: shed, tone: 'warn', why: shedReasons(counts) },
