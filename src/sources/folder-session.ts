@@ -43,24 +43,17 @@ export class FolderSession implements Session {
     return this.#videoCpuSeconds + (this.#video?.cpuSeconds() ?? 0)
   }
 
+  /** Looping goes on in the session: a new one for each pass would wait its back-off, and one picture is a pass. */
   async #walk(): Promise<SessionEnd> {
     try {
-      const names = await namesOf(this.options.path)
-      if (names.length === 0)
-        return {
-          kind: 'failed',
-          reason: 'the folder holds no picture (JPEG, PNG) and no video',
-          retry: 'never',
-        }
-      for (const name of names) {
-        if (this.#cut.signal.aborted) break
-        const path = join(this.options.path, name)
-        if (stillNames.test(extname(name))) await this.#still(path, name)
-        else await this.#play(path, name)
+      for (;;) {
+        const shownBefore = this.#shown
+        const names = await namesOf(this.options.path)
+        if (names.length === 0) return emptyFolder
+        for (const name of names) await this.#file(name)
+        if (this.#shown === shownBefore && !this.#cut.signal.aborted) return nothingReadable
+        if (!this.options.camera.loop || this.#cut.signal.aborted) return { kind: 'finished' }
       }
-      return this.#shown > 0
-        ? { kind: 'finished' }
-        : { kind: 'failed', reason: 'no file of the folder could be read', retry: 'slow' }
     } catch (error) {
       return {
         kind: 'failed',
@@ -68,6 +61,13 @@ export class FolderSession implements Session {
         retry: 'slow',
       }
     }
+  }
+
+  async #file(name: string): Promise<void> {
+    if (this.#cut.signal.aborted) return
+    const path = join(this.options.path, name)
+    if (stillNames.test(extname(name))) await this.#still(path, name)
+    else await this.#play(path, name)
   }
 
   async #still(path: string, name: string): Promise<void> {
@@ -101,6 +101,17 @@ export class FolderSession implements Session {
     if (end.kind === 'failed' && !this.#cut.signal.aborted)
       this.listener.warning('decode_error', `${name}: ${end.reason}`)
   }
+}
+
+const emptyFolder: SessionEnd = {
+  kind: 'failed',
+  reason: 'the folder holds no picture (JPEG, PNG) and no video',
+  retry: 'never',
+}
+const nothingReadable: SessionEnd = {
+  kind: 'failed',
+  reason: 'no file of the folder could be read',
+  retry: 'slow',
 }
 
 async function namesOf(folder: string): Promise<readonly string[]> {
