@@ -15,6 +15,7 @@ type Node = Readonly<{
   exclusiveMinimum?: number
   properties?: Readonly<Record<string, Node>>
   items?: Node
+  anyOf?: readonly Node[]
   required?: readonly string[]
 }>
 
@@ -42,6 +43,7 @@ export function settings(node: Node = pipelineJsonSchema(), path = ''): Setting[
 function kindOf(node: Node): string {
   if (node.const !== undefined) return code(JSON.stringify(node.const))
   if (node.enum) return node.enum.map((value) => code(String(value))).join(', ')
+  if (node.anyOf) return node.anyOf.map(kindOf).join(' or ')
   if (node.type === 'array') return `list of ${node.items?.type ? kindOf(node.items) : 'nothing yet'}`
   const words: Readonly<Record<string, string>> = {
     integer: 'whole number',

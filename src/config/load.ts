@@ -147,6 +147,11 @@ function inOrder(problems: readonly ConfigProblem[]): ConfigProblem[] {
   return problems.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0))
 }
 
+/** The folders of `models.repository`, whether it is one or a list. */
+export function repositoriesOf({ models: { repository } }: PipelineConfig): readonly string[] {
+  return typeof repository === 'string' ? [repository] : repository
+}
+
 /** Paths of the file start at its folder, as its reader expects; those of flags and environment at the working directory. */
 function withAbsolutePaths(
   config: PipelineConfig,
@@ -155,10 +160,15 @@ function withAbsolutePaths(
 ): PipelineConfig {
   const base = (...path: string[]) =>
     overrides.some((override) => startsWith(path, override.path)) ? process.cwd() : baseDir
+  const { repository } = config.models
+  const folder = (path: string) => resolve(base('models', 'repository'), path)
   return {
     ...config,
     mediaRoot: resolve(base('mediaRoot'), config.mediaRoot ?? baseDir),
-    models: { ...config.models, repository: resolve(base('models', 'repository'), config.models.repository) },
+    models: {
+      ...config.models,
+      repository: typeof repository === 'string' ? folder(repository) : repository.map(folder),
+    },
     store: { ...config.store, path: resolve(base('store', 'path'), config.store.path) },
   }
 }

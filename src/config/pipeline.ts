@@ -10,7 +10,7 @@ export const serverSchema = z.strictObject({
     .default('127.0.0.1')
     .describe('Address to listen on. Anything but loopback needs a token.'),
   httpPort: portSchema.default(8000).describe('HTTP, WebSocket and dashboard; 0 takes a free port.'),
-  grpcPort: portSchema.default(8001).describe('Kept for gRPC; nothing listens there in this version.'),
+  grpcPort: portSchema.default(8001).describe('gRPC of the model server (KServe v2); 0 takes a free port.'),
   metricsPort: portSchema
     .default(8002)
     .describe('A second listener with /metrics only; 0 takes a free port.'),
@@ -43,13 +43,102 @@ export const serverSchema = z.strictObject({
     .describe('Most WebSocket clients at a time.'),
 })
 
+const repositorySchema = z.string().min(1)
+
 export const modelsSchema = z.strictObject({
-  repository: z.string().min(1).default('../models').describe('Folder of models, relative to this file.'),
+  repository: z
+    .union([repositorySchema, z.array(repositorySchema).min(1)])
+    .default('../models')
+    .describe('Folder of models, or a list of folders; relative to this file.'),
   control: z
     .enum(['none', 'poll', 'explicit'])
     .default('none')
-    .describe('Changes of the repository while running; this version reads it at the start only.'),
+    .describe(
+      'Which models API clients get: `none` loads all at the start, `poll` follows the folder, `explicit` loads `models.load` and what clients ask for. Cameras read their model at the start of an engine.',
+    ),
+  load: z
+    .array(z.string().min(1).max(128))
+    .default([])
+    .describe('With `explicit`: models to load at the start; `*` alone loads all.'),
+  pollSeconds: z
+    .number()
+    .min(0.05)
+    .max(86_400)
+    .default(15)
+    .describe('With `poll`: time between two looks; a change is taken once two looks agree on it.'),
+  allowJsBackends: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Let models bring code of their own (`backend: "js"`). It runs with the rights of the service.',
+    ),
+  cache: z
+    .strictObject({
+      sizeBytes: z
+        .number()
+        .int()
+        .min(0)
+        .max(64 * 1024 ** 3)
+        .default(64 * 1024 ** 2)
+        .describe('Memory for answers of models with `response_cache`; 0 keeps none.'),
+      redis: z
+        .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
+        .optional()
+        .describe(
+          'redis:// URL: answers are kept there instead of in memory, for all services that share it.',
+        ),
+      ttlSeconds: z
+        .number()
+        .int()
+        .min(1)
+        .max(30 * 24 * 3600)
+        .default(3600)
+        .describe('Age at which an answer in Redis is forgotten.'),
+    })
+    .prefault({}),
 })
+export type ModelsConfig = Readonly<z.infer<typeof modelsSchema>>
+
+/** The process that answers API clients of the models. */
+export const modelServerSchema = z.strictObject({
+  enabled: z.boolean().default(true).describe('Serve the models to API clients: `/v2` and gRPC.'),
+  nice: z
+    .number()
+    .int()
+    .min(0)
+    .max(19)
+    .default(10)
+    .describe('Priority of the process: at more than 0, cameras get the processor first.'),
+  maxRequestBytes: z
+    .number()
+    .int()
+    .min(1024)
+    .max(1024 ** 3)
+    .default(64 * 1024 ** 2)
+    .describe('Largest inference request, by HTTP or gRPC.'),
+  probe: z
+    .strictObject({
+      enabled: z
+        .boolean()
+        .default(true)
+        .describe('Run a new or changed model once in a process with limits, before it is loaded.'),
+      memoryBytes: z
+        .number()
+        .int()
+        .min(256 * 1024 ** 2)
+        .default(4 * 1024 ** 3)
+        .describe('Most memory a model may take in that run.'),
+      cpuSeconds: z
+        .number()
+        .int()
+        .min(1)
+        .max(3600)
+        .default(10)
+        .describe('Most processor time that run may take, besides a second for each 100 MB of the model.'),
+    })
+    .prefault({}),
+})
+export type ModelServerConfig = Readonly<z.infer<typeof modelServerSchema>>
 
 export const executionProviders = ['cuda', 'tensorrt', 'webgpu', 'cpu'] as const
 export type ExecutionProvider = (typeof executionProviders)[number]
@@ -198,6 +287,7 @@ export const pipelineSchema = z
     name: z.string().min(1).max(64).default('gantry').describe('Shown on the page and told to clients.'),
     server: serverSchema.prefault({}),
     models: modelsSchema.prefault({}),
+    modelServer: modelServerSchema.prefault({}),
     ensemble: z
       .string()
       .min(1)

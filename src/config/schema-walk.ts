@@ -67,6 +67,8 @@ export function valueOfText(schema: Schema | undefined, text: string): unknown {
     return /^\s*[-+]?[\d.]+(e[-+]?\d+)?\s*$/i.test(text) ? Number(text) : text
   if (schema instanceof z.ZodBoolean) return { true: true, false: false }[text.trim()] ?? text
   if (schema instanceof z.ZodArray || schema instanceof z.ZodObject) return parsedJson(text)
+  // One text, or a list of them.
+  if (schema instanceof z.ZodUnion && text.trimStart().startsWith('[')) return parsedJson(text)
   return text
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createResultCache } from '../cache/create-cache.js'
-import type { LoadedPipeline } from '../config/load.js'
+import { repositoriesOf, type LoadedPipeline } from '../config/load.js'
+import { repositoryWith } from '../inference/model-repository.js'
 import { packageVersion } from './package-version.js'
 import { wallMs } from '../lifecycle/clock.js'
 import type { Log } from '../lifecycle/log.js'
@@ -54,7 +55,7 @@ export async function runService(
     epoch,
     engines: config.engines,
     engineSetup: {
-      modelRepository: config.models.repository,
+      modelRepository: repositoryWith(repositoriesOf(config), config.ensemble),
       ensemble: config.ensemble,
       inference: config.inference,
       maxConcurrentConnects: config.maxConcurrentConnects,

@@ -58,6 +58,12 @@ export function modelNames(repositoryDir: string): readonly string[] {
   }
 }
 
+/** The first of several repositories that has a model of that name; the first of all where none has it. */
+export function repositoryWith(repositories: readonly string[], name: string): string {
+  const found = repositories.find((dir) => modelName.test(name) && existsSync(join(dir, name)))
+  return found ?? repositories[0] ?? ''
+}
+
 /**
  * Reads a model's folder and configuration; the model file itself is not opened.
  *

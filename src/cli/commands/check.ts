@@ -1,5 +1,6 @@
 import { Command } from 'commander'
-import type { LoadedPipeline } from '../../config/load.js'
+import { repositoriesOf, type LoadedPipeline } from '../../config/load.js'
+import { repositoryWith } from '../../inference/model-repository.js'
 import { exitCodes } from '../failure.js'
 import { allGood, printFindings, type Finding } from '../findings.js'
 import { configOption, setOption, type GlobalOptions, type PipelineOptions } from '../options.js'
@@ -47,7 +48,7 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
   ])
   return [
     settings,
-    ...checkModel(config.models.repository, config.ensemble, config.inference),
+    ...checkModel(repositoryWith(repositoriesOf(config), config.ensemble), config.ensemble, config.inference),
     ...seen,
     ...kafka,
     ...redis,

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { resolve } from 'node:path'
-import { loadPipeline } from '../../config/load.js'
+import { loadPipeline, repositoriesOf } from '../../config/load.js'
 import { configOption, type GlobalOptions } from '../options.js'
 import type { CommandContext } from '../command-context.js'
 import { installation } from '../version.js'
@@ -27,7 +27,7 @@ export function modelsCommand(context: CommandContext): Command {
 
 function repositoryOf({ config, repository }: ModelsOptions, { terminal }: CommandContext): string {
   if (repository !== undefined) return resolve(repository)
-  if (config !== undefined) return loadPipeline(config, { env: terminal.env }).config.models.repository
+  if (config !== undefined) return repositoriesOf(loadPipeline(config, { env: terminal.env }).config)[0] ?? ''
   return resolve(installation, 'models')
 }
 

@@ -1,0 +1,276 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { RemoteError, type ErrorRecord, type GantryError } from '../errors.js'
+import { backoffMs } from '../lifecycle/backoff.js'
+import { nowMs } from '../lifecycle/clock.js'
+import { withDeathSignal } from '../lifecycle/death-signal.js'
+import { atMost } from '../lifecycle/delay.js'
+import type { Log } from '../lifecycle/log.js'
+
+/** A supervised process beats once a second; one that is silent this long is hung and gets killed. */
+const hungAfterMs = 10_000
+const questionAtMostMs = 5_000
+/** Deaths inside this window make the next restart wait longer. */
+const crashWindowMs = 60_000
+const crashLoopDeaths = 5
+const restartBackoff = { baseMs: 100, capMs: 30_000 }
+
+type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Body>
+
+/** What every supervised process says, besides its own messages. `ready` may carry more. */
+export type FromChild =
+  | Message<'online'>
+  | Message<'ready'>
+  | Message<'failed', { error: ErrorRecord }>
+  | Message<'beat'>
+  | Message<'answer', { requestId: number; value: unknown }>
+  | Message<'refused', { requestId: number; error: ErrorRecord }>
+
+export type ProcessState = 'starting' | 'ready' | 'restarting' | 'failed' | 'stopped'
+
+export type ProcessHealth = Readonly<{
+  state: ProcessState
+  pid: number | null
+  restarts: number
+  reason: string
+}>
+
+export type ProcessSpec = Readonly<{
+  /** `engine`, as logs and reasons call it. */
+  title: string
+  /** Fields of every line it is the subject of. */
+  logFields: Readonly<Record<string, unknown>>
+  /** Path of the compiled entry file. */
+  entry: string
+  /** Answer to `online`. */
+  setup: object
+  /** Longest from start to `ready`. */
+  loadAtMostMs: number
+  /** What happens when the first start fails: nothing more, or it is tried again like after a death. */
+  onFirstFailure: 'end' | 'retry'
+  /** The error of a question that cannot be answered. */
+  unavailable(reason: string): GantryError
+}>
+
+export type ProcessEvents<From> = Readonly<{
+  /** It serves. Called again after every restart. */
+  ready(message: From): void
+  /** It is gone, with whatever was in it. */
+  gone(reason: string): void
+  /** Beats and the messages that are the process's own. */
+  message(message: From): void
+}>
+
+type Pending = { resolve(value: unknown): void; reject(error: Error): void; timer: NodeJS.Timeout }
+
+const shared: ReadonlySet<string> = new Set<FromChild['type']>([
+  'online',
+  'ready',
+  'failed',
+  'beat',
+  'answer',
+  'refused',
+])
+
+function isShared(message: Readonly<{ type: string }>): message is FromChild {
+  return shared.has(message.type)
+}
+
+/** One child process under supervision: started, set up, watched, asked, restarted when it dies, and ended. */
+export class SupervisedProcess<
+  From extends Readonly<{ type: string }>,
+  To extends Readonly<{ type: string }>,
+> {
+  #child: ChildProcess | undefined
+  #state: ProcessState = 'starting'
+  #reason = 'not started'
+  /** Why it could not start, as it said itself. */
+  #failure: string | undefined
+  #restarts = 0
+  #deathsMs: number[] = []
+  #restartTimer: NodeJS.Timeout | undefined
+  #watchdog: NodeJS.Timeout | undefined
+  #requestId = 0
+  #pending = new Map<number, Pending>()
+  #firstReady: { resolve(): void; reject(error: Error): void } | undefined
+
+  constructor(
+    readonly spec: ProcessSpec,
+    readonly events: ProcessEvents<From>,
+    readonly log: Log,
+  ) {}
+
+  get health(): ProcessHealth {
+    return {
+      state: this.#state,
+      pid: this.#child?.pid ?? null,
+      restarts: this.#restarts,
+      reason: this.#reason,
+    }
+  }
+
+  get ready(): boolean {
+    return this.#state === 'ready'
+  }
+
+  /** Resolves once it is ready for the first time. @throws GantryError what it says when it cannot start, if that ends it. */
+  async start(): Promise<void> {
+    const ready = new Promise<void>((resolve, reject) => {
+      this.#firstReady = { resolve, reject }
+    })
+    this.#spawn()
+    await ready
+  }
+
+  /** Does nothing while the process is away: what it must know is told again when it is ready. */
+  tell(message: To): void {
+    if (this.#state === 'ready' && this.#child?.connected) this.#child.send(message)
+  }
+
+  /** @throws GantryError `unavailable` when the process is away, dies or does not answer in time; what it refuses with. */
+  ask(question: unknown, atMostMs = questionAtMostMs): Promise<unknown> {
+    const child = this.#child
+    if (this.#state !== 'ready' || !child?.connected)
+      return Promise.reject(this.spec.unavailable(this.#reason))
+    const requestId = ++this.#requestId
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#pending.delete(requestId)
+        reject(this.spec.unavailable(`no answer within ${atMostMs} ms`))
+      }, atMostMs)
+      this.#pending.set(requestId, { resolve, reject, timer })
+      child.send({ type: 'ask', requestId, question })
+    })
+  }
+
+  /** Idempotent, never rejects. Asks the process to drain, then kills it. */
+  async stop(drainMs: number): Promise<void> {
+    if (this.#state === 'stopped') return
+    const child = this.#child
+    const wasReady = this.#state === 'ready'
+    this.#state = 'stopped'
+    this.#reason = 'stopped'
+    clearTimeout(this.#restartTimer)
+    clearTimeout(this.#watchdog)
+    // Whoever waits for a first readiness that is not to come is let go.
+    this.#firstReady?.resolve()
+    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+    if (wasReady && child.connected) {
+      child.send({ type: 'stop', drainMs })
+      await atMost(drainMs + 1_000, exited)
+    }
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    await exited
+  }
+
+  #spawn(): void {
+    const [execPath, execArgv] = withDeathSignal(process.execPath, [])
+    const child = fork(this.spec.entry, [], {
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      execPath,
+      execArgv,
+      // A group of its own: Ctrl-C in a terminal is for the control process, which ends its children in good order.
+      detached: true,
+    })
+    this.#child = child
+    this.#failure = undefined
+    this.#expectWithin(this.spec.loadAtMostMs, 'did not become ready in time')
+    child.on('message', (message: From) => this.#receive(child, message))
+    child.on('error', (error) =>
+      this.log.error({ ...this.spec.logFields, err: error }, `${this.spec.title} process error`),
+    )
+    child.on('exit', (code, signal) => this.#exited(child, signal ?? `exit code ${code ?? 'unknown'}`))
+  }
+
+  #receive(child: ChildProcess, message: From): void {
+    if (child !== this.#child) return
+    if (!isShared(message)) return this.events.message(message)
+    switch (message.type) {
+      case 'online':
+        child.send(this.spec.setup)
+        return
+      case 'ready':
+        this.#becomeReady(message)
+        return
+      case 'failed':
+        this.#failedToStart(message.error)
+        return
+      case 'answer':
+        this.#settle(message.requestId)?.resolve(message.value)
+        return
+      case 'refused':
+        this.#settle(message.requestId)?.reject(new RemoteError(message.error))
+        return
+      case 'beat':
+        if (this.#state === 'ready')
+          this.#expectWithin(hungAfterMs, `gave no sign of life for ${hungAfterMs} ms`)
+        this.events.message(message)
+        return
+      default:
+        message satisfies never
+    }
+  }
+
+  #becomeReady(message: From): void {
+    this.#state = 'ready'
+    this.#reason = ''
+    this.#expectWithin(hungAfterMs, `gave no sign of life for ${hungAfterMs} ms`)
+    this.events.ready(message)
+    this.#firstReady?.resolve()
+    this.#firstReady = undefined
+  }
+
+  /** What makes the first start impossible may end it; later it is a death like another. */
+  #failedToStart(error: ErrorRecord): void {
+    this.#reason = error.message
+    this.#failure = error.message
+    if (this.#firstReady && this.spec.onFirstFailure === 'end') {
+      this.#state = 'failed'
+      this.#firstReady.reject(new RemoteError(error))
+      this.#firstReady = undefined
+    } else this.log.error({ ...this.spec.logFields, ...error }, `${this.spec.title} cannot start`)
+    this.#child?.kill('SIGKILL')
+  }
+
+  #expectWithin(ms: number, otherwise: string): void {
+    clearTimeout(this.#watchdog)
+    this.#watchdog = setTimeout(() => {
+      this.log.error(this.spec.logFields, `${this.spec.title} ${otherwise}, killing it`)
+      this.#child?.kill('SIGKILL')
+    }, ms)
+  }
+
+  #exited(child: ChildProcess, reason: string): void {
+    if (child !== this.#child) return
+    clearTimeout(this.#watchdog)
+    for (const requestId of [...this.#pending.keys()]) {
+      this.#settle(requestId)?.reject(this.spec.unavailable('it exited while the request was in it'))
+    }
+    if (this.#state === 'stopped' || this.#state === 'failed') return
+    this.events.gone(reason)
+    this.#restart(this.#failure ?? reason)
+  }
+
+  #restart(reason: string): void {
+    const now = nowMs()
+    this.#deathsMs = [...this.#deathsMs.filter((deathMs) => now - deathMs < crashWindowMs), now]
+    const deaths = this.#deathsMs.length
+    const waitMs = deaths === 1 ? 0 : backoffMs(deaths >= crashLoopDeaths ? 10 : deaths, restartBackoff)
+    this.#state = 'restarting'
+    this.#reason = `${this.spec.title} ended (${reason}); ${deaths} deaths in ${crashWindowMs / 1_000} s`
+    this.#restarts += 1
+    this.log.error(
+      { ...this.spec.logFields, reason, deaths, waitMs: Math.round(waitMs) },
+      `${this.spec.title} ended, restarting it`,
+    )
+    this.#restartTimer = setTimeout(() => this.#spawn(), waitMs)
+  }
+
+  #settle(requestId: number): Pending | undefined {
+    const pending = this.#pending.get(requestId)
+    if (pending) clearTimeout(pending.timer)
+    this.#pending.delete(requestId)
+    return pending
+  }
+}
