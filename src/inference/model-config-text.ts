@@ -4,7 +4,8 @@ import { ModelConfigError } from './errors.js'
 import type { ModelConfig } from './model-config.js'
 import { modelConfigProto } from './model-config-schema.js'
 
-const modelConfigType = protobuf
+/** `inference.ModelConfig` of the public schema. */
+export const modelConfigType = protobuf
   .parse(modelConfigProto, { keepCase: true })
   .root.lookupType('inference.ModelConfig')
 
@@ -21,6 +22,11 @@ export function parseModelConfig(text: string, file: string): ModelConfig {
   } catch (error) {
     throw located(error, text, file)
   }
+  return plainConfig(message)
+}
+
+/** A message as the plain object that the rest of the program uses. */
+export function plainConfig(message: protobuf.Message): ModelConfig {
   return modelConfigType.toObject(message, {
     longs: Number,
     enums: String,

@@ -8,6 +8,7 @@ import { emptyModelConfig, type ModelConfig } from './model-config.js'
 import { parseModelConfig } from './model-config-text.js'
 import { type OnnxInfo, readOnnxFile } from './onnx-file.js'
 import { type Backend, backendOf, checkSupported } from './supported-config.js'
+import { versionsServed } from './version-policy.js'
 
 /** A folder of the repository: `<repository>/<name>/[config.pbtxt] [labels] <version>/model.onnx`. */
 export type ModelEntry = Readonly<{
@@ -99,13 +100,7 @@ function servedVersions(dir: string, config: ModelConfig, backend: Backend): rea
     .sort((a, b) => a - b)
   // An ensemble or a built-in step has nothing to put into a version folder, and git does not keep empty ones.
   if (found.length === 0 && backend !== 'onnxruntime') return [1]
-  const policy = config.version_policy
-  if (policy?.all !== undefined) return found
-  if (policy?.specific !== undefined) {
-    const wanted = policy.specific.versions
-    return found.filter((version) => wanted.includes(version))
-  }
-  return found.slice(-Math.max(1, policy?.latest?.num_versions ?? 1))
+  return versionsServed(config.version_policy, found)
 }
 
 /**

@@ -1,0 +1,118 @@
+import protobuf from 'protobufjs'
+import { ModelConfigError } from './errors.js'
+import { modelConfigType, plainConfig } from './model-config-text.js'
+import type { ModelConfig } from './model-config.js'
+
+type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+
+const integerTypes = new Set(['int32', 'uint32', 'int64', 'uint64'])
+
+/**
+ * Reads a `ModelConfig` from JSON with the names of the schema, as clients send it with a load request.
+ *
+ * 64-bit numbers may be texts, as protobuf's JSON writes them. `null` is a field that is not there.
+ *
+ * @param source - named in errors.
+ * @throws ModelConfigError `GANTRY_MODEL_CONFIG` for text that is no JSON, an unknown field or a value of a wrong type.
+ */
+export function parseModelConfigJson(text: string, source: string): ModelConfig {
+  const fail = (problem: string): never => {
+    throw new ModelConfigError(
+      `${source}: ${problem}`,
+      'Send a ModelConfig as JSON, with the names of the schema.',
+    )
+  }
+  const json = parsed(text, fail)
+  const message = checkedMessage(modelConfigType, json, '', fail)
+  checkChoices(modelConfigType, message, fail)
+  return plainConfig(modelConfigType.fromObject(message))
+}
+
+type Fail = (problem: string) => never
+
+function parsed(text: string, fail: Fail): Json {
+  try {
+    return JSON.parse(text) as Json
+  } catch (error) {
+    return fail(error instanceof Error ? error.message : String(error))
+  }
+}
+
+/** `fromObject` passes over what it does not know and bends what does not fit, so everything is looked at before. */
+function checkedMessage(type: protobuf.Type, value: Json, path: string, fail: Fail): Record<string, unknown> {
+  if (!isObject(value)) return fail(`${path === '' ? 'the configuration' : path} must be an object`)
+  const message: Record<string, unknown> = {}
+  for (const [name, given] of Object.entries(value)) {
+    const field = fieldOf(type, name)
+    if (field === undefined) return fail(`${type.name}: unknown field '${name}'`)
+    const at = path === '' ? field.name : `${path}.${field.name}`
+    if (given !== null) message[field.name] = checkedField(field, given, at, fail)
+  }
+  return message
+}
+
+/** By its name in the schema, or as protobuf's JSON writes it, in camel case. */
+function fieldOf(type: protobuf.Type, name: string): protobuf.Field | undefined {
+  return type.fieldsArray.find((field) => field.name === name || protobuf.util.camelCase(field.name) === name)
+}
+
+function checkedField(field: protobuf.Field, value: Json, path: string, fail: Fail): unknown {
+  field.resolve()
+  if (field instanceof protobuf.MapField) {
+    if (!isObject(value)) return fail(`${path} must be an object`)
+    return Object.fromEntries(
+      Object.entries(value).map(([key, each]) => [key, checkedValue(field, each, `${path}["${key}"]`, fail)]),
+    )
+  }
+  if (!field.repeated) return checkedValue(field, value, path, fail)
+  if (!isList(value)) return fail(`${path} must be a list`)
+  return value.map((each, index) => checkedValue(field, each, `${path}[${index}]`, fail))
+}
+
+function checkedValue(field: protobuf.Field, value: Json, path: string, fail: Fail): unknown {
+  const type = field.resolvedType
+  if (type instanceof protobuf.Type) return checkedMessage(type, value, path, fail)
+  if (type instanceof protobuf.Enum) return checkedEnum(type, value, path, fail)
+  if (integerTypes.has(field.type)) return checkedInteger(field.type, value, path, fail)
+  if (field.type === 'bool') return typeof value === 'boolean' ? value : fail(`${path} must be true or false`)
+  if (field.type === 'string') return typeof value === 'string' ? value : fail(`${path} must be a text`)
+  return typeof value === 'number' ? value : fail(`${path} must be a number`)
+}
+
+function checkedEnum(type: protobuf.Enum, value: Json, path: string, fail: Fail): unknown {
+  if (typeof value === 'string' && type.values[value] !== undefined) return value
+  if (typeof value === 'number' && type.valuesById[value] !== undefined) return value
+  return fail(`${path} must be one of ${Object.keys(type.values).join(', ')}`)
+}
+
+function checkedInteger(type: string, value: Json, path: string, fail: Fail): number {
+  const number = typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value
+  if (typeof number !== 'number' || !Number.isSafeInteger(number))
+    return fail(`${path} must be a whole number`)
+  const low = type.startsWith('u') ? 0 : type === 'int32' ? -(2 ** 31) : Number.MIN_SAFE_INTEGER
+  const high = type === 'int32' ? 2 ** 31 - 1 : type === 'uint32' ? 2 ** 32 - 1 : Number.MAX_SAFE_INTEGER
+  return number >= low && number <= high ? number : fail(`${path} must be ${low} to ${high}`)
+}
+
+/** One scheduler, one version policy: the schema says which fields exclude each other. */
+function checkChoices(type: protobuf.Type, message: Record<string, unknown>, fail: Fail): void {
+  for (const choice of type.oneofsArray) {
+    const given = choice.oneof.filter((name) => message[name] !== undefined)
+    if (given.length > 1) fail(`${given.join(' and ')} exclude each other`)
+  }
+  for (const [name, value] of Object.entries(message)) {
+    const inner = type.fields[name]?.resolvedType
+    if (!(inner instanceof protobuf.Type)) continue
+    for (const each of Array.isArray(value) ? value : [value])
+      if (!(type.fields[name] instanceof protobuf.MapField))
+        checkChoices(inner, each as Record<string, unknown>, fail)
+  }
+}
+
+function isObject(value: Json): value is { readonly [key: string]: Json } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isList(value: Json): value is readonly Json[] {
+  return Array.isArray(value)
+}

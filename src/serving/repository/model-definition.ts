@@ -1,0 +1,99 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { ModelConfigError } from '../../inference/errors.js'
+import { emptyModelConfig, type ModelConfig } from '../../inference/model-config.js'
+import { parseModelConfigJson } from '../../inference/model-config-json.js'
+import { parseModelConfig } from '../../inference/model-config-text.js'
+import { checkSupported } from '../../inference/supported-config.js'
+import { versionsServed } from '../../inference/version-policy.js'
+import { isFileName, isVersion, printFolder, type FolderPrint, type ModelFolder } from './repository-files.js'
+
+const maxConfigBytes = 4 * 1024 ** 2
+
+/** A model as its folder, or a client, describes it; nothing of it runs yet. */
+export type ModelDefinition = Readonly<{
+  name: string
+  folder: ModelFolder
+  /** As written; nothing is filled in. */
+  config: ModelConfig
+  /** Versions that the policy serves, lowest first. */
+  versions: readonly number[]
+  /** What the folder had before anything in it was read. */
+  print: FolderPrint
+  /** A client gave the configuration. */
+  overridden: boolean
+  /** Settings that are read and have no effect. */
+  warnings: readonly string[]
+}>
+
+/**
+ * Reads the folder of a model.
+ *
+ * @param configJson - replaces `config.pbtxt`.
+ * @throws ModelConfigError, and what the file system throws
+ */
+export function readDefinition(folder: ModelFolder, configJson?: string): ModelDefinition {
+  const { name, dir } = folder
+  const print = printFolder(folder)
+  const file = join(dir, 'config.pbtxt')
+  const source = configJson === undefined ? file : `configuration of model '${name}'`
+  const config = configJson === undefined ? configOfFile(file) : parseModelConfigJson(configJson, source)
+  if (config.name !== undefined && config.name !== '' && config.name !== name)
+    throw new ModelConfigError(
+      `${source}: unexpected directory name '${name}' for model '${config.name}', directory name must equal model name`,
+      'Give both the same name, or leave the name out.',
+    )
+  checkFileName(config, source)
+  const warnings = checkSupported(config, source)
+  return {
+    name,
+    folder,
+    config: { ...config, name },
+    versions: versionsOf(dir, config),
+    print,
+    overridden: configJson !== undefined,
+    warnings,
+  }
+}
+
+/** The backend a configuration asks for; ONNX Runtime where it asks for none. */
+export function backendName({ platform = '', backend = '', ensemble_scheduling }: ModelConfig): string {
+  if (platform === 'ensemble' || ensemble_scheduling !== undefined) return 'ensemble'
+  if (backend !== '') return backend
+  return platform === '' || platform === 'onnxruntime_onnx' ? 'onnxruntime' : platform
+}
+
+/** Path of the model file of a version; a folder of that name holds a model with its weights beside it. */
+export function modelFileOf({ folder, config }: ModelDefinition, version: number): string {
+  const path = join(folder.dir, String(version), config.default_model_filename || 'model.onnx')
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true ? join(path, 'model.onnx') : path
+}
+
+/** Models an ensemble runs, each once. */
+export function stepsOf({ ensemble_scheduling }: ModelConfig): readonly string[] {
+  return [...new Set((ensemble_scheduling?.step ?? []).map((step) => step.model_name))]
+}
+
+function configOfFile(file: string): ModelConfig {
+  if (!existsSync(file)) return emptyModelConfig
+  if (statSync(file).size > maxConfigBytes)
+    throw new ModelConfigError(`${file} has more than ${maxConfigBytes} bytes`, 'It is no configuration.')
+  return parseModelConfig(readFileSync(file, 'utf8'), file)
+}
+
+function checkFileName(config: ModelConfig, source: string): void {
+  const names = [config.default_model_filename, ...config.output.map((output) => output.label_filename)]
+  for (const name of names)
+    if (name !== undefined && name !== '' && !isFileName(name))
+      throw new ModelConfigError(`${source}: "${name}" is not a plain file name`, 'Name a file of the model.')
+}
+
+function versionsOf(dir: string, config: ModelConfig): readonly number[] {
+  const found = readdirSync(dir)
+    .filter((name) => isVersion(name) && statSync(join(dir, name)).isDirectory())
+    .map(Number)
+    .sort((a, b) => a - b)
+  // Models without a file have nothing to put into a version folder, and git does not keep empty ones.
+  if (found.length === 0 && backendName(config) !== 'onnxruntime') return [1]
+  return versionsServed(config.version_policy, found)
+}

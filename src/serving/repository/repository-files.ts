@@ -1,0 +1,126 @@
+import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
+import { join, relative, sep } from 'node:path'
+import { ModelConfigError } from '../../inference/errors.js'
+
+const modelName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
+const fileName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
+const versionName = /^[1-9]\d{0,14}$/
+
+/** More files in one model's folder are not looked at: it is no model. */
+const maxFiles = 10_000
+
+/** Names that can be a folder of a repository: no separators, no leading dot. */
+export function isModelName(name: string): boolean {
+  return modelName.test(name)
+}
+
+export function isFileName(name: string): boolean {
+  return fileName.test(name)
+}
+
+export function isVersion(name: string): boolean {
+  return versionName.test(name)
+}
+
+/** A folder that looks like a model. */
+export type ModelFolder = Readonly<{ name: string; repository: string; dir: string }>
+
+/** What the repositories hold. */
+export type RepositoryScan = Readonly<{
+  folders: ReadonlyMap<string, ModelFolder>
+  /** Names that more than one repository has, with the sentence that names the folders. */
+  ambiguous: ReadonlyMap<string, string>
+}>
+
+/** Looks for models in all repositories; one that cannot be read holds none, and `unreadable` is told. */
+export function scanRepositories(
+  repositories: readonly string[],
+  unreadable: (repository: string, error: unknown) => void = () => undefined,
+): RepositoryScan {
+  const found = new Map<string, ModelFolder[]>()
+  for (const repository of repositories)
+    for (const name of foldersOf(repository, unreadable))
+      found.set(name, [...(found.get(name) ?? []), { name, repository, dir: join(repository, name) }])
+  const folders = new Map<string, ModelFolder>()
+  const ambiguous = new Map<string, string>()
+  for (const [name, places] of found) {
+    const [only, ...others] = places
+    if (only !== undefined && others.length === 0) folders.set(name, only)
+    else
+      ambiguous.set(
+        name,
+        `model '${name}' is not unique across all model repositories: ${places.map(({ dir }) => dir).join(' and ')}`,
+      )
+  }
+  return { folders, ambiguous }
+}
+
+function foldersOf(repository: string, unreadable: (repository: string, error: unknown) => void): string[] {
+  try {
+    return readdirSync(repository)
+      .filter(
+        (name) =>
+          isModelName(name) && statSync(join(repository, name), { throwIfNoEntry: false })?.isDirectory(),
+      )
+      .sort()
+  } catch (error) {
+    unreadable(repository, error)
+    return []
+  }
+}
+
+/** Every file of a model by its path in the model's folder, with what changes when the file does. */
+export type FolderPrint = ReadonlyMap<string, string>
+
+/**
+ * Reads which files a model's folder has, without opening them.
+ *
+ * @throws ModelConfigError for a link that leads out of the repository; what the file system throws.
+ */
+export function printFolder({ dir, repository }: ModelFolder): FolderPrint {
+  const print = new Map<string, string>()
+  const root = realpathSync(repository)
+  const visit = (folder: string, depth: number): void => {
+    for (const name of readdirSync(folder).sort()) {
+      const path = join(folder, name)
+      if (lstatSync(path).isSymbolicLink()) checkLink(path, root)
+      const stat = statSync(path)
+      if (stat.isDirectory()) {
+        if (depth < 8) visit(path, depth + 1)
+      } else print.set(relative(dir, path), `${stat.size}:${stat.mtimeMs}:${stat.ino}`)
+      if (print.size > maxFiles)
+        throw new ModelConfigError(
+          `${dir} has more than ${maxFiles} files`,
+          'Keep only what the model needs.',
+        )
+    }
+  }
+  checkLink(dir, root)
+  visit(dir, 0)
+  return print
+}
+
+function checkLink(path: string, root: string): void {
+  const target = realpathSync(path)
+  if (target !== root && !target.startsWith(root + sep))
+    throw new ModelConfigError(
+      `${path} is a link that leads out of the model repository`,
+      'Put the file itself there, or link to a place inside the repository.',
+    )
+}
+
+/** Whether two looks saw the same files. */
+export function samePrint(a: FolderPrint, b: FolderPrint): boolean {
+  return a.size === b.size && [...a].every(([path, print]) => b.get(path) === print)
+}
+
+/** The files one version depends on: those of its folder, and those beside the version folders but for the configuration. */
+export function printOfVersion(print: FolderPrint, version: number): FolderPrint {
+  return new Map(
+    [...print].filter(([path]) => {
+      const [top = '', ...inner] = path.split(sep)
+      if (inner.length === 0) return top !== 'config.pbtxt'
+      return top === String(version) || !isVersion(top)
+    }),
+  )
+}
