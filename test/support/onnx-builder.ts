@@ -23,7 +23,10 @@ message NodeProto {
 message AttributeProto {
   string name = 1; float f = 2; int64 i = 3; repeated float floats = 7; repeated int64 ints = 8; int32 type = 20;
 }
-message TensorProto { repeated int64 dims = 1; int32 data_type = 2; string name = 8; bytes raw_data = 9; }
+message TensorProto {
+  repeated int64 dims = 1; int32 data_type = 2; string name = 8; bytes raw_data = 9;
+  repeated StringStringEntryProto external_data = 13; int32 data_location = 14;
+}
 message ValueInfoProto { string name = 1; TypeProto type = 2; }
 message TypeProto { Tensor tensor_type = 1; message Tensor { int32 elem_type = 1; TensorShapeProto shape = 2; } }
 message TensorShapeProto {
@@ -43,6 +46,8 @@ export type Constant = Readonly<{
   name: string
   shape: readonly number[]
   data: Float32Array | BigInt64Array | Uint8Array
+  /** File that has the data in place of the model; `data` then only tells the type. */
+  location?: string
 }>
 
 export type Node = Readonly<{
@@ -81,7 +86,9 @@ export function buildOnnx(spec: OnnxSpec): Uint8Array {
           name: constant.name,
           dims: constant.shape,
           data_type: elementTypes[constantSpec(constant).type],
-          raw_data: new Uint8Array(constant.data.buffer, constant.data.byteOffset, constant.data.byteLength),
+          ...(constant.location === undefined
+            ? { raw_data: bytesOf(constant.data) }
+            : { data_location: 1, external_data: [{ key: 'location', value: constant.location }] }),
         })),
         node: spec.nodes.map((node, index) => ({
           name: `${node.op}_${index}`,
@@ -95,6 +102,10 @@ export function buildOnnx(spec: OnnxSpec): Uint8Array {
       },
     })
     .finish()
+}
+
+function bytesOf(data: Constant['data']): Uint8Array {
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
 }
 
 function constantSpec({ name, shape, data }: Constant): TensorSpec {

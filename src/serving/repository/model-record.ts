@@ -1,0 +1,89 @@
+import { ServingError } from '../serving-error.js'
+import type { IndexEntry, ModelState } from '../model-server.js'
+import type { ModelDefinition } from './model-definition.js'
+import type { ServedModel } from './served-model.js'
+import type { UploadedModel } from './uploaded-model.js'
+
+/** One version of a model that is or was to be served. */
+export type VersionRecord = Readonly<{
+  version: number
+  state: ModelState
+  reason: string
+  /** While READY. */
+  model: ServedModel | undefined
+}>
+
+/** A model that was asked for, by the configuration or by a client, with the fate of each of its versions. */
+export class ModelRecord {
+  /** What it serves; of a load that failed nothing is kept. */
+  definition: ModelDefinition | undefined
+  /** Files a client sent for what it serves. */
+  upload: UploadedModel | undefined
+  /** Asked for by name, not only because an ensemble needs it. */
+  explicit = false
+  /** It is meant to serve: `false` once unloaded. */
+  wanted = true
+  readonly #versions = new Map<number, VersionRecord>()
+
+  constructor(readonly name: string) {}
+
+  /** Lowest first. */
+  get versions(): readonly VersionRecord[] {
+    return [...this.#versions.values()].sort((a, b) => a.version - b.version)
+  }
+
+  get serving(): readonly ServedModel[] {
+    return this.versions.flatMap(({ model }) => (model === undefined ? [] : [model]))
+  }
+
+  /** Every version that is to serve does. */
+  get ready(): boolean {
+    return (
+      this.serving.length > 0 &&
+      this.versions.every(({ model, reason }) => model ?? reason === unloadedReason)
+    )
+  }
+
+  model(version: number): ServedModel | undefined {
+    return this.#versions.get(version)?.model
+  }
+
+  set(version: number, state: ModelState, reason = '', model?: ServedModel): void {
+    this.#versions.set(version, { version, state, reason, model })
+  }
+
+  forget(version: number): void {
+    this.#versions.delete(version)
+  }
+
+  /**
+   * The version that answers.
+   *
+   * @param version - digits, or empty for the highest that is ready.
+   * @throws ServingError
+   */
+  find(version: string): ServedModel {
+    const unknown = `Request for unknown model: '${this.name}'`
+    if (version === '') {
+      const highest = this.serving.at(-1)
+      if (highest !== undefined) return highest
+      throw new ServingError('NOT_FOUND', `${unknown} has no available versions`)
+    }
+    const record = this.#versions.get(Number(version))
+    if (record === undefined)
+      throw new ServingError('NOT_FOUND', `${unknown} version ${version} is not found`)
+    if (record.model !== undefined) return record.model
+    throw new ServingError('UNAVAILABLE', `${unknown} version ${version} is not at ready state`)
+  }
+
+  index(): readonly IndexEntry[] {
+    return this.versions.map(({ version, state, reason }) => ({
+      name: this.name,
+      version: String(version),
+      state,
+      reason,
+    }))
+  }
+}
+
+export const unloadedReason = 'unloaded'

@@ -1,0 +1,38 @@
+import type { Log } from '../../../lifecycle/log.js'
+import type { ModelInput } from '../../../inference/model-config.js'
+import { backendName, modelFileOf, type ModelDefinition } from '../model-definition.js'
+import { printOfVersion } from '../repository-files.js'
+import { probeModel, type ProbeLimits } from './model-probe.js'
+import { ProbeVerdicts } from './probe-verdicts.js'
+
+export type ProbeOptions = ProbeLimits &
+  Readonly<{
+    /** File that remembers which models were found good. */
+    verdictsFile: string
+    /** What changes the outcome besides files and limits, such as the version of the runtime. */
+    runtime: string
+    log: Log
+  }>
+
+/** @returns a look at one version of a model; it throws for one that is refused. Models without a file pass. */
+export function createProbe(
+  options: ProbeOptions,
+): (definition: ModelDefinition, version: number) => Promise<void> {
+  const { verdictsFile, runtime, memoryBytes, cpuSeconds, log } = options
+  const verdicts = new ProbeVerdicts(verdictsFile, log)
+  const conditions = JSON.stringify([runtime, memoryBytes, cpuSeconds])
+  return async (definition, version) => {
+    if (backendName(definition.config) !== 'onnxruntime') return
+    const modelPath = modelFileOf(definition, version)
+    const print = printOfVersion(definition.print, version)
+    if (verdicts.isGood(modelPath, print, conditions)) return
+    await probeModel({ modelPath, shapes: shapesOf(definition) }, { memoryBytes, cpuSeconds })
+    verdicts.keep(modelPath, print, conditions)
+  }
+}
+
+function shapesOf({ config }: ModelDefinition): Record<string, readonly number[]> {
+  const batch = (config.max_batch_size ?? 0) > 0 ? [1] : []
+  const sizes = (input: ModelInput) => (input.reshape?.shape ?? input.dims).map((size) => Math.max(1, size))
+  return Object.fromEntries(config.input.map((input) => [input.name, [...batch, ...sizes(input)]]))
+}

@@ -1,0 +1,142 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { ModelInvalidError } from '../../../inference/errors.js'
+import { withDeathSignal } from '../../../lifecycle/death-signal.js'
+import { entryPath } from '../../../lifecycle/entry.js'
+import type { ProbeAnswer, ProbeTask } from './probe-protocol.js'
+
+export type ProbeLimits = Readonly<{
+  memoryBytes: number
+  /** Besides a second for each 100 MB of the model. */
+  cpuSeconds: number
+}>
+
+/** Address space that the process takes without a model: code, heaps and stacks that are mostly never touched. */
+const ownAddressSpaceBytes = 3 * 1024 ** 3
+/** Processor time is what counts; a machine that has none to give must not wait for ever. */
+const wallSecondsPerCpuSecond = 6
+const watchMs = 20
+const pageBytes = 4096
+const maxAnswerBytes = 64 * 1024
+
+const prlimit = ['/usr/bin/prlimit', '/bin/prlimit'].find((path) => existsSync(path))
+
+/**
+ * Loads and runs a model once in a process of its own with limits, so that a file made to do harm does it there.
+ *
+ * @throws ModelInvalidError `GANTRY_MODEL_INVALID` when it cannot be loaded, or takes more than the limits.
+ */
+export async function probeModel(task: ProbeTask, limits: ProbeLimits): Promise<void> {
+  const cpuSeconds = limits.cpuSeconds + Math.ceil(statSync(task.modelPath).size / 1e8)
+  const ended = await run(task, limits, cpuSeconds)
+  const { answer } = ended
+  if (answer?.loaded === false)
+    throw refused(
+      task,
+      outOfMemory(answer.error) ? needsMemory(limits) : `ONNX Runtime cannot load it: ${line(answer.error)}`,
+    )
+  if (answer?.runError !== undefined && outOfMemory(answer.runError)) throw refused(task, needsMemory(limits))
+  if (answer === undefined) throw refused(task, ended.why ?? died(ended, limits, cpuSeconds))
+}
+
+type Ended = Readonly<{
+  answer: ProbeAnswer | undefined
+  signal: NodeJS.Signals | null
+  code: number | null
+  /** Set when we ended it. */
+  why: string | undefined
+  stderr: string
+}>
+
+function run(task: ProbeTask, { memoryBytes }: ProbeLimits, cpuSeconds: number): Promise<Ended> {
+  const child = start(task, memoryBytes + ownAddressSpaceBytes, cpuSeconds)
+  let why: string | undefined
+  const end = (reason: string): void => {
+    why ??= reason
+    child.kill('SIGKILL')
+  }
+  const watch = setInterval(() => {
+    if (residentBytes(child.pid) > memoryBytes) end(needsMemory({ memoryBytes }))
+  }, watchMs)
+  const wallMs = cpuSeconds * wallSecondsPerCpuSecond * 1_000
+  const timer = setTimeout(() => end(needsTime(cpuSeconds)), wallMs)
+  return new Promise((resolve, reject) => {
+    let stdout = ''
+    let stderr = ''
+    child.stdout
+      ?.setEncoding('utf8')
+      .on('data', (text: string) => (stdout = (stdout + text).slice(0, maxAnswerBytes)))
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(-2_000)))
+    const settle = (): void => {
+      clearInterval(watch)
+      clearTimeout(timer)
+    }
+    child.once('error', (error) => {
+      settle()
+      reject(error)
+    })
+    child.once('close', (code, signal) => {
+      settle()
+      resolve({ answer: parsed(stdout), signal, code, why, stderr })
+    })
+  })
+}
+
+function start(task: ProbeTask, addressSpaceBytes: number, cpuSeconds: number): ChildProcess {
+  const node = [process.execPath, entryPath(import.meta.url, './probe-main.js'), JSON.stringify(task)]
+  const limited =
+    prlimit === undefined
+      ? node
+      : [prlimit, `--as=${addressSpaceBytes}`, `--cpu=${cpuSeconds}`, '--core=0', '--', ...node]
+  const [command, args] = withDeathSignal(limited[0] ?? '', limited.slice(1))
+  return spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: tmpdir(), env: {} })
+}
+
+/** 0 where the system does not tell. */
+function residentBytes(pid: number | undefined): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * pageBytes
+  } catch {
+    return 0
+  }
+}
+
+function parsed(stdout: string): ProbeAnswer | undefined {
+  try {
+    return JSON.parse(stdout) as ProbeAnswer
+  } catch {
+    return undefined
+  }
+}
+
+function died({ signal, code, stderr }: Ended, limits: ProbeLimits, cpuSeconds: number): string {
+  if (signal === 'SIGXCPU') return needsTime(cpuSeconds)
+  if (outOfMemory(stderr)) return needsMemory(limits)
+  // A shell of prlimit's kind tells a signal as 128 and its number; processor time ends with SIGKILL where SIGXCPU is ignored.
+  return `the process that tried it ended with ${signal ?? `exit code ${code ?? 'unknown'}`}`
+}
+
+function outOfMemory(text: string): boolean {
+  return /bad_alloc|failed to allocate|out of memory|Array buffer allocation failed/i.test(text)
+}
+
+function needsMemory({ memoryBytes }: Pick<ProbeLimits, 'memoryBytes'>): string {
+  return `one run of it takes more memory than the ${Math.round(memoryBytes / 1024 ** 2)} MiB it may have`
+}
+
+function needsTime(cpuSeconds: number): string {
+  return `loading and one run of it take more than ${cpuSeconds} s of processor time`
+}
+
+/** ONNX Runtime's messages begin with the place in its source. */
+function line(text: string): string {
+  return (text.split('\n')[0] ?? '').replace(/^\/onnxruntime_src\/\S+ (.* was false\. )?/, '').trim()
+}
+
+function refused({ modelPath }: ProbeTask, why: string): ModelInvalidError {
+  return new ModelInvalidError(
+    `${modelPath} is refused: ${why}`,
+    'Check where the model comes from and how it was exported; modelServer.probe has the limits.',
+  )
+}

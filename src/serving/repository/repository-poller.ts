@@ -1,0 +1,97 @@
+import { readOnnxFile } from '../../inference/onnx-file.js'
+import type { Log } from '../../lifecycle/log.js'
+import { backendName, modelFileOf, readDefinition } from './model-definition.js'
+import type { ModelManager } from './model-manager.js'
+import { printFolder, samePrint, type FolderPrint, type ModelFolder } from './repository-files.js'
+
+/**
+ * Follows changes of the repositories.
+ *
+ * A change is taken once two looks in a row saw the same files and each model file can be read to its end, so that a model is not
+ * loaded while somebody still writes it. What was tried and failed is tried again when its files change again.
+ */
+export class RepositoryPoller {
+  readonly #seen = new Map<string, FolderPrint>()
+  readonly #tried = new Map<string, FolderPrint>()
+  #missing: ReadonlySet<string> = new Set()
+  #timer: NodeJS.Timeout | undefined
+  #stopped = false
+
+  constructor(
+    readonly manager: ModelManager,
+    readonly pollMs: number,
+    readonly log: Log,
+  ) {}
+
+  start(): void {
+    if (this.#stopped) return
+    this.#timer = setTimeout(() => {
+      void this.look()
+        .catch((error: unknown) => this.log.error({ err: error }, 'looking for changed models failed'))
+        .then(() => this.start())
+    }, this.pollMs)
+  }
+
+  stop(): void {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+  }
+
+  /** One look. Resolves when what it found is loaded and unloaded. */
+  async look(): Promise<void> {
+    const scan = this.manager.scan()
+    const changed = [...scan.folders.values()].filter((folder) => this.#isToLoad(folder))
+    const missing = this.manager
+      .records()
+      .filter(({ name }) => !scan.folders.has(name) && !scan.ambiguous.has(name))
+      .map(({ name }) => name)
+    const gone = missing.filter((name) => this.#missing.has(name))
+    this.#missing = new Set(missing)
+    for (const name of gone) this.#forget(name)
+    if (changed.length > 0 || gone.length > 0)
+      await this.manager.follow(
+        changed.map(({ name }) => name),
+        gone,
+      )
+  }
+
+  #isToLoad(folder: ModelFolder): boolean {
+    const print = printOf(folder)
+    if (print === undefined) return false
+    const before = this.#seen.get(folder.name)
+    this.#seen.set(folder.name, print)
+    const applied = this.manager.record(folder.name)?.definition
+    if (applied?.folder.dir === folder.dir && samePrint(applied.print, print)) return false
+    if (before === undefined || !samePrint(before, print)) return false
+    const tried = this.#tried.get(folder.name)
+    if (tried !== undefined && samePrint(tried, print)) return false
+    this.#tried.set(folder.name, print)
+    return this.#isComplete(folder)
+  }
+
+  #isComplete(folder: ModelFolder): boolean {
+    try {
+      const definition = readDefinition(folder)
+      if (backendName(definition.config) === 'onnxruntime')
+        for (const version of definition.versions) readOnnxFile(modelFileOf(definition, version))
+      return true
+    } catch (error) {
+      this.log.warn({ model: folder.name, err: error }, 'changed model is not complete, what serves is kept')
+      return false
+    }
+  }
+
+  #forget(name: string): void {
+    this.#seen.delete(name)
+    this.#tried.delete(name)
+  }
+}
+
+/** `undefined` while files come and go under the reader. */
+function printOf(folder: ModelFolder): FolderPrint | undefined {
+  try {
+    return printFolder(folder)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,46 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ServingError } from '../serving-error.js'
+import { isFileName, isVersion, type ModelFolder } from './repository-files.js'
+
+/** Files a client sent with a load request, in a folder that only this user can read. */
+export type UploadedModel = Readonly<{ folder: ModelFolder; remove(): void }>
+
+/**
+ * Writes the files of a load request.
+ *
+ * @param uploadDir - private to the service.
+ * @param files - `<version>/<file name>` to content.
+ * @throws ServingError for names that are no version and plain file name
+ */
+export function writeUploadedModel(
+  uploadDir: string,
+  name: string,
+  files: ReadonlyMap<string, Uint8Array>,
+): UploadedModel {
+  for (const path of files.keys()) checkPath(name, path)
+  mkdirSync(uploadDir, { recursive: true, mode: 0o700 })
+  const repository = mkdtempSync(join(uploadDir, `${name}-`))
+  const remove = () => rmSync(repository, { recursive: true, force: true })
+  try {
+    const dir = join(repository, name)
+    for (const [path, content] of files) {
+      const [version = '', file = ''] = path.split('/')
+      mkdirSync(join(dir, version), { recursive: true, mode: 0o700 })
+      writeFileSync(join(dir, version, file), content, { mode: 0o600, flag: 'wx' })
+    }
+    return { folder: { name, repository, dir }, remove }
+  } catch (error) {
+    remove()
+    throw error
+  }
+}
+
+function checkPath(name: string, path: string): void {
+  const [version = '', file = '', ...more] = path.split('/')
+  if (isVersion(version) && isFileName(file) && more.length === 0) return
+  throw new ServingError(
+    'INVALID_ARG',
+    `failed to load '${name}', '${path.slice(0, 200)}' is not <version>/<file name>`,
+  )
+}
