@@ -1,6 +1,6 @@
 import type { InferenceConfig } from '../config/pipeline.js'
 import { type DeviceKind, deviceOf } from '../inference/providers.js'
-import type { ModelConfig } from '../inference/model-config.js'
+import { graphOptimization } from '../inference/graph-optimization.js'
 import { InstancePool } from '../inference/instance-pool.js'
 import { entryPath } from '../lifecycle/entry.js'
 import type { Log } from '../lifecycle/log.js'
@@ -92,20 +92,6 @@ function loadOptions(
     iouThreshold: inference.iouThreshold,
     maxDetections: inference.maxDetections,
     warmUpBatch: { cpu: settingsFor('cpu').maxBatchSize, gpu: settingsFor('gpu').maxBatchSize },
-  }
-}
-
-/** Levels of Triton's ONNX backend: everything unless told otherwise. */
-function graphOptimization({ optimization }: ModelConfig): DetectorLoad['session']['graphOptimization'] {
-  switch (optimization?.graph?.level ?? 0) {
-    case -1:
-      return 'basic'
-    case 1:
-      return 'extended'
-    case 2:
-      return 'disabled'
-    default:
-      return 'all'
   }
 }
 

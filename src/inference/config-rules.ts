@@ -3,15 +3,37 @@ import type { ModelConfig } from './model-config.js'
 const ortParameters =
   /^(intra_op_thread_count|inter_op_thread_count|execution_mode|enable_mem_(arena|pattern)|memory\.|session\.|arena_|cudnn_|gpu_mem_limit)/
 
-/** A field of a configuration, and why it cannot be followed. */
-export type Rule = Readonly<{ field: string; isSet: (config: ModelConfig) => boolean; why: string }>
+/** Of those, the ones that the binding of ONNX Runtime for Node has no way to pass on. */
+const memoryParameters = /^(memory\.|arena_|cudnn_|gpu_mem_limit)/
+
+/** Who runs the model: the detectors of cameras, or the model server for API clients. They follow different fields. */
+export type Audience = 'cameras' | 'server'
+
+/** A field of a configuration, and why it cannot be followed: by anybody, or by one audience only. */
+export type Rule = Readonly<{
+  field: string
+  isSet: (config: ModelConfig) => boolean
+  why: string
+  only?: Audience
+}>
 
 /** Fields that change what the model computes or who may call it: running without them would be wrong. */
 export const refused: readonly Rule[] = [
   {
     field: 'sequence_batching',
     isSet: (c) => c.sequence_batching !== undefined,
-    why: 'sequences are not supported yet',
+    why: 'frames of cameras are not sequences of requests',
+    only: 'cameras',
+  },
+  {
+    field: 'sequence_batching.iterative_sequence',
+    isSet: (c) => c.sequence_batching?.iterative_sequence === true,
+    why: 'requests are not scheduled again by the model',
+  },
+  {
+    field: 'sequence_batching.state.use_growable_memory',
+    isSet: (c) => c.sequence_batching?.state.some((state) => state.use_growable_memory === true) === true,
+    why: 'growable memory belongs to TensorRT plans',
   },
   {
     field: 'batch_input',
@@ -26,7 +48,8 @@ export const refused: readonly Rule[] = [
   {
     field: 'input.reshape / output.reshape',
     isSet: (c) => [...c.input, ...c.output].some((tensor) => tensor.reshape !== undefined),
-    why: 'reshaping at the border of a model is not supported yet',
+    why: 'frames enter a detector in the shape that it has',
+    only: 'cameras',
   },
   {
     field: 'is_shape_tensor',
@@ -76,12 +99,14 @@ export const ignored: readonly Rule[] = [
   {
     field: 'model_warmup',
     isSet: (c) => c.model_warmup.length > 0,
-    why: 'every instance warms up with zeros',
+    why: 'instances for cameras warm up with zeros',
+    only: 'cameras',
   },
   {
     field: 'response_cache',
     isSet: (c) => c.response_cache?.enable === true,
-    why: 'there is no response cache yet',
+    why: 'pictures of cameras hardly ever repeat bit by bit',
+    only: 'cameras',
   },
   { field: 'model_metrics', isSet: (c) => c.model_metrics !== undefined, why: 'buckets are fixed' },
   {
@@ -111,26 +136,37 @@ export const ignored: readonly Rule[] = [
         value instanceof Object ? Object.keys(value).length > 0 : value !== false,
       ),
     why: 'batches of cameras are formed by inference.maxBatchSize and inference.maxQueueDelayMs',
+    only: 'cameras',
   },
   {
     field: 'instance_group.gpus',
     isSet: (c) => c.instance_group.some((group) => group.gpus.length > 0),
     why: 'the GPU is chosen by inference.deviceId',
+    only: 'cameras',
   },
   {
     field: 'instance_group.passive',
     isSet: (c) => c.instance_group.some((group) => group.passive === true),
     why: 'every instance takes part',
+    only: 'cameras',
   },
   {
     field: 'metric_tags',
     isSet: (c) => Object.keys(c.metric_tags).length > 0,
-    why: 'labels of metrics are fixed',
+    why: 'labels of the metrics of cameras are fixed',
+    only: 'cameras',
   },
   {
     field: 'parameters of the ONNX Runtime backend',
     isSet: (c) => Object.keys(c.parameters).some((key) => ortParameters.test(key)),
     why: 'threads are set by inference.intraOpThreads, and memory arenas are left as they are',
+    only: 'cameras',
+  },
+  {
+    field: 'parameters of the ONNX Runtime backend for memory',
+    isSet: (c) => Object.keys(c.parameters).some((key) => memoryParameters.test(key)),
+    why: 'the binding does not take them',
+    only: 'server',
   },
   {
     field: 'optimization.execution_accelerators',

@@ -1,6 +1,7 @@
 import { ModelInvalidError } from './errors.js'
 import type { ModelConfig, ModelInput, ModelOutput } from './model-config.js'
 import type { OnnxInfo } from './onnx-file.js'
+import { hiddenInputs } from './sequence-tensors.js'
 import { configDataType, describeTensor, type ModelTensor } from './tensor-type.js'
 
 /**
@@ -12,7 +13,7 @@ export function matchTensors(config: ModelConfig, onnx: OnnxInfo, file: string):
   const maxBatchSize = config.max_batch_size ?? 0
   for (const input of config.input) matchOne('input', input, onnx.inputs, maxBatchSize, file)
   for (const output of config.output) matchOne('output', output, onnx.outputs, maxBatchSize, file)
-  const configured = new Set(config.input.map((input) => input.name))
+  const configured = new Set([...config.input.map((input) => input.name), ...hiddenInputs(config)])
   const missing = onnx.inputs.filter((input) => !configured.has(input.name))
   if (missing.length > 0)
     throw new ModelInvalidError(
@@ -34,7 +35,8 @@ function matchOne(
       `${file}: the model has no ${side} "${wanted.name}"`,
       `Its ${side}s are: ${tensors.map((known) => `"${known.name}" ${describeTensor(known)}`).join(', ')}.`,
     )
-  const dims = maxBatchSize > 0 ? [-1, ...wanted.dims] : wanted.dims
+  const own = wanted.reshape?.shape ?? wanted.dims
+  const dims = maxBatchSize > 0 ? [-1, ...own] : own
   const sameType = configDataType(tensor.type) === wanted.data_type
   if (sameType && sameShape(dims, tensor.shape, maxBatchSize > 0)) return
   throw new ModelInvalidError(

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { autoComplete } from './auto-complete.js'
+import type { Audience } from './config-rules.js'
 import { ModelConfigError, ModelNotFoundError } from './errors.js'
 import { labelsFromMetadata, readLabelsFile } from './labels.js'
 import { matchTensors } from './match-tensors.js'
@@ -70,7 +71,11 @@ export function repositoryWith(repositories: readonly string[], name: string): s
  *
  * @throws ModelNotFoundError, ModelConfigError
  */
-export function readModelEntry(repositoryDir: string, name: string): ModelEntry {
+export function readModelEntry(
+  repositoryDir: string,
+  name: string,
+  audience: Audience = 'cameras',
+): ModelEntry {
   const dir = join(repositoryDir, name)
   if (!modelName.test(name) || !existsSync(dir)) {
     const names = modelNames(repositoryDir)
@@ -88,7 +93,7 @@ export function readModelEntry(repositoryDir: string, name: string): ModelEntry 
       'Give both the same name, or leave the name out.',
     )
   const backend = backendOf(config, file)
-  const warnings = checkSupported(config, file)
+  const warnings = checkSupported(config, file, audience)
   const versions = servedVersions(dir, config, backend)
   return { name, dir, backend, config, hasConfigFile, versions, warnings }
 }

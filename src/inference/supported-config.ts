@@ -1,5 +1,5 @@
 import { ModelConfigError } from './errors.js'
-import { ignored, refused } from './config-rules.js'
+import { type Audience, ignored, refused, type Rule } from './config-rules.js'
 import { gantryParameters, type ModelConfig } from './model-config.js'
 
 /** What runs a model. Only `onnxruntime` and `js` need a file in the version folder. */
@@ -43,17 +43,20 @@ export function backendOf(config: ModelConfig, file: string): Backend {
  * @returns one sentence for each field that is read and has no effect.
  * @throws ModelConfigError for fields without which the model would answer wrongly.
  */
-export function checkSupported(config: ModelConfig, file: string): readonly string[] {
-  const problems = refused.filter((rule) => rule.isSet(config)).map((rule) => `${rule.field}: ${rule.why}`)
+export function checkSupported(
+  config: ModelConfig,
+  file: string,
+  audience: Audience = 'cameras',
+): readonly string[] {
+  const applies = (rule: Rule) => (rule.only ?? audience) === audience && rule.isSet(config)
+  const problems = refused.filter(applies).map((rule) => `${rule.field}: ${rule.why}`)
   if (problems.length > 0)
     throw new ModelConfigError(
       `${file} asks for what is not supported: ${problems.join('; ')}`,
       'Remove the field, or serve this model with another server.',
     )
   checkParameters(config, file)
-  return ignored
-    .filter((rule) => rule.isSet(config))
-    .map((rule) => `${rule.field} has no effect: ${rule.why}`)
+  return ignored.filter(applies).map((rule) => `${rule.field} has no effect: ${rule.why}`)
 }
 
 /** Parameters are free text in Triton; a misspelt one of ours would do nothing in silence. */

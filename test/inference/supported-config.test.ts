@@ -35,6 +35,19 @@ describe('checkSupported', () => {
     expect(checkSupported(config(text), 'c')).toEqual([expect.stringContaining(field)])
   })
 
+  it.each([
+    'sequence_batching { direct { } }',
+    'input { name: "a" reshape { shape: 3 } }',
+    'response_cache { enable: true }',
+    'model_warmup { name: "w" batch_size: 1 }',
+    'dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 100 }',
+    'parameters { key: "intra_op_thread_count" value { string_value: "2" } }',
+    'instance_group { gpus: 1 }',
+    'metric_tags { key: "site" value: "a" }',
+  ])('lets the model server follow %s', (text) => {
+    expect(checkSupported(config(text), 'c', 'server')).toEqual([])
+  })
+
   it('refuses a parameter of its own that it does not know', () => {
     const text = 'parameters { key: "gantry.haed" value { string_value: "yolov8" } }'
     expect(() => checkSupported(config(text), 'm/config.pbtxt')).toThrow(

@@ -37,7 +37,22 @@ message TensorShapeProto {
   )
   .root.lookupType('onnx.ModelProto')
 
-export const elementTypes = { float32: 1, uint8: 2, int64: 7 } as const
+export const elementTypes = {
+  float32: 1,
+  uint8: 2,
+  int8: 3,
+  uint16: 4,
+  int16: 5,
+  int32: 6,
+  int64: 7,
+  string: 8,
+  bool: 9,
+  float16: 10,
+  float64: 11,
+  uint32: 12,
+  uint64: 13,
+  bfloat16: 16,
+} as const
 export type ElementType = keyof typeof elementTypes
 export type TensorSpec = Readonly<{ name: string; type: ElementType; shape: readonly (number | string)[] }>
 

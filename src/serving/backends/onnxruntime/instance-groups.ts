@@ -1,0 +1,73 @@
+import type { ExecutionProvider } from '../../../config/pipeline.js'
+import type { InstanceGroup } from '../../../inference/model-config.js'
+import { deviceOf, missingProviderReason } from '../../../inference/providers.js'
+
+/** Where one instance of a model runs. */
+export type Placement = Readonly<{
+  /** Tried in this order. */
+  providers: readonly ExecutionProvider[]
+  deviceId: number
+}>
+
+/** Instances of a group on CPU that gives no count, as in Triton's ONNX backend. */
+const defaultCpuCount = 2
+
+/** Groups with kind and count filled in. A model without groups has one, on a GPU if there is a provider for one. */
+export function completeGroups(
+  groups: readonly InstanceGroup[],
+  model: string,
+  providers: readonly ExecutionProvider[],
+): readonly InstanceGroup[] {
+  const given: readonly InstanceGroup[] =
+    groups.length > 0 ? groups : [{ gpus: [], profile: [], secondary_devices: [] }]
+  return given.map((group, index) => {
+    const kind = kindOf(group, providers)
+    const count = group.count ?? 0
+    return {
+      ...group,
+      name: group.name === undefined || group.name === '' ? `${model}_${index}` : group.name,
+      kind,
+      count: count > 0 ? count : kind === 'KIND_CPU' ? defaultCpuCount : 1,
+    }
+  })
+}
+
+/** The place of each instance, over all groups that take part: `count` on each GPU of a group, or on the default device. */
+export function placements(
+  groups: readonly InstanceGroup[],
+  providers: readonly ExecutionProvider[],
+  defaultDeviceId: number,
+): readonly Placement[] {
+  return groups
+    .filter((group) => group.passive !== true)
+    .flatMap((group) => {
+      const devices = group.gpus.length > 0 ? group.gpus : [defaultDeviceId]
+      return devices.flatMap((deviceId) =>
+        Array.from({ length: group.count ?? 1 }, () => ({
+          providers: providersOf(group, providers),
+          deviceId,
+        })),
+      )
+    })
+}
+
+/** A GPU that is asked for is not replaced by the CPU in silence. */
+function providersOf(
+  { kind }: InstanceGroup,
+  providers: readonly ExecutionProvider[],
+): readonly ExecutionProvider[] {
+  if (kind === 'KIND_CPU') return ['cpu']
+  if (kind === 'KIND_GPU') return providers.filter((provider) => deviceOf(provider) === 'gpu')
+  return providers
+}
+
+/** AUTO becomes CPU where no provider for a GPU is at hand; else it stays, and falls back on the CPU if the GPU fails. */
+function kindOf(
+  { kind = 'KIND_AUTO', gpus }: InstanceGroup,
+  providers: readonly ExecutionProvider[],
+): NonNullable<InstanceGroup['kind']> {
+  if (kind === 'KIND_CPU' || kind === 'KIND_GPU') return kind
+  if (gpus.length > 0) return 'KIND_GPU'
+  const usable = providers.filter((provider) => missingProviderReason(provider) === undefined)
+  return usable[0] === undefined || deviceOf(usable[0]) === 'cpu' ? 'KIND_CPU' : kind
+}

@@ -1,0 +1,43 @@
+import type { ExecutionProvider } from '../../../config/pipeline.js'
+import type { OrtSessionOptions } from '../../../inference/ort-session.js'
+import type { TensorType } from '../../../inference/tensor-type.js'
+import type { Datatype } from '../../datatype.js'
+
+/** What the thread of an ONNX model is loaded with. */
+export type OnnxLoad = Readonly<{
+  session: OrtSessionOptions
+  /** By the names of the model. */
+  inputTypes: Readonly<Record<string, TensorType>>
+}>
+
+export type OnnxReady = Readonly<{ provider: ExecutionProvider; notes: readonly string[] }>
+
+/** An input of a whole batch. */
+export type OnnxJobInput = Readonly<{
+  name: string
+  /** Of all parts together. */
+  shape: readonly number[]
+  /** One of each request, or one for all; their buffers are transferred. */
+  parts: readonly Uint8Array[]
+}>
+
+export type OnnxJob = Readonly<{
+  inputs: readonly OnnxJobInput[]
+  outputs: readonly string[]
+}>
+
+export type OnnxJobOutput = Readonly<{
+  name: string
+  datatype: Datatype
+  shape: readonly number[]
+  data: Uint8Array
+}>
+
+/** Times are of `nowMs`. */
+export type OnnxAnswer = Readonly<{
+  outputs: readonly OnnxJobOutput[]
+  runStartedMs: number
+  runEndedMs: number
+  /** In the thread, before the run. */
+  copiedBytes: number
+}>

@@ -1,0 +1,137 @@
+import { existsSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import type { ExecutionProvider, InferenceConfig } from '../../../config/pipeline.js'
+import { autoComplete } from '../../../inference/auto-complete.js'
+import { ModelConfigError, ModelInvalidError, ModelNotFoundError } from '../../../inference/errors.js'
+import { graphOptimization } from '../../../inference/graph-optimization.js'
+import { matchTensors } from '../../../inference/match-tensors.js'
+import type { ModelConfig } from '../../../inference/model-config.js'
+import { type OnnxInfo, readOnnxFile } from '../../../inference/onnx-file.js'
+import { describeTensor } from '../../../inference/tensor-type.js'
+import type { Backend, BackendContext, BackendInstance, OpenedModel } from '../../backend.js'
+import { datatypeOfConfig } from '../../datatype.js'
+import type { TensorSpec } from '../../tensor.js'
+import { isSupported } from './element-arrays.js'
+import { completeGroups, placements } from './instance-groups.js'
+import { OnnxInstance } from './onnx-instance.js'
+import type { OnnxLoad } from './onnx-protocol.js'
+import { sessionSettings } from './session-settings.js'
+
+/** What of the pipeline's inference settings holds for API models. */
+export type OnnxSettings = Pick<InferenceConfig, 'providers' | 'deviceId' | 'intraOpThreads'>
+
+/** ONNX files, each instance a session in a thread of its own. */
+export function onnxRuntimeBackend(settings: OnnxSettings): Backend {
+  return {
+    name: 'onnxruntime',
+    open: (context) => Promise.resolve().then(() => openModel(context, settings)),
+  }
+}
+
+function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel {
+  const { name, log } = context
+  const path = modelPath(context)
+  const onnx = readOnnxFile(path)
+  const written = context.config
+  const config = complete(written, name, onnx, settings.providers)
+  matchTensors(config, onnx, path)
+  checkTypes(onnx, path)
+  const places = placements(config.instance_group, settings.providers, settings.deviceId)
+  const session = {
+    path,
+    graphOptimization: graphOptimization(config),
+    ...sessionSettings(config, settings.intraOpThreads),
+  }
+  const inputTypes = Object.fromEntries(onnx.inputs.map((input) => [input.name, input.type]))
+  let announced = false
+  return {
+    config,
+    platform: 'onnxruntime_onnx',
+    ...tensorSpecs(config),
+    batchingIsAutomatic: written.dynamic_batching === undefined && config.dynamic_batching !== undefined,
+    async start(index): Promise<BackendInstance> {
+      const place = places[index % Math.max(1, places.length)]
+      if (place === undefined)
+        throw new ModelConfigError(
+          `model "${name}" has no instance that takes part`,
+          'Leave out "passive" of one instance_group at least.',
+        )
+      const load: OnnxLoad = { session: { ...session, ...place }, inputTypes }
+      const { instance, ready } = await OnnxInstance.start(
+        `${name}#${index}`,
+        (config.max_batch_size ?? 0) > 0,
+        load,
+      )
+      if (!announced) {
+        announced = true
+        for (const note of ready.notes) log.info({ model: name, note }, 'execution provider is not used')
+        log.info({ model: name, provider: ready.provider, instances: places.length }, 'model instances start')
+      }
+      return instance
+    },
+    close: () => Promise.resolve(),
+  }
+}
+
+/** The model file; a folder of that name holds a model with its weights beside it. */
+function modelPath({ name, config, versionDir }: BackendContext): string {
+  const given = config.default_model_filename ?? ''
+  const file = given === '' ? 'model.onnx' : given
+  if (basename(file) !== file)
+    throw new ModelConfigError(
+      `default_model_filename "${file}" of model "${name}" is not a plain file name`,
+      'Name a file in the version folder.',
+    )
+  const path = join(versionDir, file)
+  if (!existsSync(path))
+    throw new ModelNotFoundError(
+      `model "${name}" has no file ${path}`,
+      'Put the model there, or name the file in default_model_filename.',
+    )
+  return statSync(path).isDirectory() ? join(path, 'model.onnx') : path
+}
+
+/** Batching is turned on for every model that takes batches and names no scheduler. */
+function complete(
+  written: ModelConfig,
+  name: string,
+  onnx: OnnxInfo,
+  providers: readonly ExecutionProvider[],
+): ModelConfig {
+  const config = autoComplete(written, name, onnx)
+  const batches =
+    (config.max_batch_size ?? 0) > 1 &&
+    config.dynamic_batching === undefined &&
+    config.sequence_batching === undefined
+  return {
+    ...config,
+    platform: 'onnxruntime_onnx',
+    instance_group: completeGroups(config.instance_group, name, providers),
+    ...(batches ? { dynamic_batching: { preferred_batch_size: [], priority_queue_policy: {} } } : {}),
+  }
+}
+
+function checkTypes(onnx: OnnxInfo, path: string): void {
+  const foreign = [...onnx.inputs, ...onnx.outputs].find((tensor) => !isSupported(tensor.type))
+  if (foreign === undefined) return
+  throw new ModelInvalidError(
+    `${path}: tensor "${foreign.name}" ${describeTensor(foreign)} has a type that ONNX Runtime's binding for Node does not take`,
+    'Put a Cast behind the input or before the output, so that the model takes and gives float32 or float16.',
+  )
+}
+
+function tensorSpecs(config: ModelConfig): Pick<OpenedModel, 'inputs' | 'outputs'> {
+  const batch = (config.max_batch_size ?? 0) > 0 ? [-1] : []
+  const spec = ({ name, data_type, dims }: ModelConfig['output'][number]): TensorSpec => ({
+    name,
+    datatype: datatypeOfConfig(data_type) ?? 'BYTES',
+    shape: [...batch, ...dims],
+  })
+  return {
+    inputs: config.input.map((input) => ({
+      ...spec(input),
+      ...(input.optional === true ? { optional: true } : {}),
+    })),
+    outputs: config.output.map(spec),
+  }
+}

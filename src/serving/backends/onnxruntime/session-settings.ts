@@ -1,0 +1,42 @@
+import { ModelConfigError } from '../../../inference/errors.js'
+import type { ModelConfig } from '../../../inference/model-config.js'
+import type { OrtSessionOptions } from '../../../inference/ort-session.js'
+
+type SessionSettings = Omit<OrtSessionOptions, 'path' | 'providers' | 'deviceId' | 'graphOptimization'>
+
+/**
+ * Session options from the `parameters` of a configuration, with the names of Triton's ONNX Runtime backend.
+ *
+ * @param intraOpThreads - where the configuration says nothing.
+ * @throws ModelConfigError naming the parameter
+ */
+export function sessionSettings(config: ModelConfig, intraOpThreads: number): SessionSettings {
+  const number = (key: string) => wholeNumber(config, key)
+  const interOpThreads = number('inter_op_thread_count')
+  const arena = number('enable_mem_arena')
+  const pattern = number('enable_mem_pattern')
+  const sessionConfig = Object.fromEntries(
+    Object.entries(config.parameters)
+      .filter(([key]) => key.startsWith('session.'))
+      .map(([key, value]) => [key, value.string_value ?? '']),
+  )
+  return {
+    intraOpThreads: number('intra_op_thread_count') ?? intraOpThreads,
+    ...(interOpThreads === undefined ? {} : { interOpThreads }),
+    ...(number('execution_mode') === 1 ? { parallelExecution: true } : {}),
+    ...(arena === undefined ? {} : { memoryArena: arena !== 0 }),
+    ...(pattern === undefined ? {} : { memoryPattern: pattern !== 0 }),
+    sessionConfig,
+  }
+}
+
+function wholeNumber(config: ModelConfig, key: string): number | undefined {
+  const text = config.parameters[key]?.string_value
+  if (text === undefined || text === '') return undefined
+  if (!/^\d{1,4}$/.test(text))
+    throw new ModelConfigError(
+      `parameter "${key}" is "${text}", but a whole number is expected`,
+      'Correct the parameter in config.pbtxt.',
+    )
+  return Number(text)
+}

@@ -1,0 +1,51 @@
+import { elementCount } from '../../../inference/tensor-type.js'
+import { elementBytes } from '../../datatype.js'
+import { ServingError } from '../../serving-error.js'
+import type { Tensor } from '../../tensor.js'
+import type { OnnxJobOutput } from './onnx-protocol.js'
+import { stringOffsets } from './strings.js'
+
+/**
+ * The share of each request in the outputs of a batch, over the same memory.
+ *
+ * @param sizes - items of each request, in order.
+ * @throws ServingError INTERNAL for an output without an item for each item of the batch
+ */
+export function splitOutputs(
+  outputs: readonly OnnxJobOutput[],
+  sizes: readonly number[],
+  batched: boolean,
+): readonly (readonly Tensor[])[] {
+  if (!batched || sizes.length === 1) {
+    const items = sizes.reduce((sum, size) => sum + size, 0)
+    if (batched) for (const output of outputs) checkItems(output, items)
+    return [outputs.map((output) => ({ ...output, movable: true }))]
+  }
+  const shares = outputs.map((output) => sharesOf(output, sizes))
+  return sizes.map((_, index) => shares.map((tensors) => tensors[index]!))
+}
+
+function sharesOf(output: OnnxJobOutput, sizes: readonly number[]): readonly Tensor[] {
+  const { name, datatype, shape, data } = output
+  const items = sizes.reduce((sum, size) => sum + size, 0)
+  checkItems(output, items)
+  const elements = elementCount(shape.slice(1))
+  const offsets = datatype === 'BYTES' ? stringOffsets(data) : undefined
+  const offset = (item: number) =>
+    offsets === undefined ? item * elements * elementBytes(datatype) : offsets[item * elements]!
+  let item = 0
+  return sizes.map((size) => {
+    const share = data.subarray(offset(item), offset(item + size))
+    item += size
+    return { name, datatype, shape: [size, ...shape.slice(1)], data: share }
+  })
+}
+
+function checkItems({ name, shape }: OnnxJobOutput, items: number): void {
+  if (shape[0] === items) return
+  throw new ServingError(
+    'INTERNAL',
+    `failed to split the output tensor '${name}' in responses: expected batch size of ${items} in model output, got ${shape[0] ?? 'no dimension'}`,
+    'BACKEND',
+  )
+}

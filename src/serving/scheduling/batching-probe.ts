@@ -1,0 +1,75 @@
+import type { ModelConfig } from '../../inference/model-config.js'
+import { nowMs } from '../../lifecycle/clock.js'
+import type { BatchResult, Execution } from '../backend.js'
+import { filledTensor } from './filled-tensor.js'
+
+export type BatchingProbe = Readonly<{
+  pays: boolean
+  /** Milliseconds per item; absent if the model could not be probed. */
+  figures?: Readonly<{ alone: number; batched: number; batchSize: number }>
+}>
+
+/** A batch must save at least this share of the time per item. */
+const leastGain = 0.1
+const maxProbes = 5
+const probeBudgetMs = 500
+
+/**
+ * Measures with zeros whether a full batch takes less time per item than requests one by one.
+ *
+ * A model that cannot be run with zeros, or whose sizes are open and does not take 1 for them, is taken to gain.
+ */
+export async function batchingPays(
+  config: ModelConfig,
+  run: (batch: readonly Execution[]) => Promise<BatchResult>,
+): Promise<BatchingProbe> {
+  const batchSize = config.max_batch_size ?? 0
+  if (batchSize < 2) return { pays: false }
+  try {
+    const alone = await shortestMs(() => run([zeros(config)]))
+    const full = await shortestMs(() => run(Array.from({ length: batchSize }, () => zeros(config))))
+    const batched = full / batchSize
+    const round = (ms: number) => Math.round(ms * 1e3) / 1e3
+    return {
+      pays: batched <= alone * (1 - leastGain),
+      figures: { alone: round(alone), batched: round(batched), batchSize },
+    }
+  } catch {
+    return { pays: true }
+  }
+}
+
+/** One item of zeros. */
+export function zeros(config: ModelConfig, batchSize = 1): Execution {
+  const batched = (config.max_batch_size ?? 0) > 0
+  const inputs = config.input
+    .filter((input) => input.optional !== true)
+    .map((input) => {
+      const dims = (input.reshape?.shape ?? input.dims).map((size) => (size === -1 ? 1 : size))
+      return filledTensor(input.name, input.data_type, batched ? [batchSize, ...dims] : dims)
+    })
+  return {
+    inputs: new Map(inputs.map((tensor) => [tensor.name, tensor])),
+    outputs: config.output.map((output) => output.name),
+    batchSize,
+    sequence: undefined,
+    signal: undefined,
+  }
+}
+
+async function shortestMs(run: () => Promise<BatchResult>): Promise<number> {
+  await checked(run)
+  const startedMs = nowMs()
+  let shortest = Infinity
+  for (let count = 0; count < maxProbes && nowMs() - startedMs < probeBudgetMs; count++) {
+    const beforeMs = nowMs()
+    await checked(run)
+    shortest = Math.min(shortest, nowMs() - beforeMs)
+  }
+  return shortest
+}
+
+async function checked(run: () => Promise<BatchResult>): Promise<void> {
+  const { results } = await run()
+  for (const result of results) if (result instanceof Error) throw result
+}

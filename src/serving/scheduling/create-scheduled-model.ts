@@ -1,0 +1,150 @@
+import { basename, join } from 'node:path'
+import { ModelConfigError } from '../../inference/errors.js'
+import { readLabelsFile } from '../../inference/labels.js'
+import type { InstanceGroup, ModelConfig } from '../../inference/model-config.js'
+import type { SchedulerClock } from '../../inference/stream-scheduler.js'
+import type { Log } from '../../lifecycle/log.js'
+import type { OpenedModel } from '../backend.js'
+import type { StatisticsRecorder } from '../statistics-recorder.js'
+import type { Tensor } from '../tensor.js'
+import { batchingPays } from './batching-probe.js'
+import { batcherRules } from './batcher-rules.js'
+import { requestRules } from './check-request.js'
+import { InstanceSet } from './instance-set.js'
+import { RequestOutcome } from './request-outcome.js'
+import { RequestScheduler } from './request-scheduler.js'
+import { reshaped } from './reshape.js'
+import { ScheduledModel } from './scheduled-model.js'
+import { timers } from './timers.js'
+import { warmUp, warmUpRequests } from './warm-up.js'
+
+export type ScheduledModelOptions = Readonly<{
+  name: string
+  version: string
+  /** `<repository>/<model>`, for labels and warm-up data. */
+  modelDir: string
+  /** Created when the load began. */
+  statistics: StatisticsRecorder
+  log: Log
+  /** A run does not end. A thread cannot be ended inside a run, so the process has to be. */
+  onHung: (reason: string) => void
+  /** Longest a run may take; default five minutes. */
+  hungAfterMs?: number
+  clock?: SchedulerClock
+}>
+
+const defaultHungAfterMs = 300_000
+
+/**
+ * Starts the instances of a model and puts its scheduler in front of them. The opened model belongs to the result, and is closed
+ * if this throws.
+ *
+ * @throws ModelConfigError, ModelLabelsError, what a start of an instance throws
+ */
+export async function createScheduledModel(
+  opened: OpenedModel,
+  options: ScheduledModelOptions,
+): Promise<ScheduledModel> {
+  try {
+    return await start(opened, options)
+  } catch (error) {
+    await opened.close()
+    throw error
+  }
+}
+
+async function start(opened: OpenedModel, options: ScheduledModelOptions): Promise<ScheduledModel> {
+  const { name, version, modelDir, statistics, log, clock = timers } = options
+  const labels = readLabels(opened.config, modelDir)
+  const warmUps = warmUpRequests(opened.config, modelDir)
+  let instanceFreed: () => void = () => undefined
+  const instances = new InstanceSet({
+    name,
+    count: instanceCount(opened.config),
+    start: async (index) => {
+      const instance = await opened.start(index)
+      await warmUp(instance, warmUps)
+      return instance
+    },
+    clock,
+    log,
+    onIdle: () => instanceFreed(),
+    onHung: options.onHung,
+    hungAfterMs: options.hungAfterMs ?? defaultHungAfterMs,
+  })
+  const outcome = new RequestOutcome(statistics, outputShapes(opened.config))
+  await instances.start()
+  const chosen = await settleBatching(opened, instances, log)
+  const scheduler = new RequestScheduler(batcherRules(chosen.config), instances, outcome, statistics, clock)
+  instanceFreed = () => scheduler.pump()
+  statistics.recordLoaded()
+  const rules = requestRules(name, chosen.config)
+  return new ScheduledModel({
+    name,
+    version,
+    opened: chosen,
+    rules,
+    labels,
+    instances,
+    scheduler,
+    outcome,
+    statistics,
+  })
+}
+
+/** Instances of all groups that take part; a group has one per GPU it names, and a model without groups has one. */
+export function instanceCount({ instance_group }: ModelConfig): number {
+  const count = (group: InstanceGroup) => Math.max(1, group.count ?? 1) * Math.max(1, group.gpus.length)
+  const active = instance_group.filter((group) => group.passive !== true)
+  return active.length === 0 ? 1 : active.reduce((sum, group) => sum + count(group), 0)
+}
+
+/** Batching that nobody asked for stays only where it pays. */
+async function settleBatching(opened: OpenedModel, instances: InstanceSet, log: Log): Promise<OpenedModel> {
+  if (opened.batchingIsAutomatic !== true || opened.config.dynamic_batching === undefined) return opened
+  const probe = await batchingPays(opened.config, (batch) => instances.run(batch))
+  if (probe.pays) return opened
+  log.info(
+    { model: opened.config.name, ...probe.figures },
+    'batches do not pay for this model, automatic batching left off',
+  )
+  const { dynamic_batching: _, ...config } = opened.config
+  return withConfig(opened, config)
+}
+
+function withConfig(opened: OpenedModel, config: ModelConfig): OpenedModel {
+  return {
+    config,
+    platform: opened.platform,
+    inputs: opened.inputs,
+    outputs: opened.outputs,
+    start: (index) => opened.start(index),
+    close: () => opened.close(),
+  }
+}
+
+/** Labels of the outputs that name a file; its place is the model's folder. */
+function readLabels(config: ModelConfig, modelDir: string): ReadonlyMap<string, readonly string[]> {
+  const labels = new Map<string, readonly string[]>()
+  for (const { name, label_filename = '' } of config.output) {
+    if (label_filename === '') continue
+    if (basename(label_filename) !== label_filename)
+      throw new ModelConfigError(
+        `label_filename "${label_filename}" of output "${name}" is not a plain file name`,
+        'Name a file in the model folder.',
+      )
+    labels.set(name, readLabelsFile(join(modelDir, label_filename)))
+  }
+  return labels
+}
+
+function outputShapes(config: ModelConfig): (tensor: Tensor) => Tensor {
+  const batched = (config.max_batch_size ?? 0) > 0
+  const reshapes = new Map(config.output.map((output) => [output.name, output]))
+  if (config.output.every((output) => output.reshape === undefined)) return (tensor) => tensor
+  return (tensor) => {
+    const output = reshapes.get(tensor.name)
+    if (output?.reshape === undefined) return tensor
+    return { ...tensor, shape: reshaped(tensor.shape, output.reshape.shape, output.dims, batched) }
+  }
+}

@@ -1,0 +1,193 @@
+import { WorkerExitedError } from '../../inference/errors.js'
+import type { SchedulerClock } from '../../inference/stream-scheduler.js'
+import { backoffMs } from '../../lifecycle/backoff.js'
+import { atMost, delay } from '../../lifecycle/delay.js'
+import type { Log } from '../../lifecycle/log.js'
+import type { BackendInstance, BatchResult, Execution } from '../backend.js'
+
+export type InstanceSetOptions = Readonly<{
+  /** For people. */
+  name: string
+  count: number
+  start: (index: number) => Promise<BackendInstance>
+  clock: SchedulerClock
+  log: Log
+  /** A run could start. */
+  onIdle: () => void
+  /** A run has not ended for `hungAfterMs`. Nothing in the process can end it. */
+  onHung: (reason: string) => void
+  hungAfterMs: number
+}>
+
+type Slot = {
+  readonly index: number
+  instance: BackendInstance | undefined
+  running: number
+  /** When the run in progress began. */
+  sinceMs: number
+  failures: number
+}
+
+const restartBackoff = { baseMs: 250, capMs: 15_000 }
+
+/** A run shorter than this is about as long as the way to its thread and back. */
+const shortRunMs = 0.5
+
+/**
+ * The instances of a model. One that ends is started again, ever more slowly while it keeps ending; its runs fail and the others
+ * go on.
+ *
+ * Where runs are very short, an instance is given the next one before it has answered the last, so that it does not stand idle
+ * while the answer travels.
+ */
+export class InstanceSet {
+  readonly #slots: Slot[] = []
+  readonly #stopped = new AbortController()
+  #meanRunMs: number | undefined
+  #stopWatch: (() => void) | undefined
+
+  constructor(readonly options: InstanceSetOptions) {}
+
+  /** Starts the first instance, then the others side by side. @throws what a start throws; all are ended again. */
+  async start(): Promise<void> {
+    const { count } = this.options
+    for (let index = 0; index < count; index++)
+      this.#slots.push({ index, instance: undefined, running: 0, sinceMs: 0, failures: 0 })
+    try {
+      const [first, ...others] = this.#slots
+      if (first !== undefined) await this.#startSlot(first)
+      const started = await Promise.allSettled(others.map((slot) => this.#startSlot(slot)))
+      const failed = started.find((result) => result.status === 'rejected')
+      if (failed !== undefined) throw failed.reason
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+    this.#watch()
+  }
+
+  get size(): number {
+    return this.options.count
+  }
+
+  /** Instances that are up. */
+  get ready(): number {
+    return this.#slots.filter((slot) => slot.instance !== undefined).length
+  }
+
+  get running(): number {
+    return this.#slots.reduce((sum, slot) => sum + slot.running, 0)
+  }
+
+  /** Runs that could start now. @param ahead - also those that would wait a moment behind a short run. */
+  idle(ahead: boolean): number {
+    const depth = ahead && this.#runsAreShort() ? 2 : 1
+    let idle = 0
+    for (const { instance, running } of this.#slots)
+      if (instance !== undefined) idle += Math.max(0, depth - running)
+    return idle
+  }
+
+  isIdle(index: number): boolean {
+    const slot = this.#slots[index]
+    return slot?.instance !== undefined && slot.running === 0
+  }
+
+  /**
+   * Runs a batch on the instance of that number, or on the one with the least to do.
+   *
+   * @throws what the instance throws
+   */
+  async run(batch: readonly Execution[], index?: number): Promise<BatchResult> {
+    const slot = index === undefined ? this.#leastBusy() : this.#slots[index]
+    if (slot?.instance === undefined) throw new WorkerExitedError(this.options.name, undefined)
+    const startedMs = this.options.clock.nowMs()
+    if (slot.running === 0) slot.sinceMs = startedMs
+    slot.running += 1
+    try {
+      const result = await slot.instance.execute(batch)
+      slot.failures = 0
+      this.#remember(result.times.computeInferNs / 1e6)
+      return result
+    } finally {
+      slot.running -= 1
+      slot.sinceMs = this.options.clock.nowMs()
+      if (slot.instance !== undefined) queueMicrotask(this.options.onIdle)
+    }
+  }
+
+  /** Ends every instance after its run, waiting for at most `forMs`. Idempotent, never rejects. */
+  async close(forMs = 5_000): Promise<void> {
+    this.#stopped.abort()
+    this.#stopWatch?.()
+    const closing = this.#slots.map(async (slot) => {
+      await slot.instance?.close()
+      slot.instance = undefined
+    })
+    await atMost(forMs, Promise.all(closing))
+  }
+
+  #leastBusy(): Slot | undefined {
+    let best: Slot | undefined
+    for (const slot of this.#slots)
+      if (slot.instance !== undefined && (best === undefined || slot.running < best.running)) best = slot
+    return best
+  }
+
+  #runsAreShort(): boolean {
+    return this.#meanRunMs !== undefined && this.#meanRunMs < shortRunMs
+  }
+
+  #remember(runMs: number): void {
+    this.#meanRunMs = this.#meanRunMs === undefined ? runMs : this.#meanRunMs * 0.9 + runMs * 0.1
+  }
+
+  async #startSlot(slot: Slot): Promise<void> {
+    const instance = await this.options.start(slot.index)
+    if (this.#stopped.signal.aborted) {
+      await instance.close()
+      return
+    }
+    slot.instance = instance
+    void instance.exited?.then((error) => this.#exited(slot, instance, error))
+  }
+
+  #exited(slot: Slot, instance: BackendInstance, error: Error): void {
+    if (slot.instance !== instance) return
+    slot.instance = undefined
+    if (!this.#stopped.signal.aborted) void this.#restart(slot, error)
+  }
+
+  async #restart(slot: Slot, ended: unknown): Promise<void> {
+    for (let error = ended; ;) {
+      const waitMs = backoffMs(slot.failures, restartBackoff)
+      slot.failures += 1
+      this.options.log.warn(
+        { instance: `${this.options.name}#${slot.index}`, waitMs: Math.round(waitMs), err: error },
+        'model instance ended, starting another',
+      )
+      if (!(await delay(waitMs, this.#stopped.signal))) return
+      try {
+        await this.#startSlot(slot)
+        this.options.onIdle()
+        return
+      } catch (failed) {
+        if (this.#stopped.signal.aborted) return
+        error = failed
+      }
+    }
+  }
+
+  #watch(): void {
+    const { clock, hungAfterMs, name, onHung } = this.options
+    this.#stopWatch = clock.after(hungAfterMs / 4, () => {
+      const nowMs = clock.nowMs()
+      const hung = this.#slots.find((slot) => slot.running > 0 && nowMs - slot.sinceMs >= hungAfterMs)
+      if (hung !== undefined)
+        onHung(
+          `instance ${name}#${hung.index} has not ended a run for ${Math.round(nowMs - hung.sinceMs)} ms`,
+        )
+      else this.#watch()
+    })
+  }
+}

@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { ModelConfigError } from '../../inference/errors.js'
+import type { ModelConfig, ModelWarmup } from '../../inference/model-config.js'
+import type { BackendInstance, Execution } from '../backend.js'
+import type { Tensor } from '../tensor.js'
+import { filledTensor, randomTensor } from './filled-tensor.js'
+
+export type WarmUp = Readonly<{ name: string; batch: readonly Execution[]; count: number }>
+
+/**
+ * The requests of `model_warmup`. Data files lie in `<model>/warmup`.
+ *
+ * @throws ModelConfigError naming the warm-up and the input
+ */
+export function warmUpRequests(config: ModelConfig, modelDir: string): readonly WarmUp[] {
+  return config.model_warmup.map((warmUp) => {
+    const name = warmUp.name ?? ''
+    const inputs = Object.entries(warmUp.inputs).map(([input, data]) =>
+      warmUpTensor(config, modelDir, name, input, data),
+    )
+    const execution: Execution = {
+      inputs: new Map(inputs.map((tensor) => [tensor.name, tensor])),
+      outputs: config.output.map((output) => output.name),
+      batchSize: 1,
+      sequence: undefined,
+      signal: undefined,
+    }
+    const requests = Math.max(1, warmUp.batch_size ?? 1)
+    return {
+      name,
+      batch: Array.from({ length: requests }, () => execution),
+      count: Math.max(1, warmUp.count ?? 1),
+    }
+  })
+}
+
+/** Runs warm-up requests on an instance. @throws ModelConfigError if one fails; the instance is then closed */
+export async function warmUp(instance: BackendInstance, warmUps: readonly WarmUp[]): Promise<void> {
+  try {
+    for (const { batch, count } of warmUps)
+      for (let run = 0; run < count; run++) {
+        const { results } = await instance.execute(batch)
+        for (const result of results) if (result instanceof Error) throw result
+      }
+  } catch (error) {
+    await instance.close()
+    throw new ModelConfigError(
+      `model_warmup failed: ${error instanceof Error ? error.message : String(error)}`,
+      'Correct the inputs of model_warmup in config.pbtxt.',
+      error,
+    )
+  }
+}
+
+function warmUpTensor(
+  config: ModelConfig,
+  modelDir: string,
+  warmUpName: string,
+  input: string,
+  data: ModelWarmup['inputs'][string],
+): Tensor {
+  const { data_type = 'TYPE_INVALID', dims, input_data_file = '' } = data
+  const shape = (config.max_batch_size ?? 0) > 0 ? [1, ...dims] : dims
+  const wrong = (problem: string) =>
+    new ModelConfigError(
+      `model_warmup "${warmUpName}", input "${input}": ${problem}`,
+      'Give dims without -1, and zero_data, random_data or a file in the folder "warmup" of the model.',
+    )
+  if (dims.some((size) => size < 0)) throw wrong('dims must be known')
+  if (input_data_file === '')
+    return data.random_data === true
+      ? randomTensor(input, data_type, shape)
+      : filledTensor(input, data_type, shape)
+  if (basename(input_data_file) !== input_data_file) throw wrong('input_data_file is not a plain file name')
+  const { datatype, data: expected } = filledTensor(input, data_type, shape)
+  const content = readFileSync(join(modelDir, 'warmup', input_data_file))
+  if (datatype !== 'BYTES' && content.length !== expected.length)
+    throw wrong(`the file has ${content.length} bytes, but ${expected.length} are expected`)
+  return { name: input, datatype, shape, data: content }
+}
