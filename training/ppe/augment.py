@@ -12,6 +12,7 @@ from .model import CLASSES
 FILL = 114
 GRID = 8
 USUAL_SIDE = 416  # smaller pictures (crops) are first enlarged to this, as letterboxing will do
+CLOSE = 0.15  # share of single pictures that are crops: machines and people larger than the picture
 MIN_VISIBLE = 0.3  # a box with less of its area left after cropping is dropped, and its place is not judged
 
 
@@ -92,7 +93,7 @@ def colour(image, rng):
     if rng.random() < 0.06:  # night: dark, cold or yellow, noisy
         tint = rng.uniform(0.2, 0.6) * rng.uniform(0.75, 1.1, 3)
         image = np.clip(image * tint + rng.normal(0, 6, image.shape), 0, 255).astype(np.uint8)
-    if rng.random() < 0.03:
+    if rng.random() < 0.08:
         image = cv2.cvtColor(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), cv2.COLOR_GRAY2RGB)
     if rng.random() < 0.08:
         k = int(rng.integers(1, 3)) * 2 + 1
@@ -137,6 +138,8 @@ class Canvas:
         """One picture: fitted to the canvas times a factor of `zoom`, cropped or padded."""
         canvas, judged = self.blank(size)
         sample, image = self.pick(rng)
+        if sample.set.startswith("simulator"):  # wide views: heads are a few pixels
+            zoom = (max(zoom[0], 0.95), max(zoom[1], 1.7))
         fit = size / max(sample.width, sample.height)
         m, w, h = affine(rng, sample.width, sample.height, fit * np.exp(rng.uniform(*np.log(zoom))))
         m[0, 2] += rng.uniform(min(0, size - w), max(0, size - w))
@@ -145,11 +148,14 @@ class Canvas:
         return canvas, judged, boxes
 
     def draw(self, rng, size, mosaic):
+        """(image, judged, boxes, the image before its colours were changed)."""
         if rng.random() < mosaic:
             image, judged, boxes = self.mosaic(rng, size)
+        elif rng.random() < CLOSE:
+            image, judged, boxes = self.single(rng, size, (1.0, 2.2))
         else:
-            image, judged, boxes = self.single(rng, size, (0.6, 1.5) if mosaic > 0 else (0.8, 1.15))
-        return colour(image, rng), judged, boxes
+            image, judged, boxes = self.single(rng, size, (0.65, 1.4) if mosaic > 0 else (0.85, 1.15))
+        return colour(image, rng), judged, boxes, image
 
 
 def letterbox(image, width, height):

@@ -1,6 +1,7 @@
 """Pictures decoded once into one flat uint8 file per set and split, with their converted labels beside it."""
 
 import hashlib
+import os
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,7 +100,9 @@ def load(data, cache, split, simulator=()):
         key = cache / f"{name}-{split}-{fingerprint(rule)}-{hashlib.sha1(str(folder.resolve()).encode()).hexdigest()[:6]}"
         index, pixels = key.with_suffix(".pkl"), key.with_suffix(".u8")
         if not index.exists():
-            index.write_bytes(pickle.dumps(build(rule, name, folder, pixels)))
+            unfinished = index.with_suffix(f".{os.getpid()}")
+            unfinished.write_bytes(pickle.dumps(build(rule, name, folder, pixels)))
+            unfinished.rename(index)
         parts.append((pixels, pickle.loads(index.read_bytes())))
     if not parts:
         raise SystemExit(f"no data sets under {data}: expected folders {', '.join(SETS)}")

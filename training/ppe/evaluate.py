@@ -33,7 +33,7 @@ def nms(boxes, scores, limit):
     return np.array(keep, int)
 
 
-def picked(output, lowest=LOWEST_SCORE):
+def picked(output, lowest=LOWEST_SCORE, limit=IOU_NMS):
     """One picture's [4 + C, A] -> boxes [n, 4] corners px, scores [n], ids [n] after per-class suppression."""
     box, score = output[:4].T, output[4:]
     boxes, scores, ids = [], [], []
@@ -44,7 +44,7 @@ def picked(output, lowest=LOWEST_SCORE):
         if not len(at):
             continue
         b = np.concatenate([box[at, :2] - box[at, 2:] / 2, box[at, :2] + box[at, 2:] / 2], 1)
-        keep = nms(b, score[c, at], IOU_NMS)
+        keep = nms(b, score[c, at], limit)
         boxes.append(b[keep]), scores.append(score[c, at][keep]), ids.append(np.full(len(keep), c))
     if not boxes:
         return np.zeros((0, 4)), np.zeros(0), np.zeros(0, int)

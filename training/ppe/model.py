@@ -148,12 +148,20 @@ class Detector(nn.Module):
                 nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
 
     def levels(self, images):
-        return [head(x) for head, x in zip(self.heads, self.neck(*self.backbone(images)))]
+        return self.levels_of(self.backbone(images))
+
+    def levels_of(self, features):
+        return [head(x) for head, x in zip(self.heads, self.neck(*features))]
 
     def forward(self, images):
-        boxes, classes = zip(*self.levels(images))
+        return self.with_features(images)[:2]
+
+    def with_features(self, images):
+        """(boxes, classes, the backbone's features at strides 8, 16 and 32)."""
+        features = self.backbone(images)
+        boxes, classes = zip(*self.levels_of(features))
         flat = lambda xs: torch.cat([x.flatten(2) for x in xs], 2).transpose(1, 2)
-        return flat(boxes).float(), flat(classes).float()
+        return flat(boxes).float(), flat(classes).float(), features
 
 
 def points(height, width, device="cpu"):

@@ -25,22 +25,29 @@ from .cache import check_sources, load
 from .evaluate import detect, report, torch_runner
 from .loss import detection_loss, judged_points
 from .model import CLASSES, Detector, decode, points
-from .weights import load_init
+from .teacher import Imitation, Teacher, prepare
+from .weights import load_init, restore_statistics
 
 # Share of the schedule -> sizes drawn, chance of a mosaic.
-PHASES = ((0.45, (288, 320, 384), 0.6), (0.85, (320, 384, 416), 0.3), (1.01, (384, 416, 448), 0.0))
+PHASES = ((0.4, (256, 288, 320), 0.4), (0.8, (288, 320, 384), 0.25), (1.01, (384, 416), 0.0))
 PIXELS_PER_BATCH = 16 * 320 * 320
 WARMUP = 0.02
 RARITY = 0.75  # pictures are drawn by the inverse count of their rarest class to this power
-EMPHASIS = {"machinery": 2.5, "vehicle": 1.5}  # the slowest to learn: large, varied, few pictures
+EMPHASIS = {"machinery": 2.5, "vehicle": 2.5}  # the slowest to learn: large, varied, few pictures
+SIMULATOR_SHARE = 0.22
+IMITATION_GAIN = 2.0
 EMA_HALF = 1500  # steps until the average's memory is full
 
 
 class Batches(torch.utils.data.IterableDataset):
-    """Endless batches, seeded by (seed, rank, worker, first step), phase by a shared progress value."""
+    """Endless batches, seeded by (seed, rank, worker, first step), phase by a shared progress value.
 
-    def __init__(self, canvas, progress, seed, rank, ranks):
+    Up to `taught` of the schedule a batch ends with its images before their colours were changed, later with None.
+    """
+
+    def __init__(self, canvas, progress, seed, rank, ranks, taught):
         self.canvas, self.progress, self.seed, self.rank, self.ranks = canvas, progress, seed, rank, ranks
+        self.taught = taught
 
     def __iter__(self):
         import cv2
@@ -59,30 +66,37 @@ class Batches(torch.utils.data.IterableDataset):
                 torch.from_numpy(np.stack([d[0] for d in drawn])),
                 torch.from_numpy(np.stack([d[1] for d in drawn])),
                 [torch.from_numpy(d[2]) for d in drawn],
+                torch.from_numpy(np.stack([d[3] for d in drawn])) if at < self.taught else None,
             )
 
 
 def sample_weights(store):
-    """Pictures of rare classes are drawn more often; copies of one source share its weight (by square root)."""
+    """Pictures of rare classes are drawn more often; copies of one source share its weight (by square root).
+    Simulator frames get SIMULATOR_SHARE of all draws, whatever their number, each the same."""
     count = np.zeros(len(CLASSES))
     sources = {}
-    for _, s in store.samples:
-        count[np.unique(s.boxes[:, 0].astype(int))] += 1
+    simulated = np.array([s.set.startswith("simulator") for _, s in store.samples])
+    for (_, s), skip in zip(store.samples, simulated):
+        if not skip:
+            count[np.unique(s.boxes[:, 0].astype(int))] += 1
         sources[(s.set, s.source)] = sources.get((s.set, s.source), 0) + 1
     rarity = (count.max() / np.maximum(count, 1)) ** RARITY
     emphasis = np.array([EMPHASIS.get(c, 1.0) for c in CLASSES])
-    out = []
-    for _, s in store.samples:
+    out = np.ones(len(store))
+    for i, (_, s) in enumerate(store.samples):
         ids = np.unique(s.boxes[:, 0].astype(int))
         rare = (rarity[ids] * emphasis[ids]).max() if len(ids) else 0.7
-        out.append(rare / math.sqrt(sources[(s.set, s.source)]) * (2.0 if s.set.startswith("simulator") else 1.0))
-    return np.array(out)
+        out[i] = rare / math.sqrt(sources[(s.set, s.source)])
+    if simulated.any() and not simulated.all():
+        out[simulated] = SIMULATOR_SHARE / (1 - SIMULATOR_SHARE) * out[~simulated].sum() / simulated.sum()
+    return out
 
 
-def groups(model, decay):
+def groups(models, decay):
     """Weight decay on convolution weights only."""
-    wide = [p for p in model.parameters() if p.ndim > 1]
-    return [{"params": wide, "weight_decay": decay}, {"params": [p for p in model.parameters() if p.ndim <= 1]}]
+    every = [p for model in models for p in model.parameters()]
+    wide = [p for p in every if p.ndim > 1]
+    return [{"params": wide, "weight_decay": decay}, {"params": [p for p in every if p.ndim <= 1]}]
 
 
 def update_average(average, model, step):
@@ -95,32 +109,39 @@ def update_average(average, model, step):
                 a.copy_(m)
 
 
-def train_step(model, batch, device):
-    images, judged, targets = batch
+def train_step(model, batch, device, imitation=None, teacher=None):
+    """Loss and its parts; with a teacher, the price of not seeing what it sees is added."""
+    images, judged, targets, plain = batch
     x = images.to(device, non_blocking=True).permute(0, 3, 1, 2).float().div_(255.0)
     x = x.contiguous(memory_format=torch.channels_last)
     h, w = x.shape[2:]
+    taught = 0.0
     with torch.autocast(device, torch.bfloat16):
-        raw, logits = model(x)
+        raw, logits, features = model.with_features(x)
+        if teacher is not None and plain is not None:
+            taught = imitation(features[1:], teacher(plain))
     xy, strides = points(h, w, device)
     mask = judged_points(judged.to(device), h, w)
-    return detection_loss(
+    loss, parts = detection_loss(
         raw, logits, decode(raw, xy, strides), [t.to(device) for t in targets], mask, xy, strides
     )
+    return loss + IMITATION_GAIN * taught, {**parts, "taught": float(torch.as_tensor(taught).detach())}
 
 
 class Ranks:
     """The processes of one training: averages gradients in one flat buffer and carries rank 0's clock to all."""
 
-    def __init__(self, model, rank, count):
+    def __init__(self, models, rank, count):
         self.rank, self.count = rank, count
-        self.parameters = list(model.parameters())
+        self.parameters = [p for model in models for p in model.parameters()]
         self.flat = torch.zeros(sum(p.numel() for p in self.parameters) + 1)
 
     def average(self, clock):
         """Replaces every gradient by the mean over the ranks; returns rank 0's clock."""
         if self.count == 1:
             return clock
+        for p in self.parameters:
+            p.grad = torch.zeros_like(p) if p.grad is None else p.grad  # the same parameters step on every rank
         torch.cat([p.grad.flatten() for p in self.parameters] + [torch.tensor([clock * (self.rank == 0)])], out=self.flat)
         dist.all_reduce(self.flat)
         at = 0
@@ -138,6 +159,8 @@ def options():
     p.add_argument("--cache", help="decoded pictures (default: OUT/cache)")
     p.add_argument("--simulator", nargs="*", default=[], help="simulator folders (train/ and valid/ inside)")
     p.add_argument("--init", help="start from a published .onnx, a .pt of this recipe, or a compact .npz")
+    p.add_argument("--teacher-share", type=float, default=0.0,
+                   help="share of the schedule, from its start, in which the backbone imitates an ImageNet network")
     p.add_argument("--minutes", type=float, help="length of the schedule in minutes of training")
     p.add_argument("--steps", type=int, help="length of the schedule in steps")
     p.add_argument("--lr", type=float, default=2e-3)
@@ -159,17 +182,17 @@ def batches(a, train, progress, rank, device):
     canvas = Canvas(train, sample_weights(train))
     return iter(
         torch.utils.data.DataLoader(
-            Batches(canvas, progress, a.seed, rank, a.processes), batch_size=None, num_workers=a.workers,
+            Batches(canvas, progress, a.seed, rank, a.processes, a.teacher_share), batch_size=None, num_workers=a.workers,
             prefetch_factor=4 if a.workers else None, pin_memory=device == "cuda",
             multiprocessing_context="spawn" if a.workers else None,
         )
     )
 
 
-def save(path, model, average, optimiser, step, spent):
+def save(path, model, imitation, average, optimiser, step, spent):
     torch.save(
         {"model": model.state_dict(), "average": average.state_dict(), "optimiser": optimiser.state_dict(),
-         "step": step, "spent": spent},
+         "imitation": imitation.state_dict(), "step": step, "spent": spent},
         path.with_suffix(".tmp"),
     )
     path.with_suffix(".tmp").rename(path)
@@ -182,6 +205,15 @@ def validate(out, average, valid, step, at, spent):
     with open(out / "curve.jsonl", "a") as f:
         f.write(json.dumps(row) + "\n")
     print("valid", json.dumps(row), flush=True)
+
+
+def start_from(model, path, store, seed):
+    """`--init`; a fused file gets the statistics of 48 training canvases, the same ones in every process."""
+    load_init(model, path)
+    if str(path).endswith(".onnx"):
+        canvas, rng = Canvas(store, sample_weights(store)), np.random.default_rng(seed)
+        images = np.stack([canvas.draw(rng, 352, PHASES[0][2])[0] for _ in range(48)])
+        restore_statistics(model, torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255)
 
 
 def train(rank, a, meeting):
@@ -199,15 +231,17 @@ def train(rank, a, meeting):
     data, valid = load(a.data, cache, "train", a.simulator), load(a.data, cache, "valid", a.simulator)
     model = Detector()
     if a.init:
-        load_init(model, a.init)
+        start_from(model, a.init, data, a.seed)
     model = model.to(device, memory_format=torch.channels_last).train()
     average = copy.deepcopy(model).eval()
-    optimiser = torch.optim.AdamW(groups(model, a.decay), a.lr, betas=(0.9, 0.99))
+    imitation = Imitation().to(device)
+    teacher = Teacher(out / "teacher.onnx") if a.teacher_share else None
+    optimiser = torch.optim.AdamW(groups((model, imitation), a.decay), a.lr, betas=(0.9, 0.99))
     step, spent, last = 0, 0.0, out / "last.pt"
     if last.exists():
         state = torch.load(last, map_location=device, weights_only=True)
         model.load_state_dict(state["model"]), average.load_state_dict(state["average"])
-        optimiser.load_state_dict(state["optimiser"])
+        optimiser.load_state_dict(state["optimiser"]), imitation.load_state_dict(state["imitation"])
         step, spent = state["step"], state["spent"]
         print(f"continuing at step {step}, {spent / 60:.1f} min spent", flush=True)
 
@@ -216,7 +250,7 @@ def train(rank, a, meeting):
 
     at = share(step)
     progress = torch.tensor([at, float(step)]).share_memory_()
-    feed, ranks = batches(a, data, progress, rank, device), Ranks(model, rank, a.processes)
+    feed, ranks = batches(a, data, progress, rank, device), Ranks((model, imitation), rank, a.processes)
     log, seen, since = [], 0, time.time()
     while at < 1:
         tick = time.time()
@@ -224,7 +258,7 @@ def train(rank, a, meeting):
         for g in optimiser.param_groups:
             g["lr"] = rate
         batch = next(feed)
-        loss, parts = train_step(model, batch, device)
+        loss, parts = train_step(model, batch, device, imitation, teacher)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         at = ranks.average(share(step + 1))
@@ -236,18 +270,18 @@ def train(rank, a, meeting):
         if rank == 0:
             update_average(average, model, step)
         seen += len(batch[0]) * a.processes
-        log.append((loss.item(), parts["cls"], parts["box"]))
+        log.append((loss.item(), parts["cls"], parts["box"], parts["taught"]))
         spent += time.time() - tick
         if rank:
             continue
         if step % 50 == 0:
-            l, c, b = np.mean(log, 0)
+            l, c, b, t = np.mean(log, 0)
             speed = seen / (time.time() - since)
-            print(f"step {step} done {at:.3f} lr {rate:.5f} loss {l:.3f} cls {c:.3f} box {b:.3f} {speed:.1f} img/s",
+            print(f"step {step} done {at:.3f} lr {rate:.5f} loss {l:.3f} cls {c:.3f} box {b:.3f} taught {t:.3f} {speed:.1f} img/s",
                   flush=True)
             log, seen, since = [], 0, time.time()
         if step % a.every == 0 or at >= 1:
-            save(last, model, average, optimiser, step, spent)
+            save(last, model, imitation, average, optimiser, step, spent)
         if step % a.evaluate_every == 0 or at >= 1:
             begin = time.time()
             validate(out, average, valid, step, at, spent)
@@ -265,6 +299,8 @@ def main():
     both = check_sources(*(load(a.data, cache, split, a.simulator) for split in ("train", "valid")))
     if both:
         print(f"warning: {len(both)} sources are in both splits: {both[:3]}", flush=True)
+    if a.teacher_share:
+        prepare(Path(a.out) / "teacher.onnx")
     if a.processes == 1:
         return train(0, a, None)
     with tempfile.TemporaryDirectory() as tmp:

@@ -12,7 +12,10 @@ def save_compact(model, path):
 
 
 def load_init(model, path):
-    """Fills `model` from `path` (.npz, .pt or .onnx); unknown or missing names are an error."""
+    """Fills `model` from `path` (.npz, .pt or .onnx); unknown or missing names are an error.
+
+    From .onnx the batch norms are the identity: call `restore_statistics` before training on.
+    """
     path = str(path)
     if path.endswith(".npz"):
         state = {k: torch.from_numpy(v.astype(np.float32)) for k, v in np.load(path).items()}
@@ -53,3 +56,32 @@ def load_onnx(model, path):
             elif name.endswith((".box", ".cls")):
                 weight, bias = of(name)
                 module.weight.copy_(weight), module.bias.copy_(bias)
+
+
+@torch.no_grad()
+def restore_statistics(model, images):
+    """Gives identity batch norms their statistics back, without changing what the network computes in evaluation.
+
+    A fused file has lost mean and variance, and training normalises by those of the batch: trained on as it is, the
+    network starts far from what was loaded. Here each norm takes mean and variance of its convolution over `images`
+    (float [N, 3, H, W], 0..1, as training sees them) and a scale and bias that undo them.
+    """
+    from .model import ConvBnRelu
+
+    measured = {}
+
+    def measure(norm, args):
+        measured[norm] = torch.var_mean(args[0].float(), (0, 2, 3), correction=0)
+
+    norms = [m[1] for m in model.modules() if isinstance(m, ConvBnRelu)]
+    hooks = [norm.register_forward_pre_hook(measure) for norm in norms]
+    was_training = model.training
+    model.eval()(images)
+    model.train(was_training)
+    for norm, hook in zip(norms, hooks):
+        hook.remove()
+        var, mean = measured[norm]
+        scale = norm.weight / (norm.running_var + norm.eps).sqrt()
+        norm.bias.add_(scale * (mean - norm.running_mean))
+        norm.weight.copy_(scale * (var + norm.eps).sqrt())
+        norm.running_mean.copy_(mean), norm.running_var.copy_(var)

@@ -1,5 +1,8 @@
 """Reconciling the sets, drawing canvases and scoring, on pictures made here."""
 
+import copy
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from ppe.cache import check_sources, load
 from ppe.evaluate import coco_scores, nms, picked
 from ppe.model import CLASSES
 from ppe.sets import ID, SETS, convert, scored_classes, source_of
+from ppe.train import SIMULATOR_SHARE, sample_weights
 
 
 def test_every_rule_names_known_classes():
@@ -59,7 +63,8 @@ def test_canvases_judge_labelled_classes_on_pictures_and_all_on_bare_canvas(stor
     rng = np.random.default_rng(1)
     for mosaic in (0.0, 1.0):
         for _ in range(20):
-            image, judged, boxes = canvas.draw(rng, 128, mosaic)
+            image, judged, boxes, before = canvas.draw(rng, 128, mosaic)
+            assert before.shape == image.shape and before is not image
             assert image.shape == (128, 128, 3) and judged.shape == (128 // GRID, 128 // GRID, len(CLASSES))
             assert (boxes[:, 3] > boxes[:, 1]).all() and (boxes[:, 1:] >= 0).all() and (boxes[:, 1:] <= 128).all()
             assert judged[..., ID["vest"]].min() == 0
@@ -105,3 +110,15 @@ def test_picked_turns_points_into_corner_boxes():
 
 def test_no_source_is_on_both_sides(tmp_path, store):
     assert check_sources(store, load(tmp_path, tmp_path / "cache", "valid")) == []
+
+
+def test_simulator_frames_get_their_share_of_the_draws_however_many_there_are(store):
+    def weights(frames):
+        photo = store.samples[0]
+        frame = (photo[0], replace(photo[1], set="simulator0", source="f"))
+        mixed = copy.copy(store)
+        mixed.samples = store.samples + [frame] * frames
+        w = sample_weights(mixed)
+        return w[len(store.samples) :].sum() / w.sum()
+
+    assert weights(1) == pytest.approx(SIMULATOR_SHARE) and weights(7) == pytest.approx(SIMULATOR_SHARE)

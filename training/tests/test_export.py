@@ -9,7 +9,7 @@ import torch
 
 from ppe.export import Half, VARIANTS, write_folder, write_graph
 from ppe.model import CLASSES, Deployed, Detector, decode, fuse, points
-from ppe.weights import load_init, save_compact
+from ppe.weights import load_init, restore_statistics, save_compact
 
 MODELS = Path(__file__).parents[2] / "models"
 DATA = Path(__file__).parents[3] / "shared" / "datasets"
@@ -44,6 +44,19 @@ def session(path):
     import onnxruntime as ort
 
     return ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+
+
+def test_weights_read_back_from_a_file_train_on_from_where_they_were(tmp_path):
+    model = random_network()
+    write_graph(Deployed(fuse(model)), tmp_path / "m.onnx", 64)
+    back = Detector()
+    load_init(back, tmp_path / "m.onnx")
+    images = torch.from_numpy(noise(6, 96, 96)).permute(0, 3, 1, 2).float() / 255
+    with torch.no_grad():
+        as_loaded = back.eval()(images)[1]
+        restore_statistics(back, images)
+        assert torch.allclose(back.eval()(images)[1], as_loaded, atol=1e-3)
+        assert torch.allclose(back.train()(images)[1], as_loaded, atol=1e-2)  # batch statistics of the same pictures
 
 
 def test_the_network_is_small_and_all_activations_are_relu():

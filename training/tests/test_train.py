@@ -63,7 +63,7 @@ def work(rank, meeting, out):
     model = torch.nn.Linear(3, 2)
     for p in model.parameters():
         p.grad = torch.full_like(p, float(rank * 2))
-    clock = Ranks(model, rank, 2).average(0.25 + rank)
+    clock = Ranks((model,), rank, 2).average(0.25 + rank)
     torch.save([clock] + [p.grad for p in model.parameters()], f"{out}/{rank}.pt")
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()

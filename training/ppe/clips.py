@@ -1,0 +1,135 @@
+"""Precision and recall on simulator clips, whose truth is exact, at a threshold: per clip and class.
+
+`python -m ppe.clips ../models/ppe_detect/1/model.onnx --clips ../pipelines/demo/clips --threshold 0.3`. Letterbox, model and
+per-class NMS are those of the pipeline (NMS at its default IoU of 0.5).
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from .augment import letterbox
+from .evaluate import onnx_runner, picked
+from .failures import overlaps
+from .model import CLASSES
+
+MATCH = 0.5
+LEAST = 0.02
+PIPELINE_NMS = 0.5
+MISLEADING = {"frozen", "black", "covered", "moved"}  # faults whose picture does not show what its truth says
+
+
+def label_box(thing):
+    """The box a label holds, or None: the rule of `labelBox` in `sim/dataset/labels.ts`."""
+    seen, visible = thing["visibleBox"], thing["visible"]
+    if seen is None:
+        return None
+    shown = (seen[2] - seen[0]) * (seen[3] - seen[1])
+    if visible < 0.25 and not (visible >= 0.06 and shown >= 10_000):
+        return None
+    box = thing["box"] if visible >= 0.9 else seen
+    return None if min(box[2] - box[0], box[3] - box[1]) < 8 else box
+
+
+def truth_of(frame):
+    """(boxes [n, 4], class ids [n], boxes [m, 4] and ids [m] of things too hidden or too small to be labelled)."""
+    rows, hidden = [], []
+    for thing in frame["objects"]:
+        box = label_box(thing)
+        (rows if box is not None else hidden).append((CLASSES.index(thing["class"]), box or thing["box"]))
+    split = lambda xs: (np.array([x[1] for x in xs], float).reshape(-1, 4), np.array([x[0] for x in xs], int))
+    return *split(rows), *split(hidden)
+
+
+def match(found, truth, threshold):
+    """One frame: rows (class, score, right) of the boxes at or above the threshold, best first, and the labelled count
+    per class. A box is right if it overlaps a free truth of its class by IoU 0.5; one on an unlabelled thing of its
+    class is left out."""
+    boxes, scores, ids = found
+    true_boxes, true_ids, hidden_boxes, hidden_ids = truth
+    iou = overlaps(boxes, true_boxes) if len(boxes) else np.zeros((0, len(true_boxes)))
+    on_hidden = overlaps(boxes, hidden_boxes) if len(boxes) else np.zeros((0, len(hidden_boxes)))
+    taken, rows = set(), []
+    for i in np.argsort(-scores, kind="stable"):
+        if scores[i] < threshold:
+            break
+        best = [k for k in np.argsort(-iou[i]) if true_ids[k] == ids[i] and k not in taken and iou[i, k] >= MATCH]
+        if best:
+            taken.add(best[0])
+        elif ((hidden_ids == ids[i]) & (on_hidden[i] >= 0.3)).any():
+            continue
+        rows.append((int(ids[i]), float(scores[i]), bool(best)))
+    return rows, np.bincount(true_ids, minlength=len(CLASSES))
+
+
+def read_clip(path, stride=1):
+    """Yields (RGB picture, frame of the truth) for every `stride`-th frame that the truth holds."""
+    truth = json.loads(path.with_suffix("").with_suffix(".truth.json").read_text())
+    frames = {f["frame"]: f for f in truth["frames"][::stride]}
+    capture = cv2.VideoCapture(str(path))
+    for number in range(max(frames) + 1):
+        ok, image = capture.read()
+        if not ok:
+            raise SystemExit(f"{path} ends at frame {number}, its truth at {max(frames)}")
+        if number in frames and not MISLEADING & set(frames[number]["faults"]):
+            yield cv2.cvtColor(image, cv2.COLOR_BGR2RGB), frames[number]
+    capture.release()
+
+
+def detect_picture(run, image, size):
+    """Boxes in pixels of the picture, scores and class ids."""
+    canvas, (scale, left, top) = letterbox(image, size, size)
+    boxes, scores, ids = picked(run(canvas[None])[0], LEAST, PIPELINE_NMS)
+    return (boxes - (left, top, left, top)) / scale, scores, ids
+
+
+def measure(run, clips, size, stride=1):
+    """Per clip: a list of (found, truth) of its frames."""
+    return {
+        clip.stem: [(detect_picture(run, image, size), truth_of(frame)) for image, frame in read_clip(clip, stride)]
+        for clip in clips
+    }
+
+
+def score(frames, threshold):
+    """{class: (precision, recall, objects)} over frames, at the threshold; None where there is nothing to divide by."""
+    right, false, objects = (np.zeros(len(CLASSES), int) for _ in range(3))
+    for found, truth in frames:
+        rows, count = match(found, truth, threshold)
+        objects += count
+        for c, _, good in rows:
+            (right if good else false)[c] += 1
+    share = lambda a, b: a / b if b else None
+    return {
+        name: (share(right[c], right[c] + false[c]), share(right[c], objects[c]), int(objects[c]))
+        for c, name in enumerate(CLASSES)
+        if objects[c] or false[c]
+    }
+
+
+def cell(value):
+    return "-" if value is None else f"{value:.3f}"
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("model")
+    p.add_argument("--clips", default="../pipelines/demo/clips", help="folder of NAME.mp4 and NAME.truth.json")
+    p.add_argument("--size", type=int, default=416)
+    p.add_argument("--threshold", type=float, nargs="+", default=[0.3], help="more than one: a table over all clips")
+    p.add_argument("--stride", type=int, default=1, help="every n-th frame of the truth")
+    a = p.parse_args()
+    clips = measure(onnx_runner(a.model, 1), sorted(Path(a.clips).glob("*.mp4")), a.size, a.stride)
+    clips["all"] = [frame for frames in clips.values() for frame in frames]
+    print("| clip | threshold | class | objects | precision | recall |\n|---|---|---|---|---|---|")
+    for name in clips if len(a.threshold) == 1 else ["all"]:
+        for threshold in a.threshold:
+            for c, (precision, recall, count) in score(clips[name], threshold).items():
+                print(f"| {name} | {threshold:g} | {c} | {count} | {cell(precision)} | {cell(recall)} |")
+
+
+if __name__ == "__main__":
+    main()
