@@ -34,6 +34,13 @@ export const serverSchema = z.strictObject({
     .max(1024 ** 3)
     .default(10 * 1024 * 1024)
     .describe('Largest body of a request, such as a pushed picture.'),
+  maxRequestsPerMinute: z
+    .number()
+    .int()
+    .min(0)
+    .max(10_000_000)
+    .default(6_000)
+    .describe('Most requests of one address to the API; more are answered 429. 0 sets no limit.'),
   maxStreamClients: z
     .number()
     .int()

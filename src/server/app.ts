@@ -8,6 +8,7 @@ import { ImageInvalidError } from './errors.js'
 import { problemMediaType, toProblem } from './problem.js'
 import type { Answer, AuthRule, Route, RouteContext } from './route.js'
 import { securityHeaders } from './security-headers.js'
+import { rateLimit } from './rate-limit.js'
 import { parseRequest } from './validate.js'
 
 declare module 'fastify' {
@@ -18,7 +19,7 @@ declare module 'fastify' {
   }
 }
 
-export type AppSettings = GuardSettings & Readonly<{ maxBodyBytes: number }>
+export type AppSettings = GuardSettings & Readonly<{ maxBodyBytes: number; maxRequestsPerMinute: number }>
 
 const jsonBodyBytes = 256 * 1024
 const headersTimeoutMs = 10_000
@@ -53,6 +54,7 @@ export function createApp(
   app.addHook('onRoute', (options) => {
     if (options.config?.auth === undefined) throw new Error(`route ${options.url} has no auth rule`)
   })
+  app.addHook('onRequest', rateLimit(settings.maxRequestsPerMinute))
   app.addHook('onRequest', guard(settings, context.draining))
   app.addHook('onResponse', async (request, reply) => logRequest(log, request, reply))
   app.setErrorHandler((error, request, reply) => {

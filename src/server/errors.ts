@@ -136,6 +136,19 @@ export class TooManyClientsError extends HttpError {
   }
 }
 
+export class RateLimitedError extends HttpError {
+  readonly code = 'GANTRY_RATE_LIMITED'
+  readonly status = 429
+  override readonly headers: Readonly<Record<string, string>>
+  override readonly retryable = true
+  readonly hint = 'Ask less often, follow the stream instead of asking, or raise server.maxRequestsPerMinute.'
+  constructor(perMinute: number, retryAfterSeconds: number) {
+    super(`this address has sent ${perMinute} requests within a minute, which is the limit`)
+    this.name = 'RateLimitedError'
+    this.headers = { 'retry-after': String(retryAfterSeconds) }
+  }
+}
+
 export class StoppingError extends HttpError {
   readonly code = 'GANTRY_ENGINE_UNAVAILABLE'
   readonly status = 503

@@ -122,7 +122,8 @@ function answersOf(route: Route): Json {
 }
 
 function problemsOf(route: Route): Json {
-  const common = route.auth === 'open' ? [403] : [401, 403]
+  const limited = route.path.startsWith('/api/') ? [429] : []
+  const common = route.auth === 'open' ? [403] : [401, 403, ...limited]
   const body = route.bodySchema !== undefined || route.pictureTypes !== undefined ? [413] : []
   const statuses = [...new Set([...route.problems, ...common, ...body])].filter(
     (status) => !(status in route.responses),
@@ -144,6 +145,7 @@ const problemTexts: Readonly<Record<number, string>> = {
   413: 'The body is too large.',
   415: 'The content type is not taken here.',
   426: 'Only a WebSocket is served here.',
+  429: 'This address asks too often; `Retry-After` tells when to come back.',
 }
 
 function problemAnswer(description: string): Json {

@@ -43,7 +43,7 @@ describe('the inventory of routes', () => {
       draining: () => false,
       documents: { openapi: () => '', asyncapi: () => '' },
     }
-    const settings = { host: '127.0.0.1', allowedOrigins: [], maxBodyBytes: 1024 }
+    const settings = { host: '127.0.0.1', allowedOrigins: [], maxBodyBytes: 1024, maxRequestsPerMinute: 0 }
     const app = createApp([], context, settings, pino({ level: 'silent' }))
     expect(() => app.get('/new', () => 'x')).toThrow('route /new has no auth rule')
   })
@@ -92,4 +92,23 @@ it.each(['/healthz', '/api/v1/cameras', '/none', '/'])('sends the security heade
   expect(headers['x-content-type-options']).toBe('nosniff')
   expect(headers['referrer-policy']).toBe('no-referrer')
   expect(headers['access-control-allow-origin']).toBeUndefined()
+})
+
+describe('the limit of requests', () => {
+  it('refuses an address that asks too often, whatever its token, and tells when to come back', async () => {
+    const { url } = await serveFake({ maxRequestsPerMinute: 3, token })
+    const guess = () => ask(`${url}/api/v1/cameras`, { headers: { authorization: 'Bearer guess' } })
+    expect([(await guess()).status, (await guess()).status]).toEqual([401, 401])
+    expect((await ask(`${url}/api/v1/cameras`, { headers: bearer })).status).toBe(200)
+    const refused = await ask(`${url}/api/v1/cameras`, { headers: bearer })
+    expect(refused.status).toBe(429)
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    expect(refused.json).toMatchObject({ code: 'GANTRY_RATE_LIMITED', status: 429 })
+  })
+
+  it('does not count probes and metrics', async () => {
+    const { url } = await serveFake({ maxRequestsPerMinute: 1 })
+    for (const path of ['/healthz', '/readyz', '/metrics', '/healthz', '/metrics'])
+      expect((await ask(url + path)).status).not.toBe(429)
+  })
 })

@@ -1,0 +1,27 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
+import { RateLimitedError } from './errors.js'
+
+const windowSeconds = 60
+
+/**
+ * Refuses an address that asks `/api/` more often than this, before its token is looked at: guessing tokens counts too.
+ * Probes, metrics, the page and the model server, which has queues of its own, are not counted.
+ *
+ * @param perMinute - 0 sets no limit.
+ */
+export function rateLimit(
+  perMinute: number,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<void> {
+  if (perMinute === 0) return () => Promise.resolve()
+  const limiter = new RateLimiterMemory({ points: perMinute, duration: windowSeconds })
+  return async (request) => {
+    if (!request.url.startsWith('/api/')) return
+    try {
+      await limiter.consume(request.ip)
+    } catch (refused) {
+      const { msBeforeNext } = refused as RateLimiterRes
+      throw new RateLimitedError(perMinute, Math.ceil(msBeforeNext / 1_000))
+    }
+  }
+}
