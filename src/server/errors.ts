@@ -184,7 +184,7 @@ export class PublicBindError extends GantryError {
 export class PortInUseError extends GantryError {
   readonly code = 'GANTRY_PORT_IN_USE'
   readonly hint: string
-  constructor(address: string, setting: 'httpPort' | 'metricsPort', cause: unknown) {
+  constructor(address: string, setting: 'httpPort' | 'metricsPort' | 'grpcPort', cause: unknown) {
     super(`${address} is already in use`, { cause })
     this.name = 'PortInUseError'
     this.hint = `Stop the program that listens there (ss -ltnp shows it), or set server.${setting} to another port (0 takes a free one).`

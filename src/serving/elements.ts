@@ -34,7 +34,7 @@ const arrays = {
 export function elementsOf(datatype: NumberDatatype, data: Uint8Array): NumberArray {
   const kind = arrays[datatype]
   const length = Math.floor(data.byteLength / kind.BYTES_PER_ELEMENT)
-  const aligned = data.byteOffset % kind.BYTES_PER_ELEMENT === 0 ? data : data.slice()
+  const aligned = data.byteOffset % kind.BYTES_PER_ELEMENT === 0 ? data : new Uint8Array(data)
   return new kind(aligned.buffer as ArrayBuffer, aligned.byteOffset, length)
 }
 

@@ -1,0 +1,116 @@
+import type { sendUnaryData, ServerDuplexStream, ServerUnaryCall } from '@grpc/grpc-js'
+import type { Log } from '../../lifecycle/log.js'
+import type { ModelServer } from '../../serving/model-server.js'
+import { grpcStatus } from './grpc-status.js'
+import { inferRequestOf, type InferRequestMessage } from './infer-request-message.js'
+import { encodeInferResponse, encodeStreamError, encodeStreamResponse } from './infer-response-message.js'
+
+/** Requests of a stream that may be under way before no more are read from it. */
+const mostInStream = 64
+
+/** `ModelInfer`. A client that cancels, or whose deadline passes, aborts the request. */
+export function unaryInfer(
+  server: ModelServer,
+  log: Log,
+): (call: ServerUnaryCall<InferRequestMessage, Buffer>, answer: sendUnaryData<Buffer>) => void {
+  return (call, answer) => {
+    const client = new AbortController()
+    call.once('cancelled', () => client.abort())
+    infer(server, call.request, client.signal).then(
+      (message) => answer(null, message),
+      (error: unknown) => answer(grpcStatus(error, log)),
+    )
+  }
+}
+
+async function infer(
+  server: ModelServer,
+  request: InferRequestMessage,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  return encodeInferResponse(await server.infer(inferRequestOf(request, signal)))
+}
+
+/**
+ * `ModelStreamInfer`. Requests begin in the order they come and run side by side; answers leave in that order too. A request that
+ * fails is answered by its error, and the stream goes on; with `triton_grpc_error: true` in the metadata it ends with the status.
+ */
+export function streamInfer(
+  server: ModelServer,
+  log: Log,
+): (call: ServerDuplexStream<InferRequestMessage, Buffer>) => void {
+  return (call) => new InferStream(server, call, log).start()
+}
+
+class InferStream {
+  readonly #client = new AbortController()
+  readonly #endsOnError: boolean
+  #underWay = 0
+  #last: Promise<void> = Promise.resolve()
+  #ended = false
+
+  constructor(
+    readonly server: ModelServer,
+    readonly call: ServerDuplexStream<InferRequestMessage, Buffer>,
+    readonly log: Log,
+  ) {
+    this.#endsOnError = call.metadata.get('triton_grpc_error')[0] === 'true'
+  }
+
+  start(): void {
+    const { call } = this
+    call.on('cancelled', () => this.#stop())
+    call.on('error', () => this.#stop())
+    call.on('data', (request: InferRequestMessage) => this.#take(request))
+    call.on('end', () => void this.#last.then(() => this.#end()))
+  }
+
+  #take(request: InferRequestMessage): void {
+    if (this.#ended) return
+    if (++this.#underWay >= mostInStream) this.call.pause()
+    const answer = this.#answer(request)
+    this.#last = this.#last.then(async () => {
+      await this.#send(await answer, request.id)
+      this.#underWay--
+      this.call.resume()
+    })
+  }
+
+  /** Never rejects. */
+  async #answer(request: InferRequestMessage): Promise<Buffer | Readonly<{ error: unknown }>> {
+    try {
+      return encodeStreamResponse(await this.server.infer(inferRequestOf(request, this.#client.signal)))
+    } catch (error) {
+      return { error }
+    }
+  }
+
+  async #send(answer: Buffer | Readonly<{ error: unknown }>, id: string): Promise<void> {
+    if (this.#ended) return
+    if (Buffer.isBuffer(answer)) return this.#write(answer)
+    const told = grpcStatus(answer.error, this.log)
+    if (!this.#endsOnError) return this.#write(encodeStreamError(told.details, id))
+    this.#stop()
+    this.call.emit('error', told)
+  }
+
+  /** Waits while the client does not read. */
+  async #write(message: Buffer): Promise<void> {
+    if (this.call.write(message) || this.#ended) return
+    await new Promise<void>((resolve) => {
+      this.call.once('drain', resolve)
+      this.#client.signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+  }
+
+  #end(): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.call.end()
+  }
+
+  #stop(): void {
+    this.#ended = true
+    this.#client.abort()
+  }
+}
