@@ -174,6 +174,13 @@ export const inferenceSchema = z.strictObject({
     .optional()
     .describe('Most frames in one run. Default: 1 on CPU, 8 on a GPU.'),
   maxQueueDelayMs: z.number().min(0).max(1_000).default(5).describe('Longest a frame waits for company.'),
+  runTimeoutMs: z
+    .number()
+    .int()
+    .min(100)
+    .max(600_000)
+    .default(30_000)
+    .describe('Longest a run may take; then the engine counts as hung and is started again.'),
   scoreThreshold: z.number().min(0).max(1).default(0.3).describe('Detections under this are not reported.'),
   iouThreshold: z
     .number()

@@ -229,7 +229,7 @@ export class SupervisedProcess<
       this.#state = 'failed'
       this.#firstReady.reject(new RemoteError(error))
       this.#firstReady = undefined
-    } else this.log.error({ ...this.spec.logFields, ...error }, `${this.spec.title} cannot start`)
+    } else this.log.error({ ...this.spec.logFields, ...error }, `${this.spec.title} gives up`)
     this.#child?.kill('SIGKILL')
   }
 

@@ -162,6 +162,10 @@ export class Engine {
         this.log.error({ err: error }, 'inference instance exited, starting another')
         this.send({ type: 'instanceExited', error: toErrorRecord(error) })
       },
+      hung: (error) => {
+        this.log.error({ err: error }, 'inference run hangs, asking to be ended')
+        this.send({ type: 'failed', error: toErrorRecord(error) })
+      },
     }
   }
 

@@ -33,6 +33,8 @@ export interface DetectorListener {
   shed(frame: Frame, cause: ShedCause, error?: unknown): void
   /** An instance ended without being asked; the detector starts another. */
   instanceExited(error: unknown): void
+  /** A run does not end, and only the end of the process ends it. */
+  hung(error: unknown): void
 }
 
 /**

@@ -48,6 +48,8 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
     log,
     onExit: (error) => listener.instanceExited(error),
     onIdle: () => instanceFreed(),
+    runTimeoutMs: inference.runTimeoutMs,
+    onHung: (error) => listener.hung(error),
   })
   const first = await pool.start()
   const settings = settingsFor(deviceOf(first.provider))

@@ -91,6 +91,17 @@ export class WorkerExitedError extends GantryError {
   }
 }
 
+/** A run that has not ended in time. Nothing inside the process can end it, since a native call cannot be interrupted. */
+export class RunHungError extends GantryError {
+  readonly code = 'GANTRY_INFERENCE_FAILED'
+  readonly hint =
+    'The process is started again; raise inference.runTimeoutMs if the model really takes that long.'
+  constructor(instance: string, forMs: number) {
+    super(`a run of inference instance ${instance} has not ended within ${forMs} ms`)
+    this.name = 'RunHungError'
+  }
+}
+
 /** A run that the worker answered with an error. */
 export class InferenceFailedError extends GantryError {
   readonly code = 'GANTRY_INFERENCE_FAILED'

@@ -1,7 +1,7 @@
 import { backoffMs } from '../lifecycle/backoff.js'
 import { delay } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
-import { WorkerExitedError } from './errors.js'
+import { RunHungError, WorkerExitedError } from './errors.js'
 import { Instance } from './instance.js'
 
 export type PoolOptions<Load, Ready> = Readonly<{
@@ -18,6 +18,10 @@ export type PoolOptions<Load, Ready> = Readonly<{
   onExit: (error: unknown) => void
   /** A run could start. */
   onIdle: () => void
+  /** Longest a run may take. */
+  runTimeoutMs: number
+  /** A run has taken longer. It cannot be ended; whoever owns the process must end that. */
+  onHung: (error: RunHungError) => void
 }>
 
 type Slot<Load, Ready, Job, Result> = {
@@ -78,11 +82,13 @@ export class InstancePool<Load, Ready, Job, Result> {
     const slot = this.#slots.find((candidate) => candidate.ready && !candidate.busy)
     if (slot?.instance === undefined) throw new WorkerExitedError(this.options.name, undefined)
     slot.busy = true
+    const watch = this.#watch(slot.instance)
     try {
       const result = await slot.instance.run(job, transfer)
       slot.failures = 0
       return result
     } finally {
+      clearTimeout(watch)
       slot.busy = false
       if (slot.ready) queueMicrotask(this.options.onIdle)
     }
@@ -98,6 +104,11 @@ export class InstancePool<Load, Ready, Job, Result> {
       }),
     )
     return ended.every(Boolean)
+  }
+
+  #watch({ name }: Instance<Load, Ready, Job, Result>): NodeJS.Timeout {
+    const { runTimeoutMs, onHung } = this.options
+    return setTimeout(() => onHung(new RunHungError(name, runTimeoutMs)), runTimeoutMs)
   }
 
   #addSlot(): Slot<Load, Ready, Job, Result> {

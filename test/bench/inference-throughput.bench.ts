@@ -93,6 +93,9 @@ class SaturatedDetector {
         detected: (frame) => ended(frame, true),
         superseded: (frame) => ended(frame, false),
         shed: (frame) => ended(frame, false),
+        hung: (error) => {
+          throw error as Error
+        },
         instanceExited: (error) => {
           throw error
         },

@@ -47,6 +47,7 @@ const detector = await createCameraDetector({
       throw error instanceof Error ? error : new Error(cause)
     },
     instanceExited: () => undefined,
+    hung: () => undefined,
   },
 })
 

@@ -210,6 +210,24 @@ describe('camera detector', () => {
     expect(rig.outcomes).toHaveLength(2)
   })
 
+  it('tells of a run that does not end', async () => {
+    const rig = await startDetector({
+      repositoryDir: red(),
+      ensemble: 'red',
+      inference: { instances: 2, runTimeoutMs: 300 },
+      workerEntry: fragile,
+    })
+    rig.detector.offer(rig.frame('bad', 1, [202, 0, 0]))
+    await expect(rig.detect(rig.frame('good', 1, [255, 0, 0]))).resolves.toMatchObject({ kind: 'detected' })
+    await until('the watchdog', () => rig.hangs.length > 0)
+    expect(rig.hangs).toEqual([
+      expect.objectContaining({
+        code: 'GANTRY_INFERENCE_FAILED',
+        message: expect.stringContaining('#') as string,
+      }),
+    ])
+  })
+
   it('refuses a model that does not keep to its declared output', async () => {
     const onnx = detectorOnnx({
       input: 'uint8-nhwc',

@@ -24,6 +24,8 @@ function poolOf(count: number, load: (first: Ready | undefined) => Load = () => 
     log,
     onExit: (error) => exits.push(error),
     onIdle: () => (idleCalls += 1),
+    runTimeoutMs: 60_000,
+    onHung: () => undefined,
   })
   onTestFinished(async () => void (await pool.stop(1_000)))
   return { pool, exits, lines, idleCalls: () => idleCalls }

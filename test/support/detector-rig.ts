@@ -22,6 +22,7 @@ export type DetectorRig = Readonly<{
   detector: CameraDetector
   outcomes: readonly Outcome[]
   exits: readonly unknown[]
+  hangs: readonly unknown[]
   logLines: readonly Record<string, unknown>[]
   /** A frame of one colour, the size of the model's input. */
   frame: (cameraId: string, seq: number, rgb?: readonly [number, number, number]) => Frame
@@ -40,6 +41,7 @@ export async function startDetector(options: {
 }): Promise<DetectorRig> {
   const outcomes: Outcome[] = []
   const exits: unknown[] = []
+  const hangs: unknown[] = []
   const waiting = new Set<() => void>()
   const told = (outcome: Outcome) => {
     outcomes.push(outcome)
@@ -58,6 +60,7 @@ export async function startDetector(options: {
       superseded: (frame) => told({ kind: 'superseded', ...name(frame), frame }),
       shed: (frame, cause, error) => told({ kind: 'shed', ...name(frame), frame, cause, error }),
       instanceExited: (error) => exits.push(error),
+      hung: (error) => hangs.push(error),
     },
   })
   onTestFinished(() => detector.stop(2_000))
@@ -77,6 +80,7 @@ export async function startDetector(options: {
     detector,
     outcomes,
     exits,
+    hangs,
     logLines: lines,
     frame: (cameraId, seq, rgb) => plainFrame(detector, cameraId, seq, rgb),
     detect: (frame) => {
