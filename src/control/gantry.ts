@@ -6,6 +6,7 @@ import type { FrameCounts } from '../frames/accounting.js'
 import type { DetectorInfo } from '../ensemble/camera-detector.js'
 import type { SinkHealth } from '../sinks/result-sink.js'
 import type { StreamHub } from '../sinks/stream-hub.js'
+import type { ProcessState } from './supervised-process.js'
 
 /** A camera as the API shows it; credentials in `url` are masked. */
 export type CameraView = Readonly<{
@@ -43,13 +44,26 @@ export type EngineHealth = Readonly<{
   cameras: number
 }>
 
-/** `ready` decides the status code of `/readyz`; Kafka, Redis and cameras are details that never do. */
+export type ModelServerHealth = Readonly<{
+  state: ProcessState
+  pid: number | null
+  restarts: number
+  reason: string
+  /** Models that are to serve, and those of them that do. */
+  models: Readonly<{ total: number; ready: number }>
+  /** Where gRPC listens; `null` while it does not. */
+  grpcPort: number | null
+}>
+
+/** `ready` decides the status code of `/readyz`; Kafka, Redis, cameras and the model server are details that never do. */
 export type Readiness = Readonly<{
   ready: boolean
   reasons: readonly string[]
   engines: readonly EngineHealth[]
   sinks: readonly SinkHealth[]
   cache: CacheHealth
+  /** `null` where the service has none. */
+  modelServer: ModelServerHealth | null
   cameras: Readonly<{ total: number; byState: Readonly<Record<string, number>> }>
 }>
 

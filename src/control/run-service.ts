@@ -12,6 +12,7 @@ import { WebSocketHub } from '../sinks/websocket/websocket-hub.js'
 import { CameraDirectory } from './camera-directory.js'
 import { CameraStore } from './camera-store.js'
 import type { Gantry } from './gantry.js'
+import { ModelServerProcess } from './model-server-process.js'
 import { GantryService } from './service.js'
 
 /** Share of the stop budget that open HTTP requests may use. */
@@ -49,6 +50,9 @@ export async function runService(
   })
   await directory.load(config.cameras)
   const { kafka } = config.sinks
+  const modelServer = config.modelServer.enabled
+    ? new ModelServerProcess(config, version, metrics, log)
+    : undefined
   const service = new GantryService({
     name: config.name,
     version,
@@ -67,9 +71,17 @@ export async function runService(
     sinks: kafka ? [new KafkaSink(kafka, metrics, log)] : [],
     stream: new WebSocketHub({ service: config.name, version, epoch }, metrics, log),
     metrics,
+    modelServer,
     log,
   })
-  const server = createHttpServer({ gantry: service, settings: config.server, log })
+  const { maxRequestBytes } = config.modelServer
+  const models = modelServer && { upstream: modelServer, maxRequestBytes }
+  const server = createHttpServer({
+    gantry: service,
+    settings: config.server,
+    log,
+    ...(models === undefined ? {} : { models }),
+  })
   return start(service, server)
 }
 

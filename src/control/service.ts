@@ -11,6 +11,7 @@ import type { StreamHub } from '../sinks/stream-hub.js'
 import type { CameraDirectory } from './camera-directory.js'
 import type { CameraEntry } from './camera-entry.js'
 import { EngineProcess } from './engine-process.js'
+import type { ModelServerProcess } from './model-server-process.js'
 import type { CameraView, EngineHealth, Gantry, Readiness } from './gantry.js'
 
 /** Numbers left free after an engine's death: it may have given some to frames it took along. */
@@ -28,6 +29,8 @@ export type ServiceDeps = Readonly<{
   sinks: readonly ResultSink[]
   stream: StreamHub
   metrics: ServiceMetrics
+  /** `undefined` where API clients get no models. */
+  modelServer: ModelServerProcess | undefined
   log: Log
 }>
 
@@ -56,6 +59,8 @@ export class GantryService implements Gantry {
     this.#deps.cache.start()
     for (const sink of this.#deps.sinks) sink.start()
     await Promise.all(this.#engines.map((engine) => engine.start()))
+    // Cameras first: a service is ready without its model server.
+    void this.#deps.modelServer?.start()
   }
 
   /** From now on not ready; idempotent. */
@@ -66,7 +71,10 @@ export class GantryService implements Gantry {
   /** Idempotent, never rejects. Sources first, then what hangs on them, all within `drainMs`. */
   async stop(drainMs: number): Promise<void> {
     this.drain()
-    await Promise.all(this.#engines.map((engine) => engine.stop(drainMs / 2)))
+    await Promise.all([
+      ...this.#engines.map((engine) => engine.stop(drainMs / 2)),
+      this.#deps.modelServer?.stop(drainMs / 2),
+    ])
     await Promise.all(this.#deps.sinks.map((sink) => sink.stop(drainMs / 2)))
     await this.#deps.cache.stop()
     await this.stream.stop()
@@ -137,6 +145,7 @@ export class GantryService implements Gantry {
       engines,
       sinks: this.#deps.sinks.map((sink) => sink.health),
       cache: this.#deps.cache.health,
+      modelServer: this.#deps.modelServer?.health ?? null,
       cameras: { total: this.#deps.directory.size, byState: this.#camerasByState() },
     }
   }
@@ -148,7 +157,8 @@ export class GantryService implements Gantry {
       metrics.sinkUp.set({ sink: health.name }, health.state === 'up' ? 1 : 0)
       metrics.sinkQueued.set({ sink: health.name }, health.queued)
     }
-    return metrics.registry.metrics()
+    const [own, models] = await Promise.all([metrics.registry.metrics(), this.#deps.modelServer?.text()])
+    return own + (models ?? '')
   }
 
   #createEngine(index: number): EngineProcess {

@@ -84,5 +84,18 @@ export function createServiceMetrics(registry = new Registry()) {
       'p99 delay of the loop of an engine, last second.',
       ['engine'],
     ),
+    modelServerUp: gauge('gantry_model_server_up', '1 while the model server is ready.', []),
+    modelServerRestarts: counter('gantry_model_server_restarts_total', 'Restarts of the model server.', []),
+    modelServerRss: gauge(
+      'gantry_model_server_resident_memory_bytes',
+      'Resident memory of the model server.',
+      [],
+    ),
+    modelServerCpu: counter('gantry_model_server_cpu_seconds_total', 'CPU time of the model server.', []),
+    modelServerLoopP99: gauge(
+      'gantry_model_server_eventloop_p99_seconds',
+      'p99 delay of the loop of the model server, last second.',
+      [],
+    ),
   }
 }

@@ -153,6 +153,19 @@ export const readinessSchema = z
         dropped: count,
       }),
     ),
+    modelServer: z
+      .strictObject({
+        state: z.enum(['starting', 'ready', 'restarting', 'failed', 'stopped']),
+        pid: z.number().int().nullable(),
+        restarts: count,
+        reason: z.string(),
+        models: z
+          .strictObject({ total: count, ready: count })
+          .describe('Models that are to serve, and those of them that do.'),
+        grpcPort: z.number().int().nullable().describe('Where gRPC listens; null while it does not.'),
+      })
+      .nullable()
+      .describe('The process that answers /v2 and gRPC; it never decides whether the service is ready.'),
     cache: z.strictObject({ backend: z.enum(['memory', 'redis']), state: linkState, reason: z.string() }),
     cameras: z.strictObject({ total: count, byState: z.record(z.string(), count) }),
   })

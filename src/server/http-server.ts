@@ -10,6 +10,7 @@ import type { Service, ServiceState } from '../lifecycle/service.js'
 import { createApp } from './app.js'
 import { isLoopbackHost } from './access.js'
 import { ListenError, PortInUseError, PublicBindError } from './errors.js'
+import { modelProxy, type ModelUpstream } from './model-proxy.js'
 import { openApiDocument } from './openapi.js'
 import { servePage } from './page-files.js'
 import type { Documents, RouteContext } from './route.js'
@@ -22,6 +23,8 @@ export type HttpServerOptions = Readonly<{
   gantry: Gantry
   settings: ServerSettings
   log: Log
+  /** Where `/v2` is answered; without it there is no such path. */
+  models?: Readonly<{ upstream: ModelUpstream; maxRequestBytes: number }>
   /** Folder of the built page. */
   webRoot?: string
 }>
@@ -101,12 +104,13 @@ export class HttpServer implements Service {
   }
 
   async #listen(): Promise<void> {
-    const { gantry, settings, log, webRoot = builtPage } = this.options
+    const { gantry, settings, log, models, webRoot = builtPage } = this.options
     if (!isLoopbackHost(settings.host) && settings.token === undefined && !settings.insecure)
       throw new PublicBindError(settings.host)
     const context: RouteContext = { gantry, draining: () => this.#draining, documents: documents() }
     const main = createApp(apiRoutes, context, settings, log)
     this.#apps.push(main)
+    if (models) modelProxy(main, { ...models, log })
     await servePage(main, webRoot)
     this.#upgrade.listen(main.server)
     const httpPort = await listen(main, settings.host, settings.httpPort, 'httpPort')

@@ -127,6 +127,7 @@ export class FakeGantry implements Gantry {
       engines: this.engines,
       sinks: this.sinks,
       cache: this.cache,
+      modelServer: null,
       cameras: { total: this.#cameras.size, byState },
     }
   }

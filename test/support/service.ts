@@ -143,7 +143,9 @@ export class TestService {
     const pipeline = {
       apiVersion: 'gantry/v1',
       name: 'e2e',
-      server: { httpPort: this.httpPort, metricsPort: this.metricsPort },
+      server: { httpPort: this.httpPort, metricsPort: this.metricsPort, grpcPort: 0 },
+      // Most tests are about cameras; those about models switch it on.
+      modelServer: { enabled: false },
       models: { repository: join(root, 'models') },
       store: { path: join(this.dir, 'data') },
       log: { format: 'json' },

@@ -68,7 +68,7 @@ export const operationRoutes = [
 ]
 
 function readinessView({ gantry, draining }: RouteContext): ReadinessView {
-  const { ready, reasons, engines, sinks, cache, cameras } = gantry.readiness()
+  const { ready, reasons, engines, sinks, cache, modelServer, cameras } = gantry.readiness()
   const stopping = draining()
   return {
     ready: ready && !stopping,
@@ -79,6 +79,7 @@ function readinessView({ gantry, draining }: RouteContext): ReadinessView {
     })),
     sinks: [...sinks],
     cache,
+    modelServer,
     cameras,
   }
 }

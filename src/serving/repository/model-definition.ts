@@ -44,7 +44,7 @@ export function readDefinition(folder: ModelFolder, configJson?: string): ModelD
       'Give both the same name, or leave the name out.',
     )
   checkFileName(config, source)
-  const warnings = checkSupported(config, source)
+  const warnings = checkSupported(config, source, 'server')
   return {
     name,
     folder,
@@ -88,12 +88,16 @@ function checkFileName(config: ModelConfig, source: string): void {
       throw new ModelConfigError(`${source}: "${name}" is not a plain file name`, 'Name a file of the model.')
 }
 
+function needsFile(config: ModelConfig): boolean {
+  return ['onnxruntime', 'js'].includes(backendName(config))
+}
+
 function versionsOf(dir: string, config: ModelConfig): readonly number[] {
   const found = readdirSync(dir)
     .filter((name) => isVersion(name) && statSync(join(dir, name)).isDirectory())
     .map(Number)
     .sort((a, b) => a - b)
   // Models without a file have nothing to put into a version folder, and git does not keep empty ones.
-  if (found.length === 0 && backendName(config) !== 'onnxruntime') return [1]
+  if (found.length === 0 && !needsFile(config)) return [1]
   return versionsServed(config.version_policy, found)
 }

@@ -26,8 +26,8 @@ export type ModelManagerOptions = Readonly<{
   control: 'none' | 'poll' | 'explicit'
   /** With `explicit`: what to load at the start; `*` is everything. */
   load: readonly string[]
-  /** Names an ensemble may use that need no folder. */
-  builtIn: ReadonlySet<string>
+  /** Whether an ensemble may use the name without a folder. */
+  isBuiltIn(name: string): boolean
   /**
    * Makes a version ready to serve.
    *
@@ -95,6 +95,16 @@ export class ModelManager {
     if (record === undefined || record.versions.length === 0)
       throw new ServingError('INVALID_ARG', `Request for unknown model: '${name}' is not found`)
     return record.find(version)
+  }
+
+  /** @throws ServingError for a name that was never known */
+  isReady(name: string, version: string): boolean {
+    try {
+      return this.find(name, version) !== undefined
+    } catch (error) {
+      if (error instanceof ServingError && error.status !== 'INVALID_ARG') return false
+      throw error
+    }
   }
 
   index(readyOnly: boolean): readonly IndexEntry[] {
@@ -340,7 +350,7 @@ export class ModelManager {
     for (const need of stepsOf(config)) {
       const record = this.#records.get(need)
       if ((record?.serving.length ?? 0) > 0) continue
-      if (record === undefined && this.options.builtIn.has(need)) continue
+      if (record === undefined && this.options.isBuiltIn(need)) continue
       const why = record?.versions.at(-1)?.reason ?? ''
       throw new ServingError(
         'INVALID_ARG',

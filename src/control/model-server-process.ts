@@ -1,0 +1,133 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { repositoriesOf } from '../config/load.js'
+import type { PipelineConfig } from '../config/pipeline.js'
+import { entryPath } from '../lifecycle/entry.js'
+import type { Log } from '../lifecycle/log.js'
+import type { ServiceMetrics } from '../metrics/service-metrics.js'
+import type {
+  FromModelServer,
+  ModelServerBeat,
+  ModelServerSetup,
+  ToModelServer,
+} from '../server/model-server/protocol.js'
+import { ServingError } from '../serving/serving-error.js'
+import type { ModelServerHealth } from './gantry.js'
+import { SupervisedProcess } from './supervised-process.js'
+
+/** From the start of the process until it listens; models are loaded after that. */
+const listenAtMostMs = 60_000
+/** A scrape does not wait longer for figures of a process that is busy. */
+const metricsAtMostMs = 1_000
+
+/** The model server process under supervision. Cameras never wait for it. */
+export class ModelServerProcess {
+  /** Where it takes HTTP. The folder is this user's alone, so no token is asked there. */
+  readonly socketPath: string
+  readonly #tempDir: string
+  readonly #process: SupervisedProcess<FromModelServer, ToModelServer>
+  #beat: ModelServerBeat | undefined
+  #cpuSeconds = 0
+
+  constructor(
+    config: PipelineConfig,
+    version: string,
+    readonly metrics: ServiceMetrics,
+    readonly log: Log,
+  ) {
+    this.#tempDir = mkdtempSync(join(tmpdir(), 'gantry-'))
+    this.socketPath = join(this.#tempDir, 'http.sock')
+    const setup = setupOf(config, version, this.socketPath, this.#tempDir)
+    this.#process = new SupervisedProcess<FromModelServer, ToModelServer>(
+      {
+        title: 'model server',
+        logFields: {},
+        entry: entryPath(import.meta.url, '../server/model-server/main.js'),
+        setup: { type: 'setup', setup } satisfies ToModelServer,
+        loadAtMostMs: listenAtMostMs,
+        onFirstFailure: 'retry',
+        unavailable: (reason) => new ServingError('UNAVAILABLE', `the model server is away: ${reason}`),
+      },
+      {
+        ready: () => log.info('model server ready, models load'),
+        gone: () => this.#gone(),
+        message: (message) => this.#receive(message),
+      },
+      log,
+    )
+  }
+
+  get health(): ModelServerHealth {
+    const { state, pid, restarts, reason } = this.#process.health
+    const { models = { total: 0, ready: 0 }, grpcPort = null, grpcReason = '' } = this.#beat ?? {}
+    const why = reason !== '' ? reason : grpcReason === '' ? '' : `gRPC: ${grpcReason}`
+    return { state, pid, restarts, reason: why, models, grpcPort }
+  }
+
+  get ready(): boolean {
+    return this.#process.ready
+  }
+
+  /** Resolves once it listens for the first time, or is stopped. Failures are logged and tried again. */
+  start(): Promise<void> {
+    return this.#process.start()
+  }
+
+  /** Prometheus text of its models; empty while it is away. */
+  async text(): Promise<string> {
+    if (!this.#process.ready) return ''
+    try {
+      return String(await this.#process.ask({ type: 'metrics' }, metricsAtMostMs))
+    } catch (error) {
+      this.log.debug({ err: error }, 'metrics of the model server left out')
+      return ''
+    }
+  }
+
+  /** Idempotent, never rejects. */
+  async stop(drainMs: number): Promise<void> {
+    await this.#process.stop(drainMs)
+    rmSync(this.#tempDir, { recursive: true, force: true })
+  }
+
+  #gone(): void {
+    this.#beat = undefined
+    this.#cpuSeconds = 0
+    this.metrics.modelServerUp.set(0)
+    this.metrics.modelServerRestarts.inc()
+  }
+
+  #receive(message: FromModelServer): void {
+    if (message.type !== 'beat') return
+    this.#beat = message.beat
+    const { rssBytes, cpuSeconds, loopP99Ms } = message.beat
+    this.metrics.modelServerUp.set(1)
+    this.metrics.modelServerRss.set(rssBytes)
+    this.metrics.modelServerLoopP99.set(loopP99Ms / 1_000)
+    this.metrics.modelServerCpu.inc(Math.max(0, cpuSeconds - this.#cpuSeconds))
+    this.#cpuSeconds = cpuSeconds
+  }
+}
+
+function setupOf(
+  config: PipelineConfig,
+  version: string,
+  socketPath: string,
+  tempDir: string,
+): ModelServerSetup {
+  const { repository: _, ...models } = config.models
+  const { host, grpcPort, token } = config.server
+  return {
+    repositories: repositoriesOf(config),
+    models,
+    inference: config.inference,
+    modelServer: config.modelServer,
+    socketPath,
+    grpc: { host, port: grpcPort, token },
+    tempDir,
+    storePath: config.store.path,
+    version,
+    log: config.log,
+  }
+}

@@ -1,0 +1,75 @@
+import { setPriority } from 'node:os'
+import { ProcessBeat } from '../../engine/process-beat.js'
+import { toErrorRecord } from '../../errors.js'
+import { createLog } from '../../lifecycle/log.js'
+import { ModelServerHost } from './model-server-host.js'
+import type { FromModelServer, ModelServerSetup, ToModelServer } from './protocol.js'
+
+/**
+ * Entry of the model server process, started by `control/model-server-process.ts` with an IPC channel.
+ *
+ * It ends with its parent: when the channel closes, the process kills itself at once, because a native run in a worker cannot be
+ * interrupted in an orderly way.
+ */
+const beatMs = 1_000
+
+let host: ModelServerHost | undefined
+const beat = new ProcessBeat()
+
+function send(message: FromModelServer): void {
+  if (process.connected) process.send?.(message)
+}
+
+async function setUp(setup: ModelServerSetup): Promise<void> {
+  // Threads inherit it, so it comes before the first of them.
+  setPriority(setup.modelServer.nice)
+  const log = createLog(setup.log, 'gantry-models')
+  try {
+    host = new ModelServerHost(setup, log)
+    await host.listen()
+    send({ type: 'ready' })
+    setInterval(() => sendBeat(), beatMs)
+    await host.loadModels()
+    sendBeat()
+  } catch (error) {
+    send({ type: 'failed', error: toErrorRecord(error) })
+  }
+}
+
+function sendBeat(): void {
+  if (host) send({ type: 'beat', beat: { ...beat.read(), ...host.state() } })
+}
+
+async function stop(drainMs: number): Promise<void> {
+  await host?.stop(drainMs)
+  send({ type: 'stopped' })
+  process.disconnect()
+}
+
+function receive(message: ToModelServer): void {
+  switch (message.type) {
+    case 'setup':
+      void setUp(message.setup)
+      return
+    case 'ask': {
+      const { requestId } = message
+      ;(host?.server.metrics() ?? Promise.resolve('')).then(
+        (value) => send({ type: 'answer', requestId, value }),
+        (error: unknown) => send({ type: 'refused', requestId, error: toErrorRecord(error) }),
+      )
+      return
+    }
+    case 'stop':
+      void stop(message.drainMs)
+      return
+    default:
+      message satisfies never
+  }
+}
+
+// The parent decides when the process stops; a Ctrl-C reaches the whole process group.
+process.on('SIGINT', () => undefined)
+process.on('SIGTERM', () => undefined)
+process.on('message', (message: ToModelServer) => receive(message))
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+send({ type: 'online' })

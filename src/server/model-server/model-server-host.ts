@@ -1,0 +1,124 @@
+import type { FastifyInstance } from 'fastify'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import ort from 'onnxruntime-node'
+import { InternalError } from '../../errors.js'
+import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
+import { atMost } from '../../lifecycle/delay.js'
+import type { Log } from '../../lifecycle/log.js'
+import { BackendRegistry } from '../../serving/backends/backend-registry.js'
+import { onnxRuntimeBackend } from '../../serving/backends/onnxruntime/onnxruntime-backend.js'
+import { LocalModelServer } from '../../serving/local-model-server.js'
+import { ModelOpener } from '../../serving/model-opener.js'
+import { ModelManager } from '../../serving/repository/model-manager.js'
+import { createProbe } from '../../serving/repository/probe/create-probe.js'
+import { RepositoryPoller } from '../../serving/repository/repository-poller.js'
+import { createResponseCache } from '../../serving/response-cache/create-response-cache.js'
+import type { ResponseCache } from '../../serving/response-cache/response-cache.js'
+import { ServingError } from '../../serving/serving-error.js'
+import { MemorySettings } from '../../serving/settings.js'
+import { createKserveApp } from '../kserve/kserve-app.js'
+import { ModelServerLog } from './model-server-log.js'
+import type { ModelServerBeat, ModelServerSetup } from './protocol.js'
+
+/** Longest that requests in a model that is replaced may take to end. */
+const drainMs = 60_000
+
+/** Everything that lives in the model server process: models, their repository, and the two protocols in front of them. */
+export class ModelServerHost {
+  readonly server: LocalModelServer
+  readonly #manager: ModelManager
+  readonly #poller: RepositoryPoller | undefined
+  readonly #cache: ResponseCache | undefined
+  readonly #app: FastifyInstance
+
+  constructor(
+    readonly setup: ModelServerSetup,
+    readonly log: Log,
+  ) {
+    const { repositories, models, modelServer, tempDir } = setup
+    this.#cache = createResponseCache(models.cache, log)
+    const opener = new ModelOpener({
+      backends: new BackendRegistry([onnxRuntimeBackend(setup.inference)]),
+      find: (name, version) => this.#find(name, version),
+      cache: this.#cache,
+      onHung: (reason) => endHung(reason, log),
+      log,
+    })
+    this.#manager = new ModelManager({
+      repositories,
+      control: models.control,
+      load: models.load,
+      isBuiltIn: isBuiltInStep,
+      open: (context, before) => opener.open(context, before),
+      probe: modelServer.probe.enabled ? this.#probe() : () => Promise.resolve(),
+      uploadDir: join(tempDir, 'models'),
+      drainMs,
+      log,
+    })
+    this.#poller =
+      models.control === 'poll'
+        ? new RepositoryPoller(this.#manager, models.pollSeconds * 1_000, log)
+        : undefined
+    const settings = new MemorySettings((changed) => new ModelServerLog(log, setup.log.level).apply(changed))
+    this.server = new LocalModelServer({
+      version: setup.version,
+      manager: this.#manager,
+      settings,
+      metrics: () => Promise.resolve(''),
+    })
+    this.#app = createKserveApp(this.server, { maxBodyBytes: modelServer.maxRequestBytes, log })
+  }
+
+  /** Resolves when it listens. Models are loaded by {@link loadModels}. @throws ListenError, GantryError */
+  async listen(): Promise<void> {
+    await rm(this.setup.socketPath, { force: true })
+    await this.#app.listen({ path: this.setup.socketPath })
+  }
+
+  /** Resolves when all models serve or have a reason why not. */
+  async loadModels(): Promise<void> {
+    await this.#manager.start()
+    this.#poller?.start()
+  }
+
+  state(): Pick<ModelServerBeat, 'models' | 'grpcPort' | 'grpcReason'> {
+    const wanted = this.#manager.records().filter((record) => record.wanted)
+    const ready = wanted.filter((record) => record.ready).length
+    return { models: { total: wanted.length, ready }, grpcPort: null, grpcReason: 'not started' }
+  }
+
+  /** Idempotent, never rejects. Refuses new requests, drains, then cuts. */
+  async stop(withinMs: number): Promise<void> {
+    this.#poller?.stop()
+    const ended = Promise.allSettled([this.#app.close(), this.#manager.close()])
+    await atMost(withinMs, ended)
+    await this.#cache?.close()
+  }
+
+  #find(name: string, version: number) {
+    try {
+      return this.#manager.find(name, version > 0 ? String(version) : '')
+    } catch (error) {
+      if (error instanceof ServingError) return undefined
+      throw error
+    }
+  }
+
+  #probe() {
+    const { modelServer, storePath } = this.setup
+    return createProbe({
+      ...modelServer.probe,
+      verdictsFile: join(storePath, 'model-probes.json'),
+      runtime: ort.env.versions.common,
+      log: this.log,
+    })
+  }
+}
+
+/** A thread cannot be ended inside a native run, so the process is: it is started again. */
+function endHung(reason: string, log: Log): never {
+  log.fatal({ err: new InternalError(reason) }, 'a run of a model does not end, ending the model server')
+  process.kill(process.pid, 'SIGKILL')
+  throw new InternalError(reason)
+}

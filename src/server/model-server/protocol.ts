@@ -1,0 +1,57 @@
+import type { InferenceConfig, ModelsConfig, ModelServerConfig } from '../../config/pipeline.js'
+import type { ErrorRecord } from '../../errors.js'
+import type { LogSettings } from '../../lifecycle/log.js'
+
+/** What the model server needs to know once, at its start. Paths are absolute. */
+export type ModelServerSetup = Readonly<{
+  repositories: readonly string[]
+  models: Omit<ModelsConfig, 'repository'>
+  inference: InferenceConfig
+  modelServer: ModelServerConfig
+  /** Unix socket for HTTP from control. */
+  socketPath: string
+  /** gRPC clients come here directly. */
+  grpc: Readonly<{ host: string; port: number; token: string | undefined }>
+  /** Private to the service; gone when it ends. */
+  tempDir: string
+  /** For what must survive a restart. */
+  storePath: string
+  version: string
+  log: LogSettings
+}>
+
+type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Body>
+
+/** A question with an answer: {@link FromModelServer} `answer` carries the same `requestId`. */
+export type ModelServerQuestion = Message<'metrics'>
+
+export type ModelServerAnswers = { metrics: string }
+
+/** Control -> model server. */
+export type ToModelServer =
+  | Message<'setup', { setup: ModelServerSetup }>
+  | Message<'ask', { requestId: number; question: ModelServerQuestion }>
+  | Message<'stop', { drainMs: number }>
+
+/** State of the process, once a second; its absence tells a hung one. */
+export type ModelServerBeat = Readonly<{
+  rssBytes: number
+  cpuSeconds: number
+  loopP99Ms: number
+  /** Models that are to serve, and those of them that do. */
+  models: Readonly<{ total: number; ready: number }>
+  /** Where gRPC listens; `null` with the reason while it cannot. */
+  grpcPort: number | null
+  grpcReason: string
+}>
+
+/** Model server -> control. */
+export type FromModelServer =
+  | Message<'online'>
+  /** It listens; models are loaded from here on. */
+  | Message<'ready'>
+  | Message<'failed', { error: ErrorRecord }>
+  | Message<'beat', { beat: ModelServerBeat }>
+  | Message<'answer', { requestId: number; value: unknown }>
+  | Message<'refused', { requestId: number; error: ErrorRecord }>
+  | Message<'stopped'>

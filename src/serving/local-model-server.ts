@@ -1,0 +1,102 @@
+import type { ModelConfig } from '../inference/model-config.js'
+import type { InferRequest, InferResponse } from './infer.js'
+import type { IndexEntry, LoadRequest, ModelMetadata, ModelServer, ServerSettings } from './model-server.js'
+import type { ModelManager } from './repository/model-manager.js'
+import type { ModelStatistics } from './statistics.js'
+
+/** In Triton's order; only what is implemented. */
+const extensions = [
+  'classification',
+  'sequence',
+  'model_repository',
+  'model_repository(unload_dependents)',
+  'schedule_policy',
+  'model_configuration',
+  'binary_tensor_data',
+  'parameters',
+  'statistics',
+  'trace',
+  'logging',
+] as const
+
+export type LocalModelServerOptions = Readonly<{
+  version: string
+  manager: ModelManager
+  settings: ServerSettings
+  /** Prometheus text of all that serves. */
+  metrics: () => Promise<string>
+}>
+
+/** The models of the repositories, in this process. */
+export class LocalModelServer implements ModelServer {
+  readonly name = 'gantry'
+  readonly version: string
+  readonly extensions = extensions
+  readonly settings: ServerSettings
+  readonly #manager: ModelManager
+
+  constructor(readonly options: LocalModelServerOptions) {
+    this.version = options.version
+    this.settings = options.settings
+    this.#manager = options.manager
+  }
+
+  live(): boolean {
+    return true
+  }
+
+  ready(): boolean {
+    return this.#manager.ready
+  }
+
+  modelReady(name: string, version: string): boolean {
+    return this.#manager.isReady(name, version)
+  }
+
+  metadata(name: string, version: string): ModelMetadata {
+    const model = this.#manager.find(name, version)
+    const versions = this.#manager.record(name)?.serving.map((each) => each.version) ?? []
+    return {
+      name,
+      versions: version === '' ? versions : [model.version],
+      platform: model.platform,
+      inputs: model.inputs,
+      outputs: model.outputs,
+    }
+  }
+
+  config(name: string, version: string): ModelConfig {
+    return this.#manager.find(name, version).config
+  }
+
+  statistics(name: string, version: string): readonly ModelStatistics[] {
+    if (name !== '' && version !== '') return [this.#manager.find(name, version).statistics()]
+    if (name !== '') this.#manager.find(name, '')
+    return this.#manager
+      .records()
+      .filter((record) => name === '' || record.name === name)
+      .flatMap((record) => record.serving.map((model) => model.statistics()))
+  }
+
+  index(readyOnly: boolean): readonly IndexEntry[] {
+    return this.#manager.index(readyOnly)
+  }
+
+  load(name: string, request: LoadRequest): Promise<void> {
+    return this.#manager.load(name, request)
+  }
+
+  unload(name: string, unloadDependents: boolean): Promise<void> {
+    return this.#manager.unload(name, unloadDependents)
+  }
+
+  async infer(request: InferRequest): Promise<InferResponse> {
+    const model = this.#manager.find(request.model, request.version)
+    const outputs = await model.infer(request)
+    return { model: model.name, version: model.version, id: request.id, outputs, parameters: {} }
+  }
+
+  metrics(): Promise<string> {
+    return this.options.metrics()
+  }
+}

@@ -1,0 +1,100 @@
+import { dirname, join } from 'node:path'
+import { readLabelsFile } from '../inference/labels.js'
+import type { ModelConfig } from '../inference/model-config.js'
+import type { Log } from '../lifecycle/log.js'
+import type { BackendContext, OpenedModel } from './backend.js'
+import type { BackendRegistry } from './backends/backend-registry.js'
+import { createEnsembleModel } from './ensemble/create-ensemble-model.js'
+import type { FindModel } from './ensemble/step-model.js'
+import type { LoadedModel } from './loaded-model.js'
+import { CachedModel } from './response-cache/cached-model.js'
+import { modelGeneration } from './response-cache/model-generation.js'
+import type { ResponseCache } from './response-cache/response-cache.js'
+import { backendName } from './repository/model-definition.js'
+import { createScheduledModel } from './scheduling/create-scheduled-model.js'
+import { ScheduledModel } from './scheduling/scheduled-model.js'
+import { StatisticsRecorder } from './statistics-recorder.js'
+
+export type ModelOpenerOptions = Readonly<{
+  backends: BackendRegistry
+  /** Steps of ensembles are found here. */
+  find: FindModel
+  /** `undefined` where nothing is kept. */
+  cache: ResponseCache | undefined
+  /** A run of a model does not end, and takes its thread with it. */
+  onHung: (reason: string) => void
+  log: Log
+}>
+
+/** Makes a version of a model ready to serve: backend, scheduler, and what its configuration puts in front of them. */
+export class ModelOpener {
+  constructor(readonly options: ModelOpenerOptions) {}
+
+  /**
+   * @param before - the same model with other instances: its statistics go on.
+   * @throws GantryError
+   */
+  async open(context: BackendContext, before?: LoadedModel): Promise<LoadedModel> {
+    const { backends } = this.options
+    const backend = backendName(context.config)
+    if (backend === 'ensemble') return this.#ensemble(context)
+    const recorder = recorderOf(before) ?? this.#recorder(context)
+    const opened = await backends.find(backend, context.name).open(context)
+    return this.#cached(await this.#serve(opened, context, recorder), context)
+  }
+
+  #ensemble(context: BackendContext): Promise<LoadedModel> {
+    const { name, version, config, versionDir } = context
+    const { find, log } = this.options
+    const labels = labelsOf(config, dirname(versionDir))
+    return createEnsembleModel(
+      { name, version, config, versionDir, labels },
+      { find, log, serve: (opened, step) => this.#serve(opened, step, this.#recorder(step)) },
+    )
+  }
+
+  #serve(
+    opened: OpenedModel,
+    context: BackendContext,
+    statistics: StatisticsRecorder,
+  ): Promise<ScheduledModel> {
+    const { log, onHung } = this.options
+    const { name, version, versionDir } = context
+    return createScheduledModel(opened, {
+      name,
+      version,
+      modelDir: dirname(versionDir),
+      statistics,
+      log,
+      onHung,
+    })
+  }
+
+  #recorder({ name, version, config }: BackendContext): StatisticsRecorder {
+    return new StatisticsRecorder(name, version, config.metric_tags)
+  }
+
+  async #cached(model: ScheduledModel, { versionDir }: BackendContext): Promise<LoadedModel> {
+    const { cache, log } = this.options
+    if (model.config.response_cache?.enable !== true) return model
+    if (cache !== undefined && model.config.sequence_batching === undefined)
+      return new CachedModel(model, cache, await modelGeneration(model.config, versionDir))
+    const why = cache === undefined ? 'models.cache keeps nothing' : 'answers of sequences are not kept'
+    log.warn({ model: model.name }, `response_cache has no effect: ${why}`)
+    return model
+  }
+}
+
+/** What counts the requests of a model; ensembles count theirs themselves. */
+export function recorderOf(model: LoadedModel | undefined): StatisticsRecorder | undefined {
+  if (model instanceof CachedModel) return recorderOf(model.inner)
+  return model instanceof ScheduledModel ? model.recorder : undefined
+}
+
+function labelsOf(config: ModelConfig, modelDir: string): ReadonlyMap<string, readonly string[]> {
+  return new Map(
+    config.output.flatMap(({ name, label_filename = '' }) =>
+      label_filename === '' ? [] : [[name, readLabelsFile(join(modelDir, label_filename))] as const],
+    ),
+  )
+}

@@ -1,0 +1,108 @@
+import { nowMs } from '../../lifecycle/clock.js'
+import type { InferRequest } from '../infer.js'
+import type { LoadedModel } from '../loaded-model.js'
+import type { StatisticsRecorder } from '../statistics-recorder.js'
+import type { ModelStatistics } from '../statistics.js'
+import type { Tensor } from '../tensor.js'
+import { requestKey } from './request-key.js'
+import type { ResponseCache } from './response-cache.js'
+
+/** A model whose answers are recorded where its own are. */
+export type RecordedModel = LoadedModel & Readonly<{ recorder: StatisticsRecorder }>
+
+/**
+ * A model with a response cache in front of it. Of requests that are the same and come at the same time one runs; the others wait
+ * for its answer, and count as hits.
+ */
+export class CachedModel implements LoadedModel {
+  readonly #running = new Map<string, Promise<readonly Tensor[]>>()
+
+  /** @param generation - the same for all that may answer for each other, in this process and others. */
+  constructor(
+    readonly inner: RecordedModel,
+    readonly cache: ResponseCache,
+    readonly generation: string,
+  ) {}
+
+  get name(): string {
+    return this.inner.name
+  }
+
+  get version(): string {
+    return this.inner.version
+  }
+
+  get config(): LoadedModel['config'] {
+    return this.inner.config
+  }
+
+  get platform(): string {
+    return this.inner.platform
+  }
+
+  get inputs(): LoadedModel['inputs'] {
+    return this.inner.inputs
+  }
+
+  get outputs(): LoadedModel['outputs'] {
+    return this.inner.outputs
+  }
+
+  labels(output: string): readonly string[] {
+    return this.inner.labels(output)
+  }
+
+  statistics(): ModelStatistics {
+    return this.inner.statistics()
+  }
+
+  async infer(request: InferRequest): Promise<readonly Tensor[]> {
+    if (request.sequence !== undefined) return this.inner.infer(request)
+    const beganMs = nowMs()
+    const key = requestKey(this.name, this.version, this.generation, request)
+    const outputs = (await this.#ofOther(key)) ?? (await this.cache.get(key))
+    if (outputs === undefined) return this.#run(key, request, nowMs() - beganMs)
+    this.inner.recorder.recordCacheHit((nowMs() - beganMs) * 1e6)
+    return outputs
+  }
+
+  close(drainMs: number): Promise<void> {
+    return this.inner.close(drainMs)
+  }
+
+  /** The answer of the same request that runs already. Its failure is its own: then this one runs by itself. */
+  async #ofOther(key: string): Promise<readonly Tensor[] | undefined> {
+    const running = this.#running.get(key)
+    if (running === undefined) return undefined
+    try {
+      return await running
+    } catch {
+      return undefined
+    }
+  }
+
+  async #run(key: string, request: InferRequest, lookupMs: number): Promise<readonly Tensor[]> {
+    // The same request may have come while the cache was asked.
+    const other = await this.#ofOther(key)
+    if (other !== undefined) {
+      this.inner.recorder.recordCacheHit(lookupMs * 1e6)
+      return other
+    }
+    const run = this.inner.infer(request).then(kept)
+    if (!this.#running.has(key)) this.#running.set(key, run)
+    try {
+      const outputs = await run
+      const insertBeganMs = nowMs()
+      await this.cache.put(key, outputs)
+      this.inner.recorder.recordCacheMiss((lookupMs + nowMs() - insertBeganMs) * 1e6)
+      return outputs
+    } finally {
+      if (this.#running.get(key) === run) this.#running.delete(key)
+    }
+  }
+}
+
+/** Several take them now: no one may move the buffers. */
+function kept(outputs: readonly Tensor[]): readonly Tensor[] {
+  return outputs.map(({ movable: _, ...tensor }) => tensor)
+}

@@ -1,0 +1,14 @@
+import type { ModelsConfig } from '../../config/pipeline.js'
+import type { Log } from '../../lifecycle/log.js'
+import { MemoryResponseCache } from './memory-response-cache.js'
+import { RedisResponseCache } from './redis-response-cache.js'
+import type { ResponseCache } from './response-cache.js'
+
+/** In Redis where a URL is given, else in memory; `undefined` where nothing is kept. */
+export function createResponseCache(
+  { redis, sizeBytes, ttlSeconds }: ModelsConfig['cache'],
+  log: Log,
+): ResponseCache | undefined {
+  if (redis !== undefined) return new RedisResponseCache({ url: redis, ttlSeconds }, log)
+  return sizeBytes > 0 ? new MemoryResponseCache(sizeBytes) : undefined
+}

@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { datatypes } from '../datatype.js'
+import type { Tensor } from '../tensor.js'
+
+/** An answer as one record: length of a JSON header, the header, the bytes of the tensors in its order. */
+const headerSchema = z.array(
+  z.strictObject({
+    name: z.string(),
+    datatype: z.enum(datatypes),
+    shape: z.array(z.number().int().min(0)),
+    bytes: z.number().int().min(0),
+  }),
+)
+
+export function encodeTensors(tensors: readonly Tensor[]): Buffer {
+  const header = Buffer.from(
+    JSON.stringify(
+      tensors.map(({ name, datatype, shape, data }) => ({ name, datatype, shape, bytes: data.byteLength })),
+    ),
+  )
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(header.byteLength)
+  return Buffer.concat([length, header, ...tensors.map(({ data }) => data)])
+}
+
+/** @throws for anything that {@link encodeTensors} did not write. */
+export function decodeTensors(record: Buffer): readonly Tensor[] {
+  const headerEnd = 4 + record.readUInt32LE(0)
+  const header = headerSchema.parse(JSON.parse(record.subarray(4, headerEnd).toString('utf8')))
+  let at = headerEnd
+  const tensors = header.map(({ bytes, ...tensor }) => {
+    at += bytes
+    return { ...tensor, data: record.subarray(at - bytes, at) }
+  })
+  if (at !== record.byteLength) throw new RangeError('record has another length than its header says')
+  return tensors
+}
