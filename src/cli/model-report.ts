@@ -44,7 +44,7 @@ export function readableReport(report: ModelReport): Readonly<Record<string, unk
     ...(detector && {
       cameras: {
         detector: detector.detector,
-        head: detector.head,
+        head: `${detector.head}, known by ${detector.headFrom}; reads ${detector.headOutputs.join(', ')}`,
         input: `${detector.input.size.widthPx}x${detector.input.size.heightPx} ${detector.input.layout}, ${detector.input.channels}, ${detector.input.range}, letterbox ${detector.input.align}`,
         labels: detector.labels.join(', '),
       },

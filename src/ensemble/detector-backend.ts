@@ -3,6 +3,8 @@ import { ModelInvalidError } from '../inference/errors.js'
 import { OrtModel } from '../inference/ort-model.js'
 import { deviceOf } from '../inference/providers.js'
 import type { Outgoing, WorkerBackend } from '../inference/worker-runtime.js'
+import type { TensorType } from '../inference/tensor-type.js'
+import type { SizePx } from '../frames/letterbox.js'
 import { nowMs } from '../lifecycle/clock.js'
 import {
   type DetectorAnswer,
@@ -15,8 +17,17 @@ import {
 import { type FrameGeometry, toSourceBox } from './frame-geometry.js'
 import { FrameReader, type HeadOutput } from './frame-reader.js'
 import type { Candidates } from './heads/candidates.js'
-import { outputsOf } from './heads/head.js'
-import { frameElements, type InputPlan, isFrameItself, writeFrame } from './input-tensor.js'
+import { type HeadPlan, outputsOf } from './heads/head.js'
+import { headValues } from './head-values.js'
+import {
+  elementType,
+  frameElements,
+  type InputPlan,
+  inputShape,
+  isFrameItself,
+  type SizeInput,
+  writeFrame,
+} from './input-tensor.js'
 
 /** Preprocess, detect and postprocess, in a worker thread: frames in, boxes in source pixels out. */
 export class DetectorBackend implements WorkerBackend<
@@ -31,7 +42,7 @@ export class DetectorBackend implements WorkerBackend<
     const beganMs = nowMs()
     const model = await OrtModel.open(options.session, {
       names: outputsOf(options.head),
-      sizeIsKnown: options.head.kind !== 'end-to-end',
+      sizeIsKnown: options.head.kind !== 'end-to-end' && options.head.others === undefined,
     })
     const loadedMs = nowMs()
     const detector = new LoadedDetector(model, options)
@@ -114,36 +125,60 @@ class LoadedDetector {
     if (known !== undefined) return known
     const length = batchSize * frameElements(this.options.input)
     const data =
-      this.options.input.layout === 'float32-nchw' ? new Float32Array(length) : new Uint8Array(length)
+      elementType(this.options.input.layout) === 'float32' ? new Float32Array(length) : new Uint8Array(length)
     this.#inputs.set(batchSize, data)
     return data
   }
 
   async #runModel(data: Float32Array | Uint8Array, batchSize: number): Promise<readonly HeadOutput[]> {
     const { input, head } = this.options
-    const tensor =
-      data instanceof Float32Array
-        ? new ort.Tensor('float32', data, inputShape(input, batchSize))
-        : new ort.Tensor('uint8', data, inputShape(input, batchSize))
-    const outputs = await this.model.run({ name: input.name, tensor }, batchSize)
-    return outputsOf(head).map((name) => headOutput(name, outputs[name], batchSize))
+    const feeds = [{ name: input.name, tensor: imageTensor(input, data, batchSize) }]
+    if (input.sizeInput !== undefined)
+      feeds.push({ name: input.sizeInput.name, tensor: sizeTensor(input.sizeInput, input.size, batchSize) })
+    const outputs = await this.model.run(feeds, batchSize)
+    return outputsOf(head).map((name, index) => headOutput(head, index, name, outputs[name], batchSize))
   }
 }
 
-function headOutput(name: string, output: ort.Tensor | undefined, batchSize: number): HeadOutput {
-  const values = output?.data
-  if (output === undefined || !(values instanceof Float32Array) || output.dims[0] !== batchSize)
-    throw new ModelInvalidError(
-      `output "${name}" is ${output === undefined ? 'missing' : `${output.type} [${output.dims.join(', ')}]`}, but float32 [${batchSize}, ...] is expected`,
-      'Export the model with a batch dimension that goes through to the output.',
-    )
-  return { values, shape: output.dims }
+function imageTensor(input: InputPlan, data: Float32Array | Uint8Array, batchSize: number): ort.Tensor {
+  const shape = inputShape(input, batchSize)
+  if (data instanceof Float32Array) return new ort.Tensor('float32', data, shape)
+  return elementType(input.layout) === 'int8'
+    ? new ort.Tensor('int8', new Int8Array(data.buffer, data.byteOffset, data.length), shape)
+    : new ort.Tensor('uint8', data, shape)
 }
 
-function inputShape({ layout, size }: InputPlan, batchSize: number): number[] {
-  return layout === 'uint8-nhwc'
-    ? [batchSize, size.heightPx, size.widthPx, 3]
-    : [batchSize, 3, size.heightPx, size.widthPx]
+function sizeTensor(
+  { type, order }: SizeInput,
+  { widthPx, heightPx }: SizePx,
+  batchSize: number,
+): ort.Tensor {
+  const one = order === 'wh' ? [widthPx, heightPx] : [heightPx, widthPx]
+  const all = Array.from({ length: batchSize }, () => one).flat()
+  const shape = [batchSize, 2]
+  if (type === 'float32') return new ort.Tensor('float32', Float32Array.from(all), shape)
+  return type === 'int32'
+    ? new ort.Tensor('int32', Int32Array.from(all), shape)
+    : new ort.Tensor('int64', BigInt64Array.from(all, BigInt), shape)
+}
+
+function headOutput(
+  head: HeadPlan,
+  index: number,
+  name: string,
+  output: ort.Tensor | undefined,
+  batchSize: number,
+): HeadOutput {
+  if (output === undefined || (batchSize > 1 && output.dims[0] !== batchSize) || output.type === 'string')
+    throw new ModelInvalidError(
+      `output "${name}" is ${output === undefined ? 'missing' : `${output.type} [${output.dims.join(', ')}]`}, but [${batchSize}, ...] is expected`,
+      'Export the model with a batch dimension that goes through to the output.',
+    )
+  const data = output.data
+  if (data instanceof Float32Array) return { values: data, shape: output.dims }
+  const { buffer, byteOffset, byteLength } = data as Uint8Array<ArrayBuffer>
+  const own = buffer.slice(byteOffset, byteOffset + byteLength)
+  return { values: headValues(own, output.type as TensorType, head.quantised?.[index]), shape: output.dims }
 }
 
 function toRows(

@@ -1,12 +1,13 @@
 import type { SizePx } from '../frames/letterbox.js'
 import { ModelConfigError, ModelInvalidError, ModelLabelsError } from '../inference/errors.js'
-import { parameterOf } from '../inference/model-config.js'
+import { type ModelConfig, parameterOf } from '../inference/model-config.js'
 import { knownOutputs } from '../inference/match-tensors.js'
 import type { OnnxModel } from '../inference/model-repository.js'
 import { describeTensor, type ModelTensor } from '../inference/tensor-type.js'
 import type { HeadKind, HeadPlan } from './heads/head.js'
+import { headSettings, numberList } from './heads/head-settings.js'
 import { recogniseHead } from './heads/recognise-head.js'
-import type { InputLayout, InputPlan } from './input-tensor.js'
+import { type InputLayout, type InputPlan, isInterleaved } from './input-tensor.js'
 import { choice } from './parameter-choice.js'
 
 /** What is looked at of a model to find out how it detects; {@link OnnxModel} has it. */
@@ -31,8 +32,7 @@ export type DetectorPlan = Readonly<{
 /**
  * Works out from a model's file and configuration how to use it as a detector, without running it.
  *
- * Parameters that override what is recognised: `gantry.head`, `gantry.input_size` (`640x640`), `gantry.color` (`rgb`, `bgr`),
- * `gantry.range` (`0-1`, `0-255`), `gantry.letterbox` (`center`, `top-left`).
+ * Parameters that override what is recognised are in docs/models.md.
  *
  * @throws ModelInvalidError, HeadUnknownError, ModelLabelsError, ModelConfigError: each says which tensor or parameter, and
  * what was expected.
@@ -42,10 +42,10 @@ export function planDetector(model: DetectorModel): DetectorPlan {
   const head = planHead(model, picture.size)
   const { labels, notes } = labelsFor(model, head)
   return {
-    input: { ...picture, ...conventions(model, head.kind) },
+    input: { ...picture, ...conventions(model, head.kind), ...sizeInput(model) },
     head,
     labels,
-    maxBatchSize: batchLimit(model, imageInput(model).tensor),
+    maxBatchSize: hasBatch(model, head) ? batchLimit(model, imageInput(model).tensor) : 1,
     notes,
   }
 }
@@ -58,44 +58,73 @@ export function planPicture(model: DetectorModel): Pick<InputPlan, 'name' | 'lay
 
 /** How the outputs of a model are to be read, for pictures of that size. @throws HeadUnknownError */
 export function planHead(model: DetectorModel, input: SizePx): HeadPlan {
+  const settings = headSettings(model.name, model.config)
   return recogniseHead({
+    settings,
     model: model.name,
     input,
     outputs: knownOutputs(model.config, model.onnx),
     labels: model.labels?.length,
-    explicit: parameterOf(model.config, 'gantry.head'),
+    explicit: settings.kind,
   })
 }
 
 function imageInput(model: DetectorModel): { tensor: ModelTensor; layout: InputLayout } {
-  const expected = 'expected one input: float32 [N, 3, H, W], uint8 [N, 3, H, W] or uint8 [N, H, W, 3]'
-  const [tensor, ...others] = model.onnx.inputs
-  const all = model.onnx.inputs.map((input) => `"${input.name}" ${describeTensor(input)}`).join(', ')
-  if (tensor === undefined || others.length > 0)
-    throw new ModelInvalidError(
-      `model "${model.name}" has ${model.onnx.inputs.length} inputs: ${all || 'none'}; ${expected}`,
-      'Export the detector with one image input.',
-    )
-  const layout = layoutOf(tensor)
-  if (layout === undefined)
+  const expected = 'expected an image: float32, uint8 or int8 [N, 3, H, W] or [N, H, W, 3]'
+  const { inputs } = model.onnx
+  const images = inputs.flatMap((tensor) => {
+    const layout = layoutOf(tensor)
+    return layout === undefined ? [] : [{ tensor, layout }]
+  })
+  const [image, ...others] = images
+  const all = inputs.map((input) => `"${input.name}" ${describeTensor(input)}`).join(', ')
+  const tooMany = others.length > 0 || inputs.some((input) => input !== image?.tensor && !isSizeInput(input))
+  if (image === undefined && inputs.length === 1)
     throw new ModelInvalidError(
       `model "${model.name}": input ${all} is not an image; ${expected}`,
       'Export the model with an input of one of these forms.',
     )
-  return { tensor, layout }
+  if (image === undefined || tooMany)
+    throw new ModelInvalidError(
+      `model "${model.name}" has ${inputs.length} inputs: ${all || 'none'}; ${expected}, and at most one more: the picture's size, [N, 2]`,
+      'Export the detector with one image input.',
+    )
+  return image
+}
+
+/** An input that is told how large the picture is, such as `orig_target_sizes`. */
+function isSizeInput({ name, type, shape }: ModelTensor): boolean {
+  return (
+    shape.length === 2 &&
+    shape[1] === 2 &&
+    (type === 'int64' || type === 'int32' || type === 'float32') &&
+    /size|shape/i.test(name)
+  )
+}
+
+function sizeInput(model: DetectorModel): Pick<InputPlan, 'sizeInput'> {
+  const tensor = model.onnx.inputs.find(isSizeInput)
+  if (tensor === undefined) return {}
+  const order = choice(model.name, model.config, 'gantry.size_order', ['wh', 'hw'])
+  return {
+    sizeInput: {
+      name: tensor.name,
+      type: tensor.type as 'int64' | 'int32' | 'float32',
+      order: order ?? (tensor.name === 'orig_target_sizes' ? 'wh' : 'hw'),
+    },
+  }
 }
 
 function layoutOf({ type, shape }: ModelTensor): InputLayout | undefined {
-  if (shape.length !== 4) return undefined
-  if (type === 'float32' && shape[1] === 3) return 'float32-nchw'
-  if (type === 'uint8' && shape[1] === 3) return 'uint8-nchw'
-  if (type === 'uint8' && shape[3] === 3) return 'uint8-nhwc'
+  if (shape.length !== 4 || (type !== 'float32' && type !== 'uint8' && type !== 'int8')) return undefined
+  if (shape[1] === 3) return `${type}-nchw`
+  if (shape[3] === 3) return `${type}-nhwc`
   return undefined
 }
 
 /** From the model, else from `gantry.input_size`, the configuration's dims, or the metadata of the exporter. */
 function inputSize(model: DetectorModel, tensor: ModelTensor, layout: InputLayout): SizePx {
-  const at = layout === 'uint8-nhwc' ? 1 : 2
+  const at = isInterleaved(layout) ? 1 : 2
   const fromModel = sizeOf(tensor.shape[at], tensor.shape[at + 1])
   const parameter = parameterOf(model.config, 'gantry.input_size')
   const fromParameter = parameter === undefined ? undefined : parseSize(parameter, model.name)
@@ -139,7 +168,7 @@ export function parseSize(text: string, model: string): SizePx {
 function sizeFromConfig(model: DetectorModel, tensor: ModelTensor, layout: InputLayout): SizePx | undefined {
   const dims = model.config.input.find((input) => input.name === tensor.name)?.dims ?? []
   const image = dims.slice(-3)
-  return layout === 'uint8-nhwc' ? sizeOf(image[0], image[1]) : sizeOf(image[1], image[2])
+  return isInterleaved(layout) ? sizeOf(image[0], image[1]) : sizeOf(image[1], image[2])
 }
 
 /** Exporters of the YOLO family write `imgsz`, height first. */
@@ -148,19 +177,53 @@ function sizeFromMetadata({ onnx }: DetectorModel): SizePx | undefined {
   return match === null ? undefined : sizeOf(Number(match[1]), Number(match[2]))
 }
 
-/** YOLOX is trained on BGR 0..255 with the picture at the top left; everyone else on RGB 0..1 with even padding. */
+/**
+ * What the kinds are trained with: YOLOX on BGR 0..255 with the picture at the top left, NanoDet on BGR with the mean
+ * and deviation of ImageNet, everyone else on RGB 0..1.
+ */
 export function conventions(
   model: DetectorModel,
   head: HeadKind | undefined,
-): Pick<InputPlan, 'channels' | 'range' | 'align'> {
-  const yolox = head === 'yolox'
-  return {
-    channels: choice(model.name, model.config, 'gantry.color', ['rgb', 'bgr']) ?? (yolox ? 'bgr' : 'rgb'),
-    range: choice(model.name, model.config, 'gantry.range', ['0-1', '0-255']) ?? (yolox ? '0-255' : '0-1'),
-    align:
-      choice(model.name, model.config, 'gantry.letterbox', ['center', 'top-left']) ??
-      (yolox ? 'top-left' : 'center'),
+): Pick<InputPlan, 'channels' | 'range' | 'align' | 'normalise'> {
+  const { name, config } = model
+  const usual = usualConventions(head)
+  const channels = choice(name, config, 'gantry.color', ['rgb', 'bgr']) ?? usual.channels
+  const range = choice(name, config, 'gantry.range', ['0-1', '0-255']) ?? usual.range
+  const align = choice(name, config, 'gantry.letterbox', ['center', 'top-left']) ?? usual.align
+  const normalise = normalisation(name, config) ?? usual.normalise
+  return { channels, range, align, ...(normalise === undefined ? {} : { normalise }) }
+}
+
+function usualConventions(
+  head: HeadKind | undefined,
+): Pick<InputPlan, 'channels' | 'range' | 'align' | 'normalise'> {
+  if (head === 'yolox') return { channels: 'bgr', range: '0-255', align: 'top-left' }
+  if (head === 'nanodet')
+    return {
+      channels: 'bgr',
+      range: '0-255',
+      align: 'center',
+      normalise: { mean: [103.53, 116.28, 123.675], std: [57.375, 57.12, 58.395] },
+    }
+  return { channels: 'rgb', range: '0-1', align: 'center' }
+}
+
+/** `gantry.mean` and `gantry.std`, three numbers each or one for all. */
+export function normalisation(name: string, config: ModelConfig): InputPlan['normalise'] {
+  const read = (key: 'gantry.mean' | 'gantry.std') => {
+    const numbers = numberList(name, config, key)
+    if (numbers === undefined || numbers.length === 3) return numbers
+    const [only] = numbers
+    if (numbers.length === 1 && only !== undefined) return [only, only, only]
+    throw new ModelConfigError(
+      `model "${name}": parameter ${key} has ${numbers.length} numbers`,
+      'Give three, one for each channel in the order of the tensor, or one for all.',
+    )
   }
+  const mean = read('gantry.mean')
+  const std = read('gantry.std')
+  if (mean === undefined && std === undefined) return undefined
+  return { mean: mean ?? [0, 0, 0], std: std ?? [1, 1, 1] }
 }
 
 function labelsFor(model: DetectorModel, head: HeadPlan): Pick<DetectorPlan, 'labels' | 'notes'> {
@@ -180,6 +243,11 @@ function labelsFor(model: DetectorModel, head: HeadPlan): Pick<DetectorPlan, 'la
       'List one label per class, in the order the model was trained with.',
     )
   return { labels, notes: [] }
+}
+
+/** Boxes without a batch dimension are those of one picture. */
+function hasBatch({ onnx }: DetectorModel, head: HeadPlan): boolean {
+  return head.kind !== 'boxes' || onnx.outputs.find(({ name }) => name === head.output)?.shape.length === 3
 }
 
 /** A fixed batch dimension decides; else the configuration's `max_batch_size`; else there is no limit. */

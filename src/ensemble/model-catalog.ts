@@ -5,7 +5,7 @@ import type { ModelTensor } from '../inference/tensor-type.js'
 import { findCameraModel } from './camera-model.js'
 import { planDetector } from './detector-plan.js'
 import { readEnsemble } from './ensemble-graph.js'
-import type { HeadKind } from './heads/head.js'
+import { type HeadKind, outputsOf } from './heads/head.js'
 import type { InputPlan } from './input-tensor.js'
 
 /** One line of `gantry models list`. */
@@ -24,6 +24,10 @@ export type ModelSummary = Readonly<{
 export type DetectorReport = Readonly<{
   detector: string
   head: HeadKind
+  /** Outputs that are read, in the order of the head. */
+  headOutputs: readonly string[]
+  /** How the head was recognised. */
+  headFrom: string
   input: InputPlan
   labels: readonly string[]
 }>
@@ -132,7 +136,16 @@ function detectorReport(
   try {
     const { detector } = findCameraModel(repositoryDir, name)
     const { head, input, labels } = planDetector(detector)
-    return { detector: { detector: `${detector.name}:${detector.version}`, head: head.kind, input, labels } }
+    return {
+      detector: {
+        detector: `${detector.name}:${detector.version}`,
+        head: head.kind,
+        headOutputs: outputsOf(head),
+        headFrom: head.reason ?? '',
+        input,
+        labels,
+      },
+    }
   } catch (error) {
     return { detectorError: toErrorRecord(error) }
   }

@@ -208,6 +208,23 @@ export const gantryParameters = [
   'gantry.score_threshold',
   'gantry.iou_threshold',
   'gantry.max_detections',
+  'gantry.mean',
+  'gantry.std',
+  'gantry.size_order',
+  'gantry.head_outputs',
+  'gantry.head_classes',
+  'gantry.head_strides',
+  'gantry.head_box',
+  'gantry.head_unit',
+  'gantry.head_first_class',
+  'gantry.head_background',
+  'gantry.head_activation',
+  'gantry.head_reg_max',
+  'gantry.head_offset',
+  'gantry.head_anchors',
+  'gantry.head_decoding',
+  'gantry.head_scale',
+  'gantry.head_zero_point',
 ] as const
 export type GantryParameter = (typeof gantryParameters)[number]
 

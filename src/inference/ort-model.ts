@@ -34,15 +34,16 @@ export class OrtModel {
   }
 
   /** @returns the wanted outputs by name, valid until the next run. */
-  async run(feed: Feed, batchSize: number): Promise<Readonly<Record<string, ort.Tensor>>> {
-    const feeds = { [feed.name]: feed.tensor }
+  async run(inputs: readonly Feed[], batchSize: number): Promise<Readonly<Record<string, ort.Tensor>>> {
+    const feeds = Object.fromEntries(inputs.map(({ name, tensor }) => [name, tensor]))
     const reused = this.#preallocated.get(batchSize)
     if (reused !== undefined) {
       await this.session.run(feeds, reused)
       return reused
     }
     const outputs = (await this.session.run(feeds, this.wanted.names)) as Record<string, ort.Tensor>
-    if (this.wanted.sizeIsKnown || this.wanted.names.every((name) => this.#isFixed(name)))
+    const isKnown = this.wanted.sizeIsKnown || this.wanted.names.every((name) => this.#isFixed(name))
+    if (isKnown && this.wanted.names.every((name) => (outputs[name]?.type ?? '') in arrays))
       this.#preallocated.set(
         batchSize,
         Object.fromEntries(this.wanted.names.map((name) => [name, emptyLike(outputs[name])])),

@@ -1,11 +1,14 @@
-import ort from 'onnxruntime-node'
+import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { emptyModelConfig, type ModelConfig } from '../../src/inference/model-config.js'
-import { openOnnxModel, readModelEntry } from '../../src/inference/model-repository.js'
+import { readModelEntry } from '../../src/inference/model-repository.js'
 import type { Backend, BackendContext, OpenedModel } from '../../src/serving/backend.js'
-import { configTensors, specsOf } from '../../src/serving/backends/config-tensors.js'
+import { configTensors } from '../../src/serving/backends/config-tensors.js'
+import { onnxRuntimeBackend } from '../../src/serving/backends/onnxruntime/onnxruntime-backend.js'
 import type { InferRequest } from '../../src/serving/infer.js'
 import type { LoadedModel } from '../../src/serving/loaded-model.js'
+import { createScheduledModel } from '../../src/serving/scheduling/create-scheduled-model.js'
+import { StatisticsRecorder } from '../../src/serving/statistics-recorder.js'
 import type { ModelStatistics } from '../../src/serving/statistics.js'
 import type { Tensor, TensorSpec } from '../../src/serving/tensor.js'
 import { silentLog } from './silent-log.js'
@@ -74,42 +77,32 @@ export function plainModel(
   } satisfies LoadedModel & { statistics: () => ModelStatistics }
 }
 
-/** A model of a repository, run in this thread. */
-export async function onnxModel(repositoryDir: string, name: string): Promise<LoadedModel> {
-  const { config, path, version, labels } = openOnnxModel(readModelEntry(repositoryDir, name))
-  const session = await ort.InferenceSession.create(path, { intraOpNumThreads: 1 })
-  onTestFinished(() => session.release())
-  return plainModel({
-    name,
-    version,
-    config,
-    platform: 'onnxruntime_onnx',
-    inputs: specsOf(config, config.input),
-    outputs: specsOf(config, config.output),
-    labels: () => labels ?? [],
-    infer: async (request) => {
-      const feeds = Object.fromEntries(request.inputs.map((tensor) => [tensor.name, feedOf(tensor)]))
-      const outputs = await session.run(feeds)
-      return request.outputs.map(({ name: output }) => {
-        const { dims, data } = outputs[output] as ort.TypedTensor<'float32'>
-        return {
-          name: output,
-          datatype: 'FP32',
-          shape: dims,
-          data: new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
-        }
-      })
-    },
-  })
+/** A model of a repository behind the scheduler, on CPU; it ends with the test. */
+export async function scheduledModel(repositoryDir: string, name: string): Promise<LoadedModel> {
+  const { config, versions } = readModelEntry(repositoryDir, name)
+  const version = String(versions.at(-1))
+  const modelDir = join(repositoryDir, name)
+  const log = silentLog()
+  const backend = onnxRuntimeBackend({ providers: ['cpu'], deviceId: 0, intraOpThreads: 1 })
+  const versionDir = join(modelDir, version)
+  const context = { name, version, config, versionDir, log }
+  const model = await scheduled(await backend.open(context), context)
+  onTestFinished(() => model.close(5_000))
+  return model
 }
 
-function feedOf({ datatype, data, shape }: Tensor): ort.Tensor {
-  const buffer = data.slice().buffer
-  return datatype === 'FP32'
-    ? new ort.Tensor('float32', new Float32Array(buffer), shape)
-    : datatype === 'INT64'
-      ? new ort.Tensor('int64', new BigInt64Array(buffer), shape)
-      : new ort.Tensor('uint8', new Uint8Array(buffer), shape)
+/** An opened model behind the scheduler. */
+export function scheduled(
+  opened: OpenedModel,
+  { name, version, versionDir, log }: BackendContext,
+): Promise<LoadedModel> {
+  const statistics = new StatisticsRecorder(name, version, opened.config.metric_tags)
+  const modelDir = dirname(versionDir)
+  return createScheduledModel(opened, { name, version, modelDir, statistics, log, onHung: fail })
+}
+
+function fail(reason: string): never {
+  throw new Error(reason)
 }
 
 export function requestOf(inputs: readonly Tensor[], over: Partial<InferRequest> = {}): InferRequest {

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildOnnx, type Node, type TensorSpec } from './onnx-builder.js'
+import { buildOnnx, type Constant, type Node, type TensorSpec } from './onnx-builder.js'
 
 export type TestInput = 'float32-nchw' | 'uint8-nchw' | 'uint8-nhwc'
 
@@ -111,4 +111,32 @@ export function addModel(
   if (files.config !== undefined) writeFileSync(join(dir, 'config.pbtxt'), files.config)
   if (files.labels !== undefined) writeFileSync(join(dir, 'labels.txt'), files.labels)
   return dir
+}
+
+/** A model that gives the same whatever it sees: the constants, under their names without `const_`. */
+export function constantOnnx(
+  inputs: readonly TensorSpec[],
+  constants: readonly Constant[],
+  nodes: readonly Node[] = [],
+  outputs: readonly TensorSpec[] = [],
+  metadata: Readonly<Record<string, string>> = {},
+): Uint8Array {
+  const given = constants.filter(({ name }) => !nodes.some((node) => node.inputs.includes(`const_${name}`)))
+  return buildOnnx({
+    inputs,
+    outputs: [
+      ...given.map(({ name, shape, data }): TensorSpec => ({
+        name,
+        shape,
+        type: data instanceof Float32Array ? 'float32' : data instanceof Uint8Array ? 'uint8' : 'int64',
+      })),
+      ...outputs,
+    ],
+    constants: constants.map((constant) => ({ ...constant, name: `const_${constant.name}` })),
+    nodes: [
+      ...given.map(({ name }) => ({ op: 'Identity', inputs: [`const_${name}`], outputs: [name] })),
+      ...nodes,
+    ],
+    metadata,
+  })
 }

@@ -12,7 +12,7 @@ export function checkModel(repository: string, name: string, inference: Inferenc
     const { detector, version, warnings } = findCameraModel(repository, name)
     const { head, input, labels, notes } = planDetector(detector)
     const size = `${input.size.widthPx}x${input.size.heightPx}`
-    const detail = `version ${version}, ${head.kind} head, ${size}, ${labels.length} labels: ${labels.slice(0, 8).join(' ')}`
+    const detail = `version ${version}, ${head.kind} head, ${size}, ${labels.length} labels: ${labels.slice(0, 8).join(' ')}; head known by ${head.reason ?? 'its output'}`
     const remarks = [...warnings, ...notes].map((note): Finding => ({
       subject,
       state: 'warning',

@@ -5,6 +5,7 @@ import type { Candidates } from './candidates.js'
 import { EndToEndHead } from './end-to-end.js'
 import { gridCells } from './grid.js'
 import { type Head, type HeadPlan, type OutputHead, outputsOf } from './head.js'
+import { severalOutputs } from './several-outputs.js'
 import { YoloV5Head } from './yolov5.js'
 import { YoloV8Head } from './yolov8.js'
 import { YoloXHead } from './yolox.js'
@@ -16,9 +17,25 @@ import { YoloXHead } from './yolox.js'
  * @throws TensorShapeError `GANTRY_TENSOR_SHAPE` if a shape is not what the plan expects.
  */
 export function createHead(plan: HeadPlan, input: SizePx, shapes: readonly (readonly number[])[]): Head {
-  const [shape = []] = shapes
+  const head = singleOutput(plan) ? oneOutput(plan, input, shapes) : severalOutputs(plan, input, shapes)
+  if (head === undefined) throw unfit(plan, shapes)
+  return head
+}
+
+type SingleKind = 'yolov8' | 'yolov5' | 'yolox' | 'end-to-end'
+type SinglePlan = HeadPlan & { kind: SingleKind }
+
+function singleOutput(plan: HeadPlan): plan is SinglePlan {
+  return ['yolov8', 'yolov5', 'yolox', 'end-to-end'].includes(plan.kind)
+}
+
+function oneOutput(
+  plan: SinglePlan,
+  input: SizePx,
+  [shape = []]: readonly (readonly number[])[],
+): Head | undefined {
   const [, second = 0, third = 0] = shape
-  if (shape.length !== 3 || !fitsPlan(plan, input, second, third)) throw unfit(plan, shapes)
+  if (shape.length !== 3 || !fitsPlan(plan, input, second, third)) return undefined
   return new OneOutput(outputHead(plan, input, second, third), elementCount(shape.slice(1)))
 }
 
@@ -48,7 +65,7 @@ class OneOutput implements Head {
   }
 }
 
-function outputHead(plan: HeadPlan, input: SizePx, second: number, third: number): OutputHead {
+function outputHead(plan: SinglePlan, input: SizePx, second: number, third: number): OutputHead {
   const classes = plan.classes ?? 0
   switch (plan.kind) {
     case 'yolov8':
@@ -64,7 +81,7 @@ function outputHead(plan: HeadPlan, input: SizePx, second: number, third: number
   }
 }
 
-function fitsPlan(plan: HeadPlan, input: SizePx, second: number, third: number): boolean {
+function fitsPlan(plan: SinglePlan, input: SizePx, second: number, third: number): boolean {
   switch (plan.kind) {
     case 'yolov8':
       return second === 4 + (plan.classes ?? 0)

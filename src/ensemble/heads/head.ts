@@ -2,13 +2,71 @@ import type { Quantisation } from '../head-values.js'
 import type { Candidates } from './candidates.js'
 
 /**
+ * One output:
  * - `yolov8`: `[N, 4 + classes, anchors]`, centre and size in input pixels, class scores (v8, v9, v11)
  * - `yolov5`: `[N, anchors, 5 + classes]`, the same with an objectness score, decoded in the graph (v5, v6, v7)
  * - `yolox`: `[N, cells, 5 + classes]`, offsets and logarithms per grid cell
  * - `end-to-end`: `[N, boxes, 6]`, corners in input pixels, score, class; NMS is inside the model (v10, exports with NMS)
+ *
+ * Several outputs, in this order:
+ * - `boxes`: boxes `[N, Q, 4]`, scores `[N, Q]`, labels `[N, Q]`; without `N` for one picture; NMS is done or not needed
+ *   (RT-DETR, D-FINE, torchvision, TensorFlow's detection API)
+ * - `detr`: logits `[N, Q, classes]`, boxes `[N, Q, 4]`, centre and size in 0..1 (DETR and RT-DETR without postprocessing)
+ * - `ssd`: scores `[N, P, classes]`, boxes `[N, P, 4]`, and priors `[P, 4]` where the boxes are offsets from them
+ * - `nanodet`: class scores and distances of each stride in turn, or one output with both beside each other
+ * - `grid`: raw cells of each stride: `[N, anchors, H, W, 5 + classes]`, or `[N, anchors * (5 + classes), H, W]`
  */
-export const headKinds = ['yolov8', 'yolov5', 'yolox', 'end-to-end'] as const
+export const headKinds = [
+  'yolov8',
+  'yolov5',
+  'yolox',
+  'end-to-end',
+  'boxes',
+  'detr',
+  'ssd',
+  'nanodet',
+  'grid',
+] as const
 export type HeadKind = (typeof headKinds)[number]
+
+export const boxForms = ['xyxy', 'yxyx', 'cxcywh'] as const
+export const boxUnits = ['px', 'relative'] as const
+export const activations = ['none', 'sigmoid', 'softmax'] as const
+export const backgrounds = ['none', 'first', 'last'] as const
+export const gridDecodings = ['v3', 'v5'] as const
+
+/** What the kinds with several outputs leave open. */
+export type HeadOptions = Readonly<{
+  /** Order of the four numbers of a box. */
+  box: (typeof boxForms)[number]
+  /** Input pixels, or parts of the input's size. */
+  unit: (typeof boxUnits)[number]
+  /** Label, or column of the scores, of class 0. */
+  firstClass: number
+  /** Column of the scores that stands for nothing. */
+  background: (typeof backgrounds)[number]
+  /** What turns the scores into 0..1. */
+  activation: (typeof activations)[number]
+  /** Highest distance of `nanodet`, in cells; each side has one more bins. */
+  regMax: number
+  /** Where a cell's point is: 0 at its corner, 0.5 in its middle. */
+  offset: number
+  /** Width and height in pixels of each anchor of `grid`, from the finest stride. */
+  anchors: readonly number[]
+  decoding: (typeof gridDecodings)[number]
+}>
+
+export const defaultHeadOptions: HeadOptions = {
+  box: 'xyxy',
+  unit: 'px',
+  firstClass: 0,
+  background: 'none',
+  activation: 'none',
+  regMax: 7,
+  offset: 0,
+  anchors: [],
+  decoding: 'v5',
+}
 
 /** How the outputs of a detector are to be read. */
 export type HeadPlan = Readonly<{
@@ -17,12 +75,15 @@ export type HeadPlan = Readonly<{
   output: string
   /** Names of the further outputs, in the order the kind reads them. */
   others?: readonly string[]
-  /** Number of classes; `undefined` where the output does not tell (end-to-end). */
+  /** Number of classes; `undefined` where the outputs do not tell (end-to-end, boxes). */
   classes: number | undefined
-  /** Cell sizes of the grid, for `yolox`. */
+  /** Cell sizes of the grid, for `yolox` and `nanodet`. */
   strides: readonly number[]
   /** Of outputs that hold integers, in the order of the outputs. */
   quantised?: readonly (Quantisation | undefined)[]
+  options?: HeadOptions
+  /** How it was recognised, for people. */
+  reason?: string
 }>
 
 /** Names of all outputs a plan reads, in its order. */

@@ -3,6 +3,8 @@ import { describeTensor, type ModelTensor } from '../../inference/tensor-type.js
 import { HeadUnknownError } from '../errors.js'
 import { stridesFor } from './grid.js'
 import { headKinds, type HeadKind, type HeadPlan } from './head.js'
+import { type HeadSettings, noHeadSettings } from './head-settings.js'
+import { planAsSet, recogniseGrid, recogniseSeparate, type SeveralClues } from './recognise-several.js'
 
 /** What is known of a model when its head is looked for. */
 export type HeadClues = Readonly<{
@@ -14,9 +16,11 @@ export type HeadClues = Readonly<{
   labels: number | undefined
   /** The model parameter `gantry.head`. */
   explicit: string | undefined
+  /** The other `gantry.head*` parameters. */
+  settings?: HeadSettings
 }>
 
-const forms = `yolov8 [N, 4 + classes, anchors], yolov5 or yolox [N, anchors, 5 + classes], end-to-end [N, boxes, 6], as float32`
+const forms = `yolov8 [N, 4 + classes, anchors], yolov5 or yolox [N, anchors, 5 + classes], end-to-end [N, boxes, 6], or several outputs as in docs/models.md, as float32; integers need gantry.head_scale`
 const setHint = `Set parameters { key: "gantry.head" value { string_value: "..." } } in config.pbtxt to one of: ${headKinds.join(', ')}.`
 
 /**
@@ -26,26 +30,75 @@ const setHint = `Set parameters { key: "gantry.head" value { string_value: "..."
  */
 export function recogniseHead(clues: HeadClues): HeadPlan {
   const explicit = explicitKind(clues)
+  const plan = explicit !== undefined && !isSingle(explicit) ? asSet(explicit, clues) : found(clues, explicit)
+  return withSettings(plan, clues)
+}
+
+function isSingle(kind: HeadKind): boolean {
+  return ['yolov8', 'yolov5', 'yolox', 'end-to-end'].includes(kind)
+}
+
+function asSet(kind: HeadKind, clues: HeadClues): HeadPlan {
+  const plan = planAsSet(kind, several(clues))
+  if (plan === undefined) throw unknownHead(clues, kind)
+  return { ...plan, reason: 'gantry.head is set' }
+}
+
+function found(clues: HeadClues, explicit: HeadKind | undefined): HeadPlan {
+  const separate = explicit === undefined ? recogniseSeparate(several(clues)) : undefined
+  if (separate !== undefined) return separate
   const fitting = plansFor(clues, explicit)
   // Labels that fit nothing are an error of their own, told where labels are compared.
   const plans = fitting.length > 0 ? fitting : plansFor({ ...clues, labels: undefined }, explicit)
   const [plan, ...others] = plans
-  const outputs = clues.outputs.map((output) => `"${output.name}" ${describeTensor(output)}`).join(', ')
-  if (plan === undefined)
-    throw new HeadUnknownError(
-      `model "${clues.model}": no output can be read as ${explicit === undefined ? 'detections' : `a ${explicit} head`} for an input of ${clues.input.widthPx}x${clues.input.heightPx}: it has ${outputs}; expected ${forms}`,
-      setHint,
-    )
+  if (plan === undefined) {
+    const grid = explicit === undefined ? recogniseGrid(several(clues)) : undefined
+    if (grid === undefined) throw unknownHead(clues, explicit)
+    return grid
+  }
   if (others.length > 0)
     throw new HeadUnknownError(
-      `model "${clues.model}": ${plans.length} outputs could be detections (${plans.map((p) => p.output).join(', ')}): it has ${outputs}`,
-      'Export the model with one detection output.',
+      `model "${clues.model}": ${plans.length} outputs could be detections (${plans.map((p) => p.output).join(', ')}): it has ${described(clues)}`,
+      'Export the model with one detection output, or name it in the parameter gantry.head_outputs.',
     )
-  return plan
+  return {
+    ...plan,
+    reason: explicit === undefined ? `the shape of output "${plan.output}"` : 'gantry.head is set',
+  }
+}
+
+function several(clues: HeadClues): SeveralClues {
+  const settings = clues.settings ?? noHeadSettings
+  return { ...clues, settings, outputs: clues.outputs.filter((output) => isReadable(output, settings)) }
+}
+
+/** Labels may be integers; other integers stand for numbers only by their scale. */
+function isReadable({ name, type }: ModelTensor, settings: HeadSettings): boolean {
+  if (type === 'float32' || type === 'float16' || type === 'float64') return true
+  return (
+    settings.quantised !== undefined || ((type === 'int64' || type === 'int32') && /label|class/i.test(name))
+  )
+}
+
+function withSettings(plan: HeadPlan, { settings }: HeadClues): HeadPlan {
+  return settings?.quantised === undefined ? plan : { ...plan, quantised: settings.quantised }
+}
+
+function described({ outputs }: HeadClues): string {
+  return outputs.map((output) => `"${output.name}" ${describeTensor(output)}`).join(', ')
+}
+
+function unknownHead(clues: HeadClues, explicit: HeadKind | undefined): HeadUnknownError {
+  return new HeadUnknownError(
+    `model "${clues.model}": no output can be read as ${explicit === undefined ? 'detections' : `a ${explicit} head`} for an input of ${clues.input.widthPx}x${clues.input.heightPx}: it has ${described(clues)}; expected ${forms}`,
+    setHint,
+  )
 }
 
 function plansFor(clues: HeadClues, explicit: HeadKind | undefined): HeadPlan[] {
-  return clues.outputs.flatMap((output) => planOf(clues, output, explicit) ?? [])
+  const { settings = noHeadSettings } = clues
+  const named = clues.outputs.filter(({ name }) => settings.outputs?.includes(name) ?? true)
+  return named.flatMap((output) => planOf(clues, output, explicit) ?? [])
 }
 
 function explicitKind(clues: HeadClues): HeadKind | undefined {
@@ -61,19 +114,25 @@ function explicitKind(clues: HeadClues): HeadKind | undefined {
 
 function planOf(clues: HeadClues, output: ModelTensor, explicit: HeadKind | undefined): HeadPlan | undefined {
   const [, second, third] = output.shape
-  if (output.type !== 'float32' || output.shape.length !== 3 || second === undefined || third === undefined)
+  if (
+    !isReadable(output, clues.settings ?? noHeadSettings) ||
+    output.shape.length !== 3 ||
+    second === undefined ||
+    third === undefined
+  )
     return undefined
   const shape = { second, third }
-  if (explicit !== undefined) return planAs(explicit, clues, output.name, shape)
-  const order: readonly HeadKind[] = ['yolox', 'yolov5', 'yolov8', 'end-to-end']
+  if (explicit !== undefined) return planAs(explicit as SingleKind, clues, output.name, shape)
+  const order: readonly SingleKind[] = ['yolox', 'yolov5', 'yolov8', 'end-to-end']
   for (const kind of order) if (looksLike(kind, clues, shape)) return planAs(kind, clues, output.name, shape)
   return undefined
 }
 
+type SingleKind = 'yolov8' | 'yolov5' | 'yolox' | 'end-to-end'
 type Shape = Readonly<{ second: number | string; third: number | string }>
 
 /** Whether a shape can hardly be anything else. The order of the questions matters: see the caller. */
-function looksLike(kind: HeadKind, { input, labels }: HeadClues, { second, third }: Shape): boolean {
+function looksLike(kind: SingleKind, { input, labels }: HeadClues, { second, third }: Shape): boolean {
   switch (kind) {
     case 'yolox':
       // One anchor per cell and an objectness column: nothing in the graph has turned cells into pixels.
@@ -105,7 +164,7 @@ function looksLike(kind: HeadKind, { input, labels }: HeadClues, { second, third
 }
 
 function planAs(
-  kind: HeadKind,
+  kind: SingleKind,
   clues: HeadClues,
   output: string,
   { second, third }: Shape,

@@ -11,6 +11,7 @@ import { DetectionHeadBackend } from '../backends/detection-head/detection-head-
 import { ImageDecodeBackend } from '../backends/image-decode/image-decode-backend.js'
 import { LetterboxBackend } from '../backends/letterbox/letterbox-backend.js'
 import type { LoadedModel } from '../loaded-model.js'
+import { StatisticsRecorder } from '../statistics-recorder.js'
 import { type BindingStep, StepBinder } from './bind-steps.js'
 import { EnsembleModel } from './ensemble-model.js'
 import { planEnsemble } from './ensemble-plan.js'
@@ -24,13 +25,15 @@ export type EnsembleDefinition = Readonly<{
   versionDir: string
   /** Class names of outputs that have a `label_filename`. */
   labels: ReadonlyMap<string, readonly string[]>
+  /** Created when the load began; those of the same ensemble that this one takes the place of go on. */
+  statistics?: StatisticsRecorder
 }>
 
 /** What an ensemble needs of the server around it. */
 export type EnsembleHost = Readonly<{
   find: FindModel
-  /** Puts a scheduler before a built-in step that belongs to the ensemble, with `labels` for all its outputs. */
-  serve(opened: OpenedModel, context: BackendContext, labels: readonly string[]): Promise<LoadedModel>
+  /** Puts a scheduler before a built-in step that belongs to the ensemble. */
+  serve(opened: OpenedModel, context: BackendContext): Promise<LoadedModel>
   log: Log
 }>
 
@@ -68,11 +71,13 @@ export async function createEnsembleModel(
         continue
       }
       const own = await startBuiltIn(definition, found, binder.steps[index]!, binder, host)
-      ownSteps.push(own)
-      models.push(ownStep(title, own))
+      ownSteps.push(own.model)
+      models.push(ownStep(title, own.model, own.labels))
     }
     const plan = planEnsemble(name, config, models)
-    return new EnsembleModel({ name, version, config, plan, labels, ownSteps })
+    const statistics = definition.statistics ?? new StatisticsRecorder(name, version, config.metric_tags)
+    statistics.recordLoaded()
+    return new EnsembleModel({ name, version, config, plan, labels, ownSteps, statistics })
   } catch (error) {
     await Promise.all(ownSteps.map((step) => step.close(0)))
     throw error
@@ -108,7 +113,7 @@ async function startBuiltIn(
   place: BindingStep,
   binder: StepBinder,
   host: EnsembleHost,
-): Promise<LoadedModel> {
+): Promise<Readonly<{ model: LoadedModel; labels: readonly string[] }>> {
   const { backend, labels } = bound(builtIn ?? 'image_decode', place, binder)
   const written = model?.config
   const context: BackendContext = {
@@ -124,7 +129,7 @@ async function startBuiltIn(
     versionDir: ensemble.versionDir,
     log: host.log.child({ step: title }),
   }
-  return host.serve(await backend.open(context), context, labels)
+  return { model: await host.serve(await backend.open(context), context), labels }
 }
 
 function bound(

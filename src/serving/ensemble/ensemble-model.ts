@@ -3,11 +3,12 @@ import { atMost } from '../../lifecycle/delay.js'
 import type { ModelConfig } from '../../inference/model-config.js'
 import type { InferRequest } from '../infer.js'
 import type { LoadedModel } from '../loaded-model.js'
+import { checkRequest, type RequestRules, requestRules } from '../scheduling/check-request.js'
+import { backendError } from '../scheduling/request-outcome.js'
 import { ServingError } from '../serving-error.js'
+import type { StatisticsRecorder } from '../statistics-recorder.js'
 import type { ModelStatistics } from '../statistics.js'
 import type { Tensor, TensorSpec } from '../tensor.js'
-import { checkEnsembleRequest } from './check-ensemble-request.js'
-import { EnsembleStatistics } from './ensemble-statistics.js'
 import type { EnsemblePlan, PlannedStep } from './ensemble-plan.js'
 import { runEnsemble } from './run-ensemble.js'
 import { StepGate } from './step-gate.js'
@@ -21,6 +22,8 @@ export type EnsembleParts = Readonly<{
   labels: ReadonlyMap<string, readonly string[]>
   /** Built-in steps that belong to this ensemble and end with it. */
   ownSteps: readonly LoadedModel[]
+  /** Created when the load began. */
+  statistics: StatisticsRecorder
 }>
 
 /** A graph of models that answers as one. */
@@ -31,7 +34,7 @@ export class EnsembleModel implements LoadedModel {
   readonly config: ModelConfig
   readonly inputs: readonly TensorSpec[]
   readonly outputs: readonly TensorSpec[]
-  readonly #recorder = new EnsembleStatistics()
+  readonly #rules: RequestRules
   readonly #gates: ReadonlyMap<PlannedStep, StepGate>
   readonly #running = new Set<Promise<unknown>>()
   #closed: Promise<void> | undefined
@@ -43,8 +46,14 @@ export class EnsembleModel implements LoadedModel {
     this.config = config
     this.inputs = plan.inputs
     this.outputs = plan.outputs
+    this.#rules = requestRules(name, config)
     const limit = config.ensemble_scheduling?.max_inflight_requests ?? 0
     this.#gates = new Map(plan.steps.map((step) => [step, new StepGate(limit)]))
+  }
+
+  /** Counts the requests of the ensemble; its steps count their own. */
+  get recorder(): StatisticsRecorder {
+    return this.parts.statistics
   }
 
   /** Built-in steps that are part of this ensemble and of no other. */
@@ -62,7 +71,7 @@ export class EnsembleModel implements LoadedModel {
   }
 
   statistics(): ModelStatistics {
-    return this.#recorder.statistics(this.name, this.version)
+    return this.parts.statistics.statistics()
   }
 
   async infer(request: InferRequest): Promise<readonly Tensor[]> {
@@ -74,8 +83,9 @@ export class EnsembleModel implements LoadedModel {
     try {
       return await run
     } catch (error) {
-      this.#recorder.failed(sinceNs(beganMs))
-      throw error
+      const failure = backendError(error)
+      this.parts.statistics.recordFailure(failure.reason, sinceNs(beganMs))
+      throw failure
     } finally {
       this.#running.delete(run)
     }
@@ -88,16 +98,13 @@ export class EnsembleModel implements LoadedModel {
 
   /** The steps take the time; what the ensemble adds itself is the difference to the request's. */
   async #run(request: InferRequest, beganMs: number): Promise<readonly Tensor[]> {
-    const { config, inputs, outputs } = this
-    const checked = checkEnsembleRequest(this.name, request, inputs, outputs, config.max_batch_size ?? 0)
+    const { plan, statistics } = this.parts
+    const { outputs, batchSize } = checkRequest(request, this.#rules)
     const startedMs = nowMs()
-    const tensors = await runEnsemble(this.parts.plan, this.#gates, request, checked.outputs)
-    this.#recorder.succeeded(
-      checked.batchSize,
-      sinceNs(beganMs),
-      (startedMs - beganMs) * 1e6,
-      sinceNs(startedMs),
-    )
+    const tensors = await runEnsemble(plan, this.#gates, request, outputs)
+    const times = { computeInputNs: 0, computeInferNs: sinceNs(startedMs), computeOutputNs: 0 }
+    statistics.recordExecution(batchSize, times)
+    statistics.recordSuccess(batchSize, sinceNs(beganMs), (startedMs - beganMs) * 1e6, times)
     return tensors
   }
 

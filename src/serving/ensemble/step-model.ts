@@ -31,9 +31,16 @@ export function sharedStep(title: string, model: LoadedModel, version: number, f
   }
 }
 
-/** A step that belongs to its ensemble alone. */
-export function ownStep(title: string, model: LoadedModel): StepModel {
-  return { ...described(title, model), current: () => model }
+/** A step that belongs to its ensemble alone. @param labels - of the detector before it, unless it has its own. */
+export function ownStep(title: string, model: LoadedModel, labels: readonly string[]): StepModel {
+  return {
+    ...described(title, model),
+    labels: (output) => {
+      const own = model.labels(output)
+      return own.length > 0 ? own : labels
+    },
+    current: () => model,
+  }
 }
 
 function described(title: string, model: LoadedModel): Omit<StepModel, 'current'> {

@@ -378,7 +378,11 @@ describe('loading an ensemble', () => {
   })
 
   it.each([
-    ['an unknown input', requestOf([fp32('inn', [2], [1, 2])]), "unexpected inference input 'inn'"],
+    [
+      'an unknown input',
+      requestOf([fp32('inn', [2], [1, 2])]),
+      "Got input(s) ['inn'], but missing required input(s) ['in']",
+    ],
     ['a missing input', requestOf([]), 'expected 1 inputs but got 0 inputs'],
     [
       'another shape',

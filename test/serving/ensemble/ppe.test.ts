@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { findCameraModel } from '../../../src/ensemble/camera-model.js'
 import { parseModelConfig } from '../../../src/inference/model-config-text.js'
 import { createEnsembleModel } from '../../../src/serving/ensemble/create-ensemble-model.js'
 import type { LoadedModel } from '../../../src/serving/loaded-model.js'
 import { clipFrame } from '../../support/clip-frame.js'
 import { startDetector } from '../../support/detector-rig.js'
-import { directModel, onnxModel, requestOf, valuesOf } from '../../support/direct-model.js'
+import { requestOf, scheduled, scheduledModel, valuesOf } from '../../support/direct-model.js'
 import { addModel, redDetector, type TestInput } from '../../support/onnx-models.js'
 import { silentLog } from '../../support/silent-log.js'
 import { tempDir } from '../../support/temp-dir.js'
@@ -16,8 +16,8 @@ const models = fileURLToPath(new URL('../../../models', import.meta.url))
 const yard = fileURLToPath(new URL('../../../pipelines/demo/clips/yard.mp4', import.meta.url))
 const ppe = readFileSync(`${models}/ppe/config.pbtxt`, 'utf8')
 
-const ensembleOf = (text: string, detector: LoadedModel) =>
-  createEnsembleModel(
+async function ensembleOf(text: string, detector: LoadedModel) {
+  const ensemble = await createEnsembleModel(
     {
       name: 'site',
       version: '1',
@@ -27,16 +27,19 @@ const ensembleOf = (text: string, detector: LoadedModel) =>
     },
     {
       find: (name) => (name === detector.name ? detector : undefined),
-      serve: directModel,
+      serve: scheduled,
       log: silentLog(),
     },
   )
+  onTestFinished(() => ensemble.close(5_000))
+  return ensemble
+}
 
 const picture = (widthPx: number, heightPx: number, data: Uint8Array) =>
   requestOf([{ name: 'image', datatype: 'UINT8', shape: [heightPx, widthPx, 3], data }])
 
 it('the ppe ensemble finds in a picture what the camera path finds in it', async () => {
-  const ensemble = await ensembleOf(ppe, await onnxModel(models, 'ppe_detect'))
+  const ensemble = await ensembleOf(ppe, await scheduledModel(models, 'ppe_detect'))
   const rig = await startDetector({ repositoryDir: models, ensemble: 'ppe', inference: { instances: 1 } })
   const size = rig.detector.info.format.input
   const rgbHwc = clipFrame(yard, 30, { widthPx: 1280, heightPx: 720 }, rig.detector.info.format)
@@ -61,8 +64,13 @@ it.each<TestInput>(['uint8-nhwc', 'uint8-nchw', 'float32-nchw'])(
   'letterbox, a %s detector and detection head give boxes in pixels of the picture',
   async (input) => {
     const repository = tempDir()
-    addModel(repository, 'ppe_detect', { onnx: redDetector(input) })
-    const ensemble = await ensembleOf(ppe, await onnxModel(repository, 'ppe_detect'))
+    addModel(repository, 'ppe_detect', {
+      onnx: redDetector(input),
+      labels: 'blue\nred',
+      config:
+        'max_batch_size: 4 output { name: "output0" data_type: TYPE_FP32 dims: [ 6, 84 ] label_filename: "labels.txt" }',
+    })
+    const ensemble = await ensembleOf(ppe, await scheduledModel(repository, 'ppe_detect'))
     const red = new Uint8Array(128 * 64 * 3)
     for (let at = 0; at < red.length; at += 3) red[at] = 255
     const [detections] = await ensemble.infer(picture(128, 64, red))

@@ -1,4 +1,4 @@
-import { isFrameItself } from '../../../ensemble/input-tensor.js'
+import { inputShape, isFrameItself } from '../../../ensemble/input-tensor.js'
 import { ModelConfigError } from '../../../inference/errors.js'
 import type { ModelConfig } from '../../../inference/model-config.js'
 import { entryPath } from '../../../lifecycle/entry.js'
@@ -7,7 +7,7 @@ import { configTensors } from '../config-tensors.js'
 import type { TensorSpec } from '../../tensor.js'
 import { WorkerInstance } from '../worker-instance.js'
 import { LetterboxInstance } from './letterbox-instance.js'
-import { letterboxParameters, type LetterboxPlan } from './letterbox-parameters.js'
+import { letterboxParameters, type LetterboxPlan, pixelType } from './letterbox-parameters.js'
 import type { LetterboxAnswer, LetterboxJob, LetterboxLoad } from './letterbox-protocol.js'
 
 /**
@@ -47,7 +47,7 @@ class OpenedLetterbox implements OpenedModel {
     this.outputs = [
       {
         name: 'pixels',
-        datatype: plan?.layout === 'float32-nchw' ? 'FP32' : 'UINT8',
+        datatype: pixelType(plan),
         shape: pixelShape(plan, frames),
       },
       { name: 'geometry', datatype: 'FP32', shape: [frames, 5] },
@@ -84,7 +84,5 @@ function needsWorker(plan: LetterboxPlan): boolean {
 }
 
 function pixelShape(plan: LetterboxPlan | undefined, frames: number): readonly number[] {
-  if (plan === undefined) return [frames, -1, -1, -1]
-  const { widthPx, heightPx } = plan.size
-  return plan.layout === 'uint8-nhwc' ? [frames, heightPx, widthPx, 3] : [frames, 3, heightPx, widthPx]
+  return plan === undefined ? [frames, -1, -1, -1] : inputShape(plan, frames)
 }

@@ -1,3 +1,4 @@
+import { inputShape } from '../../../ensemble/input-tensor.js'
 import { nowMs } from '../../../lifecycle/clock.js'
 import type { BackendInstance, BatchResult, Execution } from '../../backend.js'
 import { dataOf, float32Tensor } from '../../numeric-data.js'
@@ -5,7 +6,7 @@ import { ServingError } from '../../serving-error.js'
 import type { Tensor } from '../../tensor.js'
 import { eachAlone } from '../each-alone.js'
 import type { WorkerInstance } from '../worker-instance.js'
-import type { LetterboxPlan } from './letterbox-parameters.js'
+import { type LetterboxPlan, pixelType } from './letterbox-parameters.js'
 import { type Letterboxed, letterboxPicture } from './letterbox-picture.js'
 import type { LetterboxAnswer, LetterboxJob, LetterboxLoad } from './letterbox-protocol.js'
 
@@ -30,7 +31,7 @@ export class LetterboxInstance implements BackendInstance {
 
   async #run({ inputs }: Execution): Promise<readonly Tensor[]> {
     const pictures = await Promise.all(this.#pictures(inputs.get('image')))
-    const { size, layout } = this.plan
+    const { size } = this.plan
     const frames = pictures.length
     const sizes = BigInt64Array.from({ length: frames * 2 }, (_, at) =>
       BigInt(at % 2 === 0 ? size.widthPx : size.heightPx),
@@ -38,11 +39,8 @@ export class LetterboxInstance implements BackendInstance {
     return [
       {
         name: 'pixels',
-        datatype: layout === 'float32-nchw' ? 'FP32' : 'UINT8',
-        shape:
-          layout === 'uint8-nhwc'
-            ? [frames, size.heightPx, size.widthPx, 3]
-            : [frames, 3, size.heightPx, size.widthPx],
+        datatype: pixelType(this.plan),
+        shape: inputShape(this.plan, frames),
         ...(await this.#pixels(pictures)),
       },
       float32Tensor(

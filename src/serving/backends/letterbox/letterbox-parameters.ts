@@ -1,7 +1,8 @@
-import { parseSize } from '../../../ensemble/detector-plan.js'
+import { normalisation, parseSize } from '../../../ensemble/detector-plan.js'
 import { choice } from '../../../ensemble/parameter-choice.js'
-import { type InputPlan, inputLayouts } from '../../../ensemble/input-tensor.js'
+import { elementType, type InputPlan, inputLayouts } from '../../../ensemble/input-tensor.js'
 import { type ModelConfig, parameterOf } from '../../../inference/model-config.js'
+import type { Datatype } from '../../datatype.js'
 
 /** What a letterbox writes; the name of the input does not matter to it. */
 export type LetterboxPlan = Omit<InputPlan, 'name'>
@@ -15,11 +16,25 @@ export type LetterboxPlan = Omit<InputPlan, 'name'>
 export function letterboxParameters(model: string, config: ModelConfig): LetterboxPlan | undefined {
   const size = parameterOf(config, 'gantry.input_size')
   if (size === undefined) return undefined
+  const normalise = normalisation(model, config)
   return {
     layout: choice(model, config, 'gantry.layout', inputLayouts) ?? 'uint8-nhwc',
     size: parseSize(size, model),
     channels: choice(model, config, 'gantry.color', ['rgb', 'bgr']) ?? 'rgb',
     range: choice(model, config, 'gantry.range', ['0-1', '0-255']) ?? '0-1',
     align: choice(model, config, 'gantry.letterbox', ['center', 'top-left']) ?? 'center',
+    ...(normalise === undefined ? {} : { normalise }),
+  }
+}
+
+/** Element type of the pixels that a letterbox writes. */
+export function pixelType(plan: LetterboxPlan | undefined): Datatype {
+  switch (plan === undefined ? 'uint8' : elementType(plan.layout)) {
+    case 'float32':
+      return 'FP32'
+    case 'int8':
+      return 'INT8'
+    default:
+      return 'UINT8'
   }
 }

@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import { InternalError } from '../../../errors.js'
-import { frameElements, type InputPlan, writeFrame } from '../../../ensemble/input-tensor.js'
+import { elementType, frameElements, type InputPlan, writeFrame } from '../../../ensemble/input-tensor.js'
 import { type Outgoing, serveWorker, type WorkerBackend } from '../../../inference/worker-runtime.js'
 import type { LetterboxAnswer, LetterboxJob, LetterboxLoad } from './letterbox-protocol.js'
 
@@ -18,7 +18,7 @@ class PixelWorker implements WorkerBackend<LetterboxLoad, unknown, LetterboxJob,
     if (plan === undefined) throw new InternalError('run before load')
     const each = frameElements(plan)
     const length = each * pictures.length
-    const data = plan.layout === 'float32-nchw' ? new Float32Array(length) : new Uint8Array(length)
+    const data = elementType(plan.layout) === 'float32' ? new Float32Array(length) : new Uint8Array(length)
     pictures.forEach((picture, index) => writeFrame(plan, picture, data, index * each))
     return Promise.resolve({ result: { pixels: data.buffer }, transfer: [data.buffer] })
   }
