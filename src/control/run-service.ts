@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { collectDefaultMetrics } from 'prom-client'
 import { createResultCache } from '../cache/create-cache.js'
 import { repositoriesOf, type LoadedPipeline } from '../config/load.js'
 import { repositoryWith } from '../inference/model-repository.js'
@@ -38,6 +39,8 @@ export async function runService(
   { log }: Readonly<{ log: Log }>,
 ): Promise<RunningService> {
   const metrics = createServiceMetrics()
+  // Memory, CPU, handles and loop delay of this process: `process_*` and `nodejs_*`.
+  collectDefaultMetrics({ register: metrics.registry })
   const version = packageVersion()
   // Base 36, because it is part of cursors and record ids.
   const epoch = wallMs().toString(36) + BigInt(`0x${randomBytes(4).toString('hex')}`).toString(36)

@@ -164,6 +164,7 @@ type Waiting = { accept(message: ServerMessage): boolean; resolve(message: Serve
 
 /** A client of `gantry.v1` that holds every message to the published schema. */
 export class TestStream {
+  readonly #listeners: ((message: ServerMessage) => void)[] = []
   readonly messages: ServerMessage[] = []
   readonly pictures: Buffer[] = []
   #waiting: Waiting[] = []
@@ -187,8 +188,15 @@ export class TestStream {
   /** The first message, from now on, that is accepted. */
   next(accept: (message: ServerMessage) => boolean): Promise<ServerMessage> {
     return new Promise((resolve, reject) => {
-      this.socket.once('close', (code) => reject(new Error(`stream closed with ${code}`)))
-      this.#waiting.push({ accept, resolve })
+      const closed = (code: number) => reject(new Error(`stream closed with ${code}`))
+      this.socket.once('close', closed)
+      this.#waiting.push({
+        accept,
+        resolve: (message) => {
+          this.socket.removeListener('close', closed)
+          resolve(message)
+        },
+      })
     })
   }
 
@@ -212,8 +220,14 @@ export class TestStream {
     this.socket.terminate()
   }
 
+  /** Calls for every message from now on. */
+  onMessage(listener: (message: ServerMessage) => void): void {
+    this.#listeners.push(listener)
+  }
+
   #received(message: ServerMessage): void {
     this.messages.push(message)
+    for (const listener of this.#listeners) listener(message)
     const done = this.#waiting.filter((waiting) => waiting.accept(message))
     this.#waiting = this.#waiting.filter((waiting) => !done.includes(waiting))
     for (const waiting of done) waiting.resolve(message)

@@ -1,0 +1,75 @@
+/**
+ * What a camera costs beside its frames: CPU per analysed frame of our own processes, without the decoders, with one camera and with
+ * many at the same total rate, and the memory each camera adds to ours and to its decoder.
+ *
+ *     npx tsx test/bench/scale.bench.ts [cameras] [total fps] [seconds]
+ */
+import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
+import { cpuSeconds } from '../support/cpu.js'
+import { rtspCameras } from '../support/demo-cameras.js'
+import { descendants } from '../support/processes.js'
+import { TestService } from '../support/service.js'
+import { report } from './bench.js'
+
+const [cameras = 16, totalFps = 16, seconds = 20] = process.argv.slice(2).map(Number)
+
+type Costs = Readonly<{ cpuMsPerFrame: number; oursBytes: number; decoderBytes: number; frames: number }>
+
+/** Memory of a process, shared pages divided among those that share them. */
+function ownBytes(pid: number): number {
+  const kib = /^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]
+  return Number(kib ?? 0) * 1024
+}
+
+async function costsOf(count: number, rtsp: LoopingRtspServer): Promise<Costs> {
+  await using service = await TestService.start({
+    pipeline: {
+      cameras: Array.from({ length: count }, (_, index) => ({
+        id: `cam-${index + 1}`,
+        url: rtsp.url(`/cam${index + 1}`),
+        sampleFps: totalFps / count,
+      })),
+    },
+  })
+  for (let index = 1; index <= count; index += 1) await service.cameraIs(`cam-${index}`, 'live', 60_000)
+  await pause(15_000)
+  const below = descendants(service.pid)
+  const isDecoder = ({ command }: (typeof below)[number]) => command.includes('ffmpeg')
+  const decoders = below.filter(isDecoder).map(({ pid }) => pid)
+  const ours = [service.pid, ...below.filter((entry) => !isDecoder(entry)).map(({ pid }) => pid)]
+  const used = () => ours.reduce((sum, pid) => sum + cpuSeconds(pid), 0)
+  const inferred = () => service.metric(/gantry_frames_total\{camera="[^"]+",state="inferred",cause=""\}/)
+  const frames0 = await inferred()
+  const cpu0 = used()
+  await pause(seconds * 1_000)
+  const frames = (await inferred()) - frames0
+  return {
+    cpuMsPerFrame: ((used() - cpu0) / frames) * 1e3,
+    oursBytes: ours.reduce((sum, pid) => sum + ownBytes(pid), 0),
+    decoderBytes: decoders.reduce((sum, pid) => sum + ownBytes(pid), 0) / Math.max(1, decoders.length),
+    frames,
+  }
+}
+
+const rtsp = await rtspCameras(cameras)
+try {
+  const before = await costsOf(1, rtsp)
+  const many = await costsOf(cameras, rtsp)
+  const after = await costsOf(1, rtsp)
+  const one = (before.cpuMsPerFrame + after.cpuMsPerFrame) / 2
+  const oneBytes = (before.oursBytes + after.oursBytes) / 2
+  report('scale', 'ratio', {
+    cpuPerFrame: many.cpuMsPerFrame / one,
+    cpuMsPerFrameOne: one,
+    cpuMsPerFrameMany: many.cpuMsPerFrame,
+    memoryPerCameraMiB: (many.oursBytes - oneBytes) / (cameras - 1) / 2 ** 20,
+    decoderMiB: many.decoderBytes / 2 ** 20,
+    cameras,
+    totalFps,
+    n: many.frames,
+  })
+} finally {
+  await rtsp.stop()
+}

@@ -1,0 +1,65 @@
+/**
+ * What WebSocket subscribers cost the cameras: p99 from capture to publish of the whole service with nobody listening and with many
+ * subscribers, in alternating rounds of one run. The subscribers are sockets in a process of their own that read and forget.
+ *
+ *     npx tsx test/bench/subscribers.bench.ts [subscribers] [cameras] [fps] [seconds]
+ */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { setTimeout as pause } from 'node:timers/promises'
+import { rtspCameras } from '../support/demo-cameras.js'
+import { TestService } from '../support/service.js'
+import { quantile, report } from './bench.js'
+
+const [subscribers = 1_000, cameras = 4, fps = 5, seconds = 15] = process.argv.slice(2).map(Number)
+const rounds = 3
+
+const rtsp = await rtspCameras(cameras)
+try {
+  await using service = await TestService.start({
+    pipeline: {
+      cameras: Array.from({ length: cameras }, (_, index) => ({
+        id: `cam-${index + 1}`,
+        url: rtsp.url(`/cam${index + 1}`),
+        sampleFps: fps,
+      })),
+    },
+  })
+  for (let index = 1; index <= cameras; index += 1) await service.cameraIs(`cam-${index}`, 'live')
+  await pause(5_000)
+  const stream = await service.stream()
+  let sink: number[] = []
+  stream.onMessage((message) => {
+    if (message.type === 'detections') sink.push(message.timingsMs.captureToPublish)
+  })
+  const measured = async (into: number[]) => {
+    sink = into
+    await pause(seconds * 1_000)
+    sink = []
+  }
+  const alone: number[] = []
+  const crowded: number[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    await measured(alone)
+    const entry = fileURLToPath(new URL('./subscribers.mjs', import.meta.url))
+    const crowd = fork(entry, [`${service.httpPort}`, `${subscribers}`])
+    await once(crowd, 'message')
+    await measured(crowded)
+    crowd.kill('SIGKILL')
+    await once(crowd, 'exit')
+    await pause(1_000)
+  }
+  stream.close()
+  const n = crowded.length
+  report('subscribers', 'ratio', {
+    p99: quantile(crowded, 0.99) / quantile(alone, 0.99),
+    p50: quantile(crowded, 0.5) / quantile(alone, 0.5),
+    aloneP99Ms: quantile(alone, 0.99),
+    crowdedP99Ms: quantile(crowded, 0.99),
+    subscribers,
+    n,
+  })
+} finally {
+  await rtsp.stop()
+}
