@@ -18,6 +18,7 @@ import type { ResponseCache } from '../../serving/response-cache/response-cache.
 import { ServingError } from '../../serving/serving-error.js'
 import { MemorySettings } from '../../serving/settings.js'
 import { createKserveApp } from '../kserve/kserve-app.js'
+import { GrpcListener } from './grpc-listener.js'
 import { ModelServerLog } from './model-server-log.js'
 import type { ModelServerBeat, ModelServerSetup } from './protocol.js'
 
@@ -31,6 +32,7 @@ export class ModelServerHost {
   readonly #poller: RepositoryPoller | undefined
   readonly #cache: ResponseCache | undefined
   readonly #app: FastifyInstance
+  readonly #grpc: GrpcListener
 
   constructor(
     readonly setup: ModelServerSetup,
@@ -68,12 +70,15 @@ export class ModelServerHost {
       metrics: () => Promise.resolve(''),
     })
     this.#app = createKserveApp(this.server, { maxBodyBytes: modelServer.maxRequestBytes, log })
+    const grpc = { ...setup.grpc, maxMessageBytes: modelServer.maxRequestBytes, log }
+    this.#grpc = new GrpcListener(this.server, grpc, log)
   }
 
   /** Resolves when it listens. Models are loaded by {@link loadModels}. @throws ListenError, GantryError */
   async listen(): Promise<void> {
     await rm(this.setup.socketPath, { force: true })
     await this.#app.listen({ path: this.setup.socketPath })
+    await this.#grpc.start()
   }
 
   /** Resolves when all models serve or have a reason why not. */
@@ -85,13 +90,14 @@ export class ModelServerHost {
   state(): Pick<ModelServerBeat, 'models' | 'grpcPort' | 'grpcReason'> {
     const wanted = this.#manager.records().filter((record) => record.wanted)
     const ready = wanted.filter((record) => record.ready).length
-    return { models: { total: wanted.length, ready }, grpcPort: null, grpcReason: 'not started' }
+    const { port, reason } = this.#grpc.state
+    return { models: { total: wanted.length, ready }, grpcPort: port, grpcReason: reason }
   }
 
   /** Idempotent, never rejects. Refuses new requests, drains, then cuts. */
   async stop(withinMs: number): Promise<void> {
     this.#poller?.stop()
-    const ended = Promise.allSettled([this.#app.close(), this.#manager.close()])
+    const ended = Promise.allSettled([this.#app.close(), this.#grpc.stop(withinMs), this.#manager.close()])
     await atMost(withinMs, ended)
     await this.#cache?.close()
   }

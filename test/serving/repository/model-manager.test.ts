@@ -1,0 +1,406 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { ModelInvalidError } from '../../../src/inference/errors.js'
+import { readOnnxFile } from '../../../src/inference/onnx-file.js'
+import type { LoadedModel } from '../../../src/serving/loaded-model.js'
+import { ModelManager, type ModelManagerOptions } from '../../../src/serving/repository/model-manager.js'
+import { RepositoryPoller } from '../../../src/serving/repository/repository-poller.js'
+import { FakeLoadedModel } from '../../support/fake-loaded-model.js'
+import { addModel, redDetector } from '../../support/onnx-models.js'
+import { silentLog } from '../../support/silent-log.js'
+
+function tempDir(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'gantry-repository-'))
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
+
+const onnx = redDetector('uint8-nhwc')
+const config = (name: string, more = '') =>
+  `name: "${name}" max_batch_size: 4
+   input [{ name: "images" data_type: TYPE_UINT8 dims: [64, 64, 3] }]
+   output [{ name: "output0" data_type: TYPE_FP32 dims: [6, 84] }] ${more}`
+const ensembleOf = (name: string, ...steps: string[]) =>
+  `name: "${name}" platform: "ensemble"
+   ensemble_scheduling { ${steps.map((step) => `step { model_name: "${step}" model_version: -1 }`).join(' ')} }`
+
+/** A manager over real folders whose models only remember that they were opened and closed. */
+function managed(options: Partial<ModelManagerOptions> = {}) {
+  const repository = options.repositories?.[0] ?? tempDir()
+  const opened: FakeLoadedModel[] = []
+  const manager = new ModelManager({
+    repositories: [repository],
+    control: 'explicit',
+    load: [],
+    isBuiltIn: () => false,
+    open: async (context, before?: LoadedModel) => {
+      // What a backend would find out.
+      const file = join(context.versionDir, 'model.onnx')
+      if (context.config.ensemble_scheduling === undefined) readOnnxFile(file)
+      const model = new FakeLoadedModel(context, before)
+      opened.push(model)
+      return model
+    },
+    probe: () => Promise.resolve(),
+    uploadDir: tempDir(),
+    drainMs: 1_000,
+    log: silentLog(),
+    ...options,
+  })
+  onTestFinished(() => manager.close())
+  return { manager, repository, opened }
+}
+
+const noOverride = { config: undefined, files: new Map<string, Uint8Array>() }
+const states = (manager: ModelManager) =>
+  manager.index(false).map(({ name, version, state }) => [name, version, state].join(' ').trim())
+
+describe('control mode none', () => {
+  it('loads everything at the start, and nothing by request', async () => {
+    const { manager, repository } = managed({ control: 'none' })
+    addModel(repository, 'a', { onnx })
+    addModel(repository, 'broken', { onnx: onnx.subarray(0, 50) })
+    await manager.start()
+    expect(states(manager)).toEqual(['a 1 READY', 'broken 1 UNAVAILABLE'])
+    expect(manager.ready).toBe(false)
+    for (const change of [manager.load('a', noOverride), manager.unload('a', false)])
+      await expect(change).rejects.toMatchObject({
+        status: 'UNAVAILABLE',
+        message: 'explicit model load / unload is not allowed if polling is enabled',
+      })
+  })
+
+  it('refuses a name that two repositories have, and names both', async () => {
+    const [one, two] = [tempDir(), tempDir()]
+    addModel(one, 'twice', { onnx })
+    addModel(two, 'twice', { onnx })
+    addModel(two, 'once', { onnx })
+    const { manager } = managed({ repositories: [one, two], control: 'none' })
+    await manager.start()
+    expect(states(manager)).toEqual(['once 1 READY', 'twice 1 UNAVAILABLE'])
+    const reason = manager.index(false).find(({ name }) => name === 'twice')?.reason
+    expect(reason).toContain(join(one, 'twice'))
+    expect(reason).toContain(join(two, 'twice'))
+  })
+})
+
+describe('versions', () => {
+  it.each([
+    ['the latest without a policy', '', [3]],
+    ['as many as the policy says', 'version_policy { latest { num_versions: 2 } }', [2, 3]],
+    ['all', 'version_policy { all {} }', [1, 2, 3]],
+    ['those that are named', 'version_policy { specific { versions: [1, 3, 9] } }', [1, 3]],
+  ])('serves %s', async (_, policy, served) => {
+    const { manager, repository } = managed({ control: 'none' })
+    for (const version of [1, 2, 3]) addModel(repository, 'm', { onnx, version, config: config('m', policy) })
+    await manager.start()
+    expect(states(manager)).toEqual(served.map((version) => `m ${version} READY`))
+    expect(manager.find('m', '').version).toBe(String(served.at(-1)))
+  })
+
+  it('tells what was asked for and is not there', async () => {
+    const { manager, repository } = managed({ load: ['m'] })
+    addModel(repository, 'm', { onnx })
+    addModel(repository, 'idle', { onnx })
+    await manager.start()
+    const errorOf = (name: string, version: string) => {
+      try {
+        return manager.find(name, version)
+      } catch (error) {
+        return error
+      }
+    }
+    expect(errorOf('x', '')).toMatchObject({
+      status: 'INVALID_ARG',
+      message: "Request for unknown model: 'x' is not found",
+    })
+    expect(errorOf('idle', '')).toMatchObject({ status: 'INVALID_ARG' })
+    expect(errorOf('m', '7')).toMatchObject({
+      status: 'NOT_FOUND',
+      message: "Request for unknown model: 'm' version 7 is not found",
+    })
+    await manager.unload('m', false)
+    expect(errorOf('m', '')).toMatchObject({
+      status: 'NOT_FOUND',
+      message: "Request for unknown model: 'm' has no available versions",
+    })
+    expect(errorOf('m', '1')).toMatchObject({
+      status: 'UNAVAILABLE',
+      message: "Request for unknown model: 'm' version 1 is not at ready state",
+    })
+  })
+})
+
+describe('load by request', () => {
+  it('loads what it is told at the start, and the rest when asked', async () => {
+    const { manager, repository } = managed({ load: ['a'] })
+    for (const name of ['a', 'b']) addModel(repository, name, { onnx })
+    await manager.start()
+    expect(states(manager)).toEqual(['a 1 READY', 'b'])
+    await manager.load('b', noOverride)
+    expect(states(manager)).toEqual(['a 1 READY', 'b 1 READY'])
+  })
+
+  it.each(['missing', '..', '../a', 'a/b', '.hidden', '', 'a\0b'])('refuses the name %j', async (name) => {
+    const { manager } = managed()
+    await manager.start()
+    await expect(manager.load(name, noOverride)).rejects.toMatchObject({
+      status: 'INTERNAL',
+      message: `failed to load '${name}', failed to poll from model repository`,
+    })
+  })
+
+  it('does nothing for a model that has not changed', async () => {
+    const { manager, repository, opened } = managed()
+    addModel(repository, 'a', { onnx })
+    await manager.start()
+    await manager.load('a', noOverride)
+    await manager.load('a', noOverride)
+    expect(opened).toHaveLength(1)
+  })
+
+  it('replaces a model after the new one is ready, and ends the old one after its requests', async () => {
+    const { manager, repository, opened } = managed()
+    addModel(repository, 'a', { onnx, config: config('a') })
+    await manager.start()
+    await manager.load('a', noOverride)
+    const running = manager.find('a', '').infer(FakeLoadedModel.request)
+    await manager.load('a', { ...noOverride, config: '{"max_batch_size": 2}' })
+    expect(manager.find('a', '').config.max_batch_size).toBe(2)
+    expect(opened.map(({ closed }) => closed)).toEqual([false, false])
+    opened[0]?.answer()
+    await running
+    await expect.poll(() => opened.map(({ closed }) => closed)).toEqual([true, false])
+  })
+
+  it('keeps what serves when the new one cannot be loaded, and says why', async () => {
+    const { manager, repository, opened } = managed()
+    addModel(repository, 'a', { onnx })
+    await manager.start()
+    await manager.load('a', noOverride)
+    addModel(repository, 'a', { onnx: onnx.subarray(0, 60) })
+    await expect(manager.load('a', noOverride)).rejects.toMatchObject({
+      status: 'INVALID_ARG',
+      message: expect.stringMatching(
+        /^load failed for model 'a': version 1 is at UNAVAILABLE state: .*not a readable ONNX model/,
+      ) as string,
+    })
+    expect(states(manager)).toEqual(['a 1 READY'])
+    expect(opened[0]?.closed).toBe(false)
+    expect(manager.ready).toBe(true)
+  })
+
+  it('tells the one that only has other instances whose place it takes', async () => {
+    const { manager, repository, opened } = managed()
+    addModel(repository, 'a', { onnx, config: config('a') })
+    await manager.start()
+    await manager.load('a', noOverride)
+    addModel(repository, 'a', { config: config('a', 'instance_group { count: 3 }') })
+    await manager.load('a', noOverride)
+    addModel(repository, 'a', { config: config('a', 'dynamic_batching {}') })
+    await manager.load('a', noOverride)
+    expect(opened.map(({ before }) => before)).toEqual([undefined, opened[0], undefined])
+  })
+
+  it.each([
+    ['an unknown field', '{"max_batch": 2}', "ModelConfig: unknown field 'max_batch'"],
+    ['no JSON', '{', 'JSON'],
+    ['a wrong type', '{"max_batch_size": "many"}', 'max_batch_size must be a whole number'],
+    ['two schedulers', '{"dynamic_batching": {}, "sequence_batching": {}}', 'exclude each other'],
+  ])('refuses a configuration with %s', async (_, json, problem) => {
+    const { manager, repository } = managed()
+    addModel(repository, 'a', { onnx })
+    await manager.start()
+    await expect(manager.load('a', { ...noOverride, config: json })).rejects.toMatchObject({
+      message: expect.stringContaining(problem) as string,
+    })
+  })
+
+  it('loads files that a client sends, and removes them with the model', async () => {
+    const uploadDir = tempDir()
+    const { manager, opened } = managed({ uploadDir })
+    await manager.start()
+    const files = new Map([['1/model.onnx', onnx]])
+    await expect(manager.load('sent', { config: undefined, files })).rejects.toMatchObject({
+      status: 'INVALID_ARG',
+    })
+    await manager.load('sent', { config: '{}', files })
+    expect(states(manager)).toEqual(['sent 1 READY'])
+    expect(opened[0]?.context.versionDir.startsWith(uploadDir)).toBe(true)
+    await manager.unload('sent', false)
+    await expect.poll(() => readdirSync(uploadDir)).toEqual([])
+  })
+
+  it.each(['../x', '1/../../x', '/etc/x', '1/', 'x/model.onnx', '1/a/b', '1/.x'])(
+    'refuses a file called %j and leaves nothing behind',
+    async (path) => {
+      const uploadDir = tempDir()
+      const { manager } = managed({ uploadDir })
+      await manager.start()
+      const load = manager.load('sent', { config: '{}', files: new Map([[path, onnx]]) })
+      await expect(load).rejects.toMatchObject({ status: 'INVALID_ARG' })
+      expect(readdirSync(uploadDir)).toEqual([])
+    },
+  )
+
+  it('refuses links that lead out of the repository', async () => {
+    const { manager, repository } = managed()
+    const outside = tempDir()
+    writeFileSync(join(outside, 'model.onnx'), onnx)
+    mkdirSync(join(repository, 'linked/1'), { recursive: true })
+    symlinkSync(join(outside, 'model.onnx'), join(repository, 'linked/1/model.onnx'))
+    await manager.start()
+    await expect(manager.load('linked', noOverride)).rejects.toMatchObject({
+      message: expect.stringMatching(/link that leads out/) as string,
+    })
+  })
+
+  it('refuses a model that its probe refuses', async () => {
+    const { manager, repository, opened } = managed({
+      probe: () => Promise.reject(new ModelInvalidError('it asks for 12 GiB', 'Look at it.')),
+    })
+    addModel(repository, 'hostile', { onnx })
+    await manager.start()
+    await expect(manager.load('hostile', noOverride)).rejects.toMatchObject({
+      message: "load failed for model 'hostile': version 1 is at UNAVAILABLE state: it asks for 12 GiB",
+    })
+    expect(opened).toEqual([])
+    expect(manager.ready).toBe(true)
+  })
+})
+
+describe('ensembles', () => {
+  function withEnsemble(options: Partial<ModelManagerOptions> = {}) {
+    const all = managed(options)
+    for (const name of ['a', 'b']) addModel(all.repository, name, { onnx })
+    addModel(all.repository, '0-both', { config: ensembleOf('0-both', 'a', 'b') })
+    return all
+  }
+
+  it('come after the models they run, whatever they are called', async () => {
+    const { manager, opened } = withEnsemble({ control: 'none' })
+    await manager.start()
+    expect(opened.map(({ name }) => name)).toEqual(['a', 'b', '0-both'])
+  })
+
+  it('bring the models they run, and take them along when asked to', async () => {
+    const { manager } = withEnsemble()
+    await manager.start()
+    await manager.load('a', noOverride)
+    await manager.load('0-both', noOverride)
+    expect(states(manager)).toEqual(['0-both 1 READY', 'a 1 READY', 'b 1 READY'])
+    await manager.unload('0-both', true)
+    await expect.poll(() => states(manager)).toEqual(['0-both 1 UNAVAILABLE', 'a 1 READY', 'b 1 UNAVAILABLE'])
+  })
+
+  it('end with a model they run, say which, and are back with it', async () => {
+    const { manager } = withEnsemble()
+    await manager.start()
+    await manager.load('0-both', noOverride)
+    await manager.unload('a', false)
+    await expect
+      .poll(() => manager.index(false)[0])
+      .toMatchObject({
+        state: 'UNAVAILABLE',
+        reason: "ensemble '0-both' depends on 'a' which has no loaded version",
+      })
+    await manager.load('a', noOverride)
+    expect(states(manager)).toEqual(['0-both 1 READY', 'a 1 READY', 'b 1 READY'])
+  })
+
+  it('name the model that is missing', async () => {
+    const { manager, repository } = managed()
+    addModel(repository, 'e', { config: ensembleOf('e', 'nowhere') })
+    await manager.start()
+    await expect(manager.load('e', noOverride)).rejects.toMatchObject({
+      message: expect.stringContaining(
+        'ensemble e contains models that are not available or ambiguous: nowhere',
+      ) as string,
+    })
+  })
+
+  it('do not go round in circles', async () => {
+    const { manager, repository } = managed({ control: 'none' })
+    addModel(repository, 'x', { config: ensembleOf('x', 'y') })
+    addModel(repository, 'y', { config: ensembleOf('y', 'x') })
+    addModel(repository, 'z', { onnx })
+    await manager.start()
+    expect(states(manager)).toEqual(['x 1 UNAVAILABLE', 'y 1 UNAVAILABLE', 'z 1 READY'])
+    expect(manager.index(false)[0]?.reason).toBe('circular dependency between ensembles: x -> y -> x')
+  })
+})
+
+describe('polling', () => {
+  async function polled() {
+    const all = managed({ control: 'poll' })
+    addModel(all.repository, 'a', { onnx })
+    await all.manager.start()
+    return { ...all, poller: new RepositoryPoller(all.manager, 1_000, silentLog()) }
+  }
+
+  /** Another time of change, whatever the clock of the file system resolves. */
+  function touch(path: string, second: number): void {
+    utimesSync(path, second, second)
+  }
+
+  it('loads a new model once two looks agree on it, and unloads one that is gone', async () => {
+    const { manager, repository, poller } = await polled()
+    addModel(repository, 'b', { onnx })
+    await poller.look()
+    expect(states(manager)).toEqual(['a 1 READY', 'b'])
+    await poller.look()
+    expect(states(manager)).toEqual(['a 1 READY', 'b 1 READY'])
+    rmSync(join(repository, 'a'), { recursive: true })
+    await poller.look()
+    expect(states(manager)).toEqual(['a 1 READY', 'b 1 READY'])
+    await poller.look()
+    expect(states(manager)).toEqual(['b 1 READY'])
+  })
+
+  it('takes a new version and leaves the old one in place of nothing', async () => {
+    const { manager, repository, poller, opened } = await polled()
+    addModel(repository, 'a', { onnx, version: 2 })
+    await poller.look()
+    await poller.look()
+    expect(states(manager)).toEqual(['a 1 UNAVAILABLE', 'a 2 READY'])
+    await expect.poll(() => opened.map(({ closed }) => closed)).toEqual([true, false])
+  })
+
+  it('never loads a file that is written in pieces before it is whole', async () => {
+    const { manager, repository, poller, opened } = await polled()
+    const path = join(repository, 'a/1/model.onnx')
+    for (let second = 1; second < 10; second++) {
+      writeFileSync(path, onnx.subarray(0, Math.floor((onnx.length * second) / 10)))
+      touch(path, second)
+      // A writer that pauses longer than a look: the files are settled, and still not whole.
+      for (let look = 0; look < 3; look++) await poller.look()
+      expect(opened).toHaveLength(1)
+      expect(states(manager)).toEqual(['a 1 READY'])
+    }
+    writeFileSync(path, onnx)
+    touch(path, 10)
+    for (let look = 0; look < 2; look++) await poller.look()
+    expect(opened).toHaveLength(2)
+  })
+
+  it('tries a model that cannot be loaded again only after it changed again', async () => {
+    let tries = 0
+    const { manager, repository } = managed({
+      control: 'poll',
+      probe: () => {
+        tries += 1
+        return Promise.reject(new ModelInvalidError('no', 'Look at it.'))
+      },
+    })
+    addModel(repository, 'a', { onnx })
+    await manager.start()
+    const poller = new RepositoryPoller(manager, 1_000, silentLog())
+    for (let look = 0; look < 4; look++) await poller.look()
+    expect(tries).toBe(1)
+    touch(join(repository, 'a/1/model.onnx'), 7)
+    for (let look = 0; look < 4; look++) await poller.look()
+    expect(tries).toBe(2)
+  })
+})
