@@ -1,0 +1,97 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
+import { residentBytes } from '../support/cpu.js'
+import { rtspCameras } from '../support/demo-cameras.js'
+import { descendants } from '../support/processes.js'
+import { TestService } from '../support/service.js'
+
+const cameras = ['cam-1', 'cam-2', 'cam-3', 'cam-4']
+const sidePx = 1280
+
+/** The detector of the repository at nine times the pixels, in one instance: far slower than its cameras. */
+function slowRepository(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'gantry-slow-'))
+  const shipped = fileURLToPath(new URL('../../models/ppe_detect/', import.meta.url))
+  mkdirSync(join(dir, 'slow/1'), { recursive: true })
+  cpSync(join(shipped, '1/model.onnx'), join(dir, 'slow/1/model.onnx'))
+  cpSync(join(shipped, 'labels.txt'), join(dir, 'slow/labels.txt'))
+  const points = [8, 16, 32].reduce((sum, stride) => sum + (sidePx / stride) ** 2, 0)
+  writeFileSync(
+    join(dir, 'slow/config.pbtxt'),
+    `max_batch_size: 1
+     input { name: "images" data_type: TYPE_UINT8 dims: [ ${sidePx}, ${sidePx}, 3 ] }
+     output { name: "output0" data_type: TYPE_FP32 dims: [ 11, ${points} ] label_filename: "labels.txt" }`,
+  )
+  return dir
+}
+
+describe('a detector slower than its cameras', () => {
+  const repository = slowRepository()
+  let rtsp: LoopingRtspServer
+  let service: TestService
+
+  beforeAll(async () => {
+    rtsp = await rtspCameras(cameras.length)
+    service = await TestService.start({
+      pipeline: {
+        models: { repository, control: 'explicit' },
+        ensemble: 'slow',
+        inference: { providers: ['cpu'], instances: 1 },
+        cameras: cameras.map((id, index) => ({ id, url: rtsp.url(`/cam${index + 1}`), sampleFps: 10 })),
+      },
+    })
+    for (const id of cameras) await service.cameraIs(id, 'live', 30_000)
+  }, 90_000)
+
+  afterAll(async () => {
+    await service?.[Symbol.asyncDispose]()
+    await rtsp?.stop()
+    rmSync(repository, { recursive: true, force: true })
+  })
+
+  const ourMemory = () =>
+    [
+      service.pid,
+      ...descendants(service.pid)
+        .filter(({ command }) => /main\.js/.test(command))
+        .map(({ pid }) => pid),
+    ]
+      .map(residentBytes)
+      .reduce((sum, bytes) => sum + bytes, 0)
+
+  it('serves every camera alike, supersedes what it cannot analyse, and keeps its memory', async () => {
+    const stream = await service.stream()
+    await stream.detections('cam-1', 5)
+    const before = ourMemory()
+    const results = new Map(cameras.map((id) => [id, 0]))
+    const queueMs: number[] = []
+    const inferMs: number[] = []
+    stream.onMessage((message) => {
+      if (message.type !== 'detections') return
+      results.set(message.cameraId, (results.get(message.cameraId) ?? 0) + 1)
+      queueMs.push(message.timingsMs.queue)
+      inferMs.push(message.timingsMs.infer)
+    })
+    await stream.detections('cam-1', 15)
+    stream.close()
+    expect(ourMemory() - before).toBeLessThan(150 * 2 ** 20)
+
+    const mean = [...results.values()].reduce((sum, count) => sum + count, 0) / cameras.length
+    for (const [id, count] of results) expect(count, id).toBeGreaterThanOrEqual(0.8 * mean)
+    // A frame waits for the cameras before it, and is replaced by a newer one long before it could grow old.
+    expect(Math.max(...queueMs)).toBeLessThan(2 * cameras.length * Math.max(...inferMs))
+    const superseded = await service.metric(
+      /gantry_frames_total\{camera="[^"]+",state="superseded",cause=""\}/,
+    )
+    expect(superseded).toBeGreaterThan(cameras.length)
+    for (const id of cameras) {
+      const { received, shed, ...endings } = (await service.camera(id)).stats.frames
+      const ended = [...Object.values(endings), ...Object.values(shed)].reduce((sum, count) => sum + count, 0)
+      expect(received - ended, id).toBeLessThanOrEqual(3)
+    }
+  }, 120_000)
+})
