@@ -18,7 +18,7 @@ import {
 } from './client-message.js'
 import { PictureDemand } from './picture-demand.js'
 import { encodePicture } from './picture-message.js'
-import { RateWindow } from './rate-window.js'
+import { RecentHits } from './recent-hits.js'
 import { renderEnvelope, Rendering } from './rendering.js'
 import { Replay } from './replay.js'
 import { ResumeRing } from './resume-ring.js'
@@ -37,8 +37,8 @@ export type HubSettings = Readonly<{
 /** What the hub keeps about a connection besides the client itself. */
 type Connection = {
   readonly client: StreamClient
-  readonly bad: RateWindow
-  readonly subscribes: RateWindow
+  readonly bad: RecentHits
+  readonly subscribes: RecentHits
   replay: Replay | undefined
   pictureCameras: readonly string[]
 }
@@ -120,8 +120,8 @@ export class WebSocketHub implements StreamHub {
     const { badWindowMs, subscribeWindowMs, sweepMs } = this.limits
     const connection: Connection = {
       client: new StreamClient(socket, this.limits, nowMs()),
-      bad: new RateWindow(badWindowMs),
-      subscribes: new RateWindow(subscribeWindowMs),
+      bad: new RecentHits(badWindowMs),
+      subscribes: new RecentHits(subscribeWindowMs),
       replay: undefined,
       pictureCameras: [],
     }

@@ -1,5 +1,5 @@
 /** Counts what happened in the last `windowMs`. */
-export class RateWindow {
+export class RecentHits {
   #times: number[] = []
 
   constructor(readonly windowMs: number) {}
