@@ -225,6 +225,15 @@ export const gantryParameters = [
   'gantry.head_decoding',
   'gantry.head_scale',
   'gantry.head_zero_point',
+  'gantry.kserve_addresses',
+  'gantry.kserve_model',
+  'gantry.kserve_version',
+  'gantry.kserve_timeout_ms',
+  'gantry.kserve_retries',
+  'gantry.kserve_probe_ms',
+  'gantry.kserve_tls',
+  'gantry.kserve_ca_file',
+  'gantry.kserve_token_file',
 ] as const
 export type GantryParameter = (typeof gantryParameters)[number]
 

@@ -126,7 +126,7 @@ export function fp32(name: string, shape: readonly number[], values: readonly nu
 }
 
 export function valuesOf(tensor: Tensor | undefined): number[] {
-  return tensor === undefined ? [] : [...new Float32Array(tensor.data.slice().buffer)]
+  return tensor === undefined ? [] : [...new Float32Array(new Uint8Array(tensor.data).buffer)]
 }
 
 export function spec(

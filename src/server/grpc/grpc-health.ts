@@ -1,6 +1,6 @@
 import { status, type sendUnaryData, type ServerUnaryCall, type ServerWritableStream } from '@grpc/grpc-js'
 import type { ModelServer } from '../../serving/model-server.js'
-import type { Message } from './schema.js'
+import type { Message } from '../../serving/protocol/grpc-schema.js'
 
 /** How often `Watch` looks. */
 const watchMs = 500

@@ -4,7 +4,7 @@ import { ServingError } from '../../serving/serving-error.js'
 import { requestDurations, type Duration, type ModelStatistics } from '../../serving/statistics.js'
 import type { TensorSpec } from '../../serving/tensor.js'
 import { noSharedMemory, versionOf } from './infer-request-message.js'
-import type { Message } from './schema.js'
+import type { Message } from '../../serving/protocol/grpc-schema.js'
 
 /** Request in, answer out; both with the names of the schema. @throws ServingError */
 export type UnaryMethod = (request: Message) => Message | Promise<Message>

@@ -25,7 +25,7 @@ import {
   healthService,
   inferenceService,
   type Message,
-} from './schema.js'
+} from '../../serving/protocol/grpc-schema.js'
 
 export type GrpcOptions = Readonly<{
   host: string

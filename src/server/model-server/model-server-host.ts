@@ -7,6 +7,8 @@ import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
 import { BackendRegistry } from '../../serving/backends/backend-registry.js'
+import { JsBackend } from '../../serving/backends/js/js-backend.js'
+import { KserveBackend } from '../../serving/backends/kserve/kserve-backend.js'
 import { onnxRuntimeBackend } from '../../serving/backends/onnxruntime/onnxruntime-backend.js'
 import { LocalModelServer } from '../../serving/local-model-server.js'
 import { ModelOpener } from '../../serving/model-opener.js'
@@ -41,7 +43,11 @@ export class ModelServerHost {
     const { repositories, models, modelServer, tempDir } = setup
     this.#cache = createResponseCache(models.cache, log)
     const opener = new ModelOpener({
-      backends: new BackendRegistry([onnxRuntimeBackend(setup.inference)]),
+      backends: new BackendRegistry([
+        onnxRuntimeBackend(setup.inference),
+        new KserveBackend(),
+        new JsBackend(models.allowJsBackends),
+      ]),
       find: (name, version) => this.#find(name, version),
       cache: this.#cache,
       onHung: (reason) => endHung(reason, log),

@@ -64,7 +64,7 @@ function geometryOf({ data, shape }: Tensor): Float32Array {
       'INVALID_ARG',
       `detection_head: input "geometry" is [${shape.join(',')}], not [-1,5]`,
     )
-  return new Float32Array(data.slice().buffer)
+  return new Float32Array(new Uint8Array(data).buffer)
 }
 
 /** Rows of all pictures, as many for each as the fullest has. */

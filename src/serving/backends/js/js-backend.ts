@@ -1,0 +1,151 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { ModelConfigError, ModelNotFoundError } from '../../../inference/errors.js'
+import type { ModelConfig } from '../../../inference/model-config.js'
+import { nowMs } from '../../../lifecycle/clock.js'
+import { entryPath } from '../../../lifecycle/entry.js'
+import type {
+  Backend,
+  BackendContext,
+  BackendInstance,
+  BatchResult,
+  Execution,
+  OpenedModel,
+} from '../../backend.js'
+import { elementBytes } from '../../datatype.js'
+import { transferable } from '../../numeric-data.js'
+import { ServingError } from '../../serving-error.js'
+import type { Tensor, TensorSpec } from '../../tensor.js'
+import { configTensors, specsOf } from '../config-tensors.js'
+import { eachAlone } from '../each-alone.js'
+import { WorkerInstance } from '../worker-instance.js'
+import type { JsAnswer, JsJob, JsLoad } from './js-protocol.js'
+
+/** Runs models that are JavaScript files of the user's own, each instance in a worker thread. */
+export class JsBackend implements Backend {
+  readonly name = 'js'
+
+  /** @param allowed - `models.allowJsBackends`: such a model has all the rights of the service. */
+  constructor(readonly allowed: boolean) {}
+
+  open(context: BackendContext): Promise<OpenedModel> {
+    return Promise.resolve().then(() => this.#open(context))
+  }
+
+  #open(context: BackendContext): OpenedModel {
+    const { name, config } = context
+    if (!this.allowed)
+      throw new ModelConfigError(
+        `model "${name}" is code of its own (backend "js"), which is not allowed`,
+        'Set models.allowJsBackends to true if you trust everyone who can write to the model repository.',
+      )
+    if (config.input.length === 0 || config.output.length === 0)
+      throw new ModelConfigError(
+        `model "${name}": a model with backend "js" must list its input and output`,
+        'Add them to config.pbtxt.',
+      )
+    return new OpenedJsModel(context, fileOf(context))
+  }
+}
+
+function fileOf({ name, config, versionDir }: BackendContext): string {
+  const named = config.default_model_filename ?? ''
+  const names = named === '' ? ['model.js', 'model.mjs'] : [named]
+  const found = names.map((file) => join(versionDir, file)).find((path) => existsSync(path))
+  if (found !== undefined) return found
+  throw new ModelNotFoundError(
+    `model "${name}" has no ${names.join(' or ')} in ${versionDir}`,
+    'Put it there.',
+  )
+}
+
+class OpenedJsModel implements OpenedModel {
+  readonly platform = 'js'
+  readonly config: ModelConfig
+  readonly inputs: readonly TensorSpec[]
+  readonly outputs: readonly TensorSpec[]
+
+  constructor(
+    readonly context: BackendContext,
+    readonly file: string,
+  ) {
+    this.inputs = specsOf(context.config, context.config.input)
+    this.outputs = specsOf(context.config, context.config.output)
+    this.config = configTensors(context.config, 'js', this)
+  }
+
+  async start(index: number): Promise<BackendInstance> {
+    const { name, version, versionDir, config } = this.context
+    const parameters = Object.fromEntries(
+      Object.entries(config.parameters).map(([key, { string_value = '' }]) => [key, string_value]),
+    )
+    const { inputs, outputs } = this
+    const load: JsLoad = {
+      file: this.file,
+      context: { name, version, versionDir, parameters, inputs, outputs },
+    }
+    const entry = entryPath(import.meta.url, './js-worker.js')
+    return new JsInstance(
+      name,
+      outputs,
+      await WorkerInstance.start<JsLoad, JsJob, JsAnswer>(`${name}#${index}`, entry, load),
+    )
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+class JsInstance implements BackendInstance {
+  readonly exited: Promise<Error>
+
+  constructor(
+    readonly model: string,
+    readonly specs: readonly TensorSpec[],
+    readonly worker: WorkerInstance<JsLoad, JsJob, JsAnswer>,
+  ) {
+    this.exited = worker.exited
+  }
+
+  execute(batch: readonly Execution[]): Promise<BatchResult> {
+    return eachAlone(batch, nowMs, (execution) => this.#run(execution))
+  }
+
+  close(): Promise<void> {
+    return this.worker.close()
+  }
+
+  async #run({ inputs, outputs: wanted, batchSize }: Execution): Promise<readonly Tensor[]> {
+    const sent = [...inputs].map(([name, tensor]) => ({
+      name,
+      datatype: tensor.datatype,
+      shape: tensor.shape,
+      buffer: transferable(tensor).buffer,
+    }))
+    const { outputs } = await this.worker.run(
+      { inputs: sent, outputs: wanted, batchSize },
+      sent.map(({ buffer }) => buffer),
+    )
+    return outputs.map(({ name, datatype, shape, buffer }): Tensor => {
+      const tensor = { name, datatype, shape, data: new Uint8Array(buffer), movable: true } as const
+      this.#check(tensor)
+      return tensor
+    })
+  }
+
+  /** What a user's code answers is checked as what a client sends is. */
+  #check({ name, datatype, shape, data }: Tensor): void {
+    const elements = shape.reduce((product, size) => product * size, 1)
+    const wanted = this.specs.find((spec) => spec.name === name)?.shape ?? []
+    const fits =
+      wanted.length === shape.length && wanted.every((size, axis) => size === -1 || size === shape[axis])
+    const full = datatype === 'BYTES' || data.byteLength === elements * elementBytes(datatype)
+    if (fits && full) return
+    throw new ServingError(
+      'INTERNAL',
+      `model '${this.model}' answered output '${name}' with ${data.byteLength} bytes of shape [${shape.join(',')}], but ${datatype} [${wanted.join(',')}] is configured`,
+      'BACKEND',
+    )
+  }
+}
