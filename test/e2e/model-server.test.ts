@@ -1,8 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { run } from '../../src/cli/program.js'
+import { delay } from '../../src/lifecycle/delay.js'
 import type { IndexEntry } from '../../src/serving/model-server.js'
+import { fakeTerminal } from '../support/fake-terminal.js'
+import { buildOnnx } from '../support/onnx-builder.js'
 import { addModel, redDetector } from '../support/onnx-models.js'
 import { alive, descendants } from '../support/processes.js'
 import { TestService } from '../support/service.js'
@@ -92,4 +96,87 @@ describe('the model server of a running service', () => {
     await service.exited()
     await until('no orphan', () => pids.every((pid) => !alive(pid)), 2_000)
   })
+
+  it('loads and unloads by request and from the command line, in control mode explicit', async () => {
+    const service = await running({ control: 'explicit' })
+    await modelsReady(service)
+    const gantry = async (...args: string[]) => {
+      const terminal = fakeTerminal()
+      const code = await run(['models', ...args, '--url', service.url], terminal)
+      return { code, out: terminal.stdout(), err: terminal.stderr() }
+    }
+    expect((await infer(service)).status).toBe(400)
+    expect((await gantry('list')).out).toMatch(/red +not loaded/)
+    expect(await gantry('load', 'red')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('READY') as string,
+    })
+    expect((await infer(service)).status).toBe(200)
+    expect(await gantry('load', 'blue')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("failed to load 'blue', failed to poll from model repository") as string,
+    })
+    const listed = JSON.parse((await gantry('list', '--json')).out) as { models: IndexEntry[] }
+    expect(listed.models).toMatchObject([{ name: 'red', version: '1', state: 'READY' }])
+    expect((await gantry('unload', 'red')).code).toBe(0)
+    expect((await gantry('unload', 'blue')).code).toBe(2)
+    await until('red unloaded', async () => (await infer(service)).status === 404)
+  })
+
+  it('S9: refuses a model that asks for 12 GiB, with the reason, and goes on', async () => {
+    const service = await running(
+      { control: 'explicit', load: ['red'] },
+      { modelServer: { enabled: true, probe: { memoryBytes: 1024 ** 3 } } },
+    )
+    await modelsReady(service)
+    const pid = modelServerPid(service)
+    const hostile = buildOnnx({
+      inputs: [],
+      outputs: [{ name: 'out', type: 'float32', shape: ['n'] }],
+      nodes: [{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['out'] }],
+      constants: [{ name: 'shape', shape: [1], data: BigInt64Array.of(3n * 1024n ** 3n) }],
+    })
+    const answer = await fetch(`${service.url}/v2/repository/models/hostile/load`, {
+      method: 'POST',
+      body: JSON.stringify({
+        parameters: { config: '{}', 'file:1/model.onnx': Buffer.from(hostile).toString('base64') },
+      }),
+    })
+    expect(answer.status).toBe(400)
+    expect(await answer.text()).toMatch(/memory/)
+    expect((await infer(service)).status).toBe(200)
+    expect(modelServerPid(service)).toBe(pid)
+  })
+
+  it('R11: loses none of 1,000 requests while a model is written in pieces, cut short and replaced', async () => {
+    const service = await running({ control: 'poll', pollSeconds: 0.1 })
+    await modelsReady(service)
+    const repository = String(
+      service.options.pipeline?.models &&
+        (service.options.pipeline.models as { repository: string }).repository,
+    )
+    const path = join(repository, 'red/1/model.onnx')
+    const statuses: number[] = []
+    let versionsSeen = 0
+    const asking = (async () => {
+      while (statuses.length < 1_000)
+        statuses.push(...(await Promise.all([infer(service), infer(service)])).map(({ status }) => status))
+    })()
+    const writing = (async () => {
+      for (let round = 0; statuses.length < 1_000; round++) {
+        const whole = redDetector('uint8-nhwc', round % 2 === 0 ? 1 : undefined)
+        for (const share of [0.3, 0.6, 0.9]) {
+          writeFileSync(path, whole.subarray(0, Math.floor(whole.length * share)))
+          await delay(150, new AbortController().signal)
+        }
+        writeFileSync(path, whole)
+        versionsSeen += 1
+        await delay(800, new AbortController().signal)
+      }
+    })()
+    await Promise.all([asking, writing])
+    expect(statuses.filter((status) => status !== 200)).toEqual([])
+    expect(versionsSeen).toBeGreaterThan(1)
+    expect(service.stderr.match(/"model loaded"/g)?.length).toBeGreaterThan(1)
+  }, 90_000)
 })

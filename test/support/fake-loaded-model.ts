@@ -31,7 +31,7 @@ export class FakeLoadedModel implements LoadedModel {
   closed = false
   /** Requests that came. */
   readonly asked: InferRequest[] = []
-  #waiting: { resolve(outputs: readonly Tensor[]): void; reject(error: Error): void }[] = []
+  #waiting: { resolve: (outputs: readonly Tensor[]) => void; reject: (error: Error) => void }[] = []
 
   constructor(
     readonly context: Pick<BackendContext, 'name' | 'version' | 'versionDir'> & { config?: ModelConfig },

@@ -4,24 +4,32 @@ import { loadPipeline, repositoriesOf } from '../../config/load.js'
 import { configOption, type GlobalOptions } from '../options.js'
 import type { CommandContext } from '../command-context.js'
 import { installation } from '../version.js'
+import { addLiveCommands, listLive, tokenOption, urlOption, type ServiceOptions } from './live-models.js'
 
-type ModelsOptions = GlobalOptions & Readonly<{ config?: string; repository?: string }>
+type ModelsOptions = GlobalOptions & ServiceOptions & Readonly<{ config?: string; repository?: string }>
 
 export function modelsCommand(context: CommandContext): Command {
-  const models = new Command('models').description('look into the model repository')
+  const models = new Command('models').description(
+    'look into the model repository, and change what a running service serves',
+  )
   const withRepository = (command: Command) =>
     command
       .addOption(configOption('pipeline file that names the repository'))
       .option('-r, --repository <folder>', 'the repository itself (default: the models of this installation)')
 
-  withRepository(models.command('list').description('models, their versions and what each is')).action(
-    async (_, self: Command) => list(self.optsWithGlobals<ModelsOptions>(), context),
-  )
+  withRepository(models.command('list').description('models, their versions and what each is'))
+    .addOption(urlOption('what a running service has, and the state of each, instead of a folder'))
+    .addOption(tokenOption())
+    .action(async (_, self: Command) => {
+      const options = self.optsWithGlobals<ModelsOptions>()
+      await (options.url === undefined ? list(options, context) : listLive(options, context))
+    })
   withRepository(
     models.command('inspect <model>').description('tensors, head, labels and settings of one model'),
   ).action(async (name: string, _, self: Command) =>
     inspect(name, self.optsWithGlobals<ModelsOptions>(), context),
   )
+  addLiveCommands(models, context)
   return models
 }
 
