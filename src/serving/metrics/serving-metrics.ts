@@ -1,0 +1,189 @@
+import { Registry } from 'prom-client'
+import { bucketSeconds, type DurationHistogram } from '../duration-histogram.js'
+import type { FailureReason } from '../serving-error.js'
+import { type Stage, stages, type StatisticsRecorder } from '../statistics-recorder.js'
+import {
+  CollectedCounter,
+  CollectedGauge,
+  CollectedHistogram,
+  type Labels,
+  type Sample,
+} from './collected-metrics.js'
+import { CpuUsage } from './cpu-usage.js'
+
+type Value = (recorder: StatisticsRecorder) => number | undefined
+
+const failureReasons = [
+  'REJECTED',
+  'CANCELED',
+  'BACKEND',
+  'OTHER',
+] as const satisfies readonly FailureReason[]
+
+/** Counters of Triton, by name. Those that give `undefined` are left out. */
+const counters: Readonly<Record<string, readonly [help: string, value: Value]>> = {
+  nv_inference_request_success: ['Requests answered well.', (r) => r.duration('success').count],
+  nv_inference_count: ['Items inferred, cache hits left out.', (r) => r.inferenceCount],
+  nv_inference_exec_count: ['Runs, cache hits left out.', (r) => r.executionCount],
+  nv_inference_request_duration_us: [
+    'Time of requests from their arrival to their answer, in us.',
+    (r) => microseconds(r.duration('success').ns),
+  ],
+  nv_inference_queue_duration_us: [
+    'Time requests waited for an instance, in us.',
+    (r) => microseconds(r.duration('queue').ns),
+  ],
+  nv_inference_compute_input_duration_us: [
+    'Time spent on inputs, in us.',
+    (r) => microseconds(r.duration('compute_input').ns),
+  ],
+  nv_inference_compute_infer_duration_us: [
+    'Time of the model itself, in us.',
+    (r) => microseconds(r.duration('compute_infer').ns),
+  ],
+  nv_inference_compute_output_duration_us: [
+    'Time spent on outputs, in us.',
+    (r) => microseconds(r.duration('compute_output').ns),
+  ],
+  nv_cache_num_hits_per_model: [
+    'Requests answered by the response cache.',
+    (r) => ifCached(r, r.duration('cache_hit').count),
+  ],
+  nv_cache_num_misses_per_model: [
+    'Requests that the response cache did not know.',
+    (r) => ifCached(r, r.duration('cache_miss').count),
+  ],
+  nv_cache_hit_duration_per_model: [
+    'Time of cache hits, in us.',
+    (r) => ifCached(r, microseconds(r.duration('cache_hit').ns)),
+  ],
+  nv_cache_miss_duration_per_model: [
+    'Time of cache misses, in us.',
+    (r) => ifCached(r, microseconds(r.duration('cache_miss').ns)),
+  ],
+  gantry_model_copied_bytes_total: [
+    'Bytes of input tensors copied between a request and the model.',
+    (r) => r.copiedBytes,
+  ],
+}
+
+const histograms: Readonly<Record<Stage, string>> = {
+  request: 'Time of a request from its arrival to its answer.',
+  queue: 'Time a request waited for an instance.',
+  compute_input: 'Time spent on the inputs of the run that a request was in.',
+  compute_infer: 'Time of the model in the run that a request was in.',
+  compute_output: 'Time spent on the outputs of the run that a request was in.',
+}
+
+/**
+ * Metrics of the model server: Triton's names, and a histogram for every stage.
+ *
+ * Values live in the recorders of the models that are loaded, and are read when somebody asks; a model that is removed leaves no
+ * series behind.
+ */
+export class ServingMetrics {
+  readonly registry = new Registry()
+  readonly #recorders = new Set<StatisticsRecorder>()
+
+  constructor(cpu: CpuUsage = new CpuUsage()) {
+    const { registry } = this
+    for (const [name, [help, value]] of Object.entries(counters))
+      new CollectedCounter({ name, help, registry }, () => this.#perModel(value))
+    new CollectedCounter(
+      { name: 'nv_inference_request_failure', help: 'Requests that failed, by reason.', registry },
+      () => this.#failures(),
+    )
+    new CollectedGauge(
+      { name: 'nv_inference_pending_request_count', help: 'Requests that wait for an instance.', registry },
+      () => this.#perModel((recorder) => recorder.pending),
+    )
+    new CollectedGauge(
+      { name: 'nv_model_load_duration_secs', help: 'Time it took to load the model, in seconds.', registry },
+      () => this.#perModel((recorder) => recorder.loadSeconds),
+    )
+    for (const stage of stages) {
+      const name = `gantry_model_${stage}_seconds`
+      new CollectedHistogram({ name, help: histograms[stage], registry }, () => this.#histogram(name, stage))
+    }
+    addMachineMetrics(registry, cpu)
+  }
+
+  add(recorder: StatisticsRecorder): void {
+    this.#recorders.add(recorder)
+  }
+
+  remove(recorder: StatisticsRecorder): void {
+    this.#recorders.delete(recorder)
+  }
+
+  /** Prometheus text format. */
+  text(): Promise<string> {
+    return this.registry.metrics()
+  }
+
+  #perModel(value: Value): readonly Sample[] {
+    return [...this.#recorders].flatMap((recorder) => {
+      const current = value(recorder)
+      return current === undefined ? [] : [{ labels: labelsOf(recorder), value: current }]
+    })
+  }
+
+  #failures(): readonly Sample[] {
+    return [...this.#recorders].flatMap((recorder) =>
+      failureReasons.map((reason) => ({
+        labels: labelsOf(recorder, { reason }),
+        value: recorder.failures[reason],
+      })),
+    )
+  }
+
+  #histogram(name: string, stage: Stage): readonly Sample[] {
+    return [...this.#recorders].flatMap((recorder) =>
+      histogramSamples(name, labelsOf(recorder), recorder.histograms[stage]),
+    )
+  }
+}
+
+function addMachineMetrics(registry: Registry, cpu: CpuUsage): void {
+  const gauge = (name: string, help: string, value: () => number) =>
+    new CollectedGauge({ name, help, registry }, () => [{ labels: {}, value: value() }])
+  gauge('nv_cpu_utilization', 'Share of the processors in use since the last time it was asked, 0-1.', () =>
+    cpu.utilization(),
+  )
+  gauge('nv_cpu_memory_total_bytes', 'Memory of the machine.', () => cpu.memoryTotalBytes())
+  gauge('nv_cpu_memory_used_bytes', 'Memory of the machine in use.', () => cpu.memoryUsedBytes())
+}
+
+/** Sorted by name, as Triton prints them. Tags of the configuration do not replace labels of the server. */
+function labelsOf({ model, version, metricTags }: StatisticsRecorder, more: Labels = {}): Labels {
+  const tags = Object.entries(metricTags).map(([name, value]) => [
+    name.replace(/^\d|[^A-Za-z0-9_]/g, '_'),
+    value,
+  ])
+  const labels = { ...(Object.fromEntries(tags) as Labels), model, version, ...more }
+  return Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function histogramSamples(name: string, labels: Labels, histogram: DurationHistogram): readonly Sample[] {
+  let count = 0
+  const buckets = histogram.counts.map((inBucket, index): Sample => {
+    count += inBucket
+    const le = String(bucketSeconds[index] ?? '+Inf')
+    return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count }
+  })
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels, value: histogram.sumNs / 1e9 },
+    { metricName: `${name}_count`, labels, value: count },
+  ]
+}
+
+function microseconds(ns: number): number {
+  return Math.round(ns / 1e3)
+}
+
+function ifCached(recorder: StatisticsRecorder, value: number): number | undefined {
+  return recorder.duration('cache_hit').count + recorder.duration('cache_miss').count === 0
+    ? undefined
+    : value
+}
