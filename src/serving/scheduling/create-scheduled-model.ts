@@ -14,7 +14,12 @@ import { InstanceSet } from './instance-set.js'
 import { RequestOutcome } from './request-outcome.js'
 import { RequestScheduler } from './request-scheduler.js'
 import { reshaped } from './reshape.js'
+import type { Scheduler } from './scheduler.js'
 import { ScheduledModel } from './scheduled-model.js'
+import { sequenceStrategy } from './sequence-batch.js'
+import { sequenceControls } from './sequence-controls.js'
+import { type SequenceRules, SequenceScheduler } from './sequence-scheduler.js'
+import { implicitState } from './sequence-state.js'
 import { timers } from './timers.js'
 import { warmUp, warmUpRequests } from './warm-up.js'
 
@@ -34,6 +39,7 @@ export type ScheduledModelOptions = Readonly<{
 }>
 
 const defaultHungAfterMs = 300_000
+const defaultSequenceIdleUs = 1_000_000
 
 /**
  * Starts the instances of a model and puts its scheduler in front of them. The opened model belongs to the result, and is closed
@@ -56,6 +62,7 @@ export async function createScheduledModel(
 async function start(opened: OpenedModel, options: ScheduledModelOptions): Promise<ScheduledModel> {
   const { name, version, modelDir, statistics, log, clock = timers } = options
   const labels = readLabels(opened.config, modelDir)
+  const sequences = sequenceRules(name, opened.config, modelDir)
   const warmUps = warmUpRequests(opened.config, modelDir)
   let instanceFreed: () => void = () => undefined
   const instances = new InstanceSet({
@@ -75,7 +82,10 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
   const outcome = new RequestOutcome(statistics, outputShapes(opened.config))
   await instances.start()
   const chosen = await settleBatching(opened, instances, log)
-  const scheduler = new RequestScheduler(batcherRules(chosen.config), instances, outcome, statistics, clock)
+  const scheduler: Scheduler =
+    sequences === undefined
+      ? new RequestScheduler(batcherRules(chosen.config), instances, outcome, statistics, clock)
+      : new SequenceScheduler(sequences, instances, outcome, statistics, clock)
   instanceFreed = () => scheduler.pump()
   statistics.recordLoaded()
   const rules = requestRules(name, chosen.config)
@@ -97,6 +107,19 @@ export function instanceCount({ instance_group }: ModelConfig): number {
   const count = (group: InstanceGroup) => Math.max(1, group.count ?? 1) * Math.max(1, group.gpus.length)
   const active = instance_group.filter((group) => group.passive !== true)
   return active.length === 0 ? 1 : active.reduce((sum, group) => sum + count(group), 0)
+}
+
+function sequenceRules(model: string, config: ModelConfig, modelDir: string): SequenceRules | undefined {
+  const batching = config.sequence_batching
+  if (batching === undefined) return undefined
+  const idleUs = batching.max_sequence_idle_microseconds ?? 0
+  return {
+    model,
+    strategy: sequenceStrategy(batching, config.max_batch_size ?? 0),
+    idleMs: (idleUs > 0 ? idleUs : defaultSequenceIdleUs) / 1e3,
+    controls: sequenceControls(config),
+    state: implicitState(config, modelDir),
+  }
 }
 
 /** Batching that nobody asked for stays only where it pays. */

@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { ModelConfigError } from '../../inference/errors.js'
+import type { ModelConfig, SequenceState } from '../../inference/model-config.js'
+import type { Tensor } from '../tensor.js'
+import { filledTensor } from './filled-tensor.js'
+
+/** State that the server keeps for a model between the requests of a sequence: outputs of one run are inputs of the next. */
+export type ImplicitState = Readonly<{
+  /** Of a sequence that starts, by names of inputs. */
+  initial: () => readonly Tensor[]
+  /** Output -> input. */
+  inputOf: ReadonlyMap<string, string>
+}>
+
+/**
+ * @param modelDir - data files lie in `<model>/initial_state`.
+ * @throws ModelConfigError naming the state
+ */
+export function implicitState(config: ModelConfig, modelDir: string): ImplicitState {
+  const states = config.sequence_batching?.state ?? []
+  const batched = (config.max_batch_size ?? 0) > 0
+  const initial = states.map((state) => initialState(state, batched, modelDir))
+  return {
+    initial: () => initial,
+    inputOf: new Map(states.map((state) => [state.output_name, state.input_name])),
+  }
+}
+
+/** The outputs that are state, as inputs of the next request. The bytes are copied: a slice would keep its batch in memory. */
+export function nextState(state: ImplicitState, outputs: readonly Tensor[]): readonly Tensor[] {
+  return outputs.flatMap(({ name, datatype, shape, data }) => {
+    const input = state.inputOf.get(name)
+    return input === undefined ? [] : [{ name: input, datatype, shape, data: data.slice() }]
+  })
+}
+
+/** Zeros unless the configuration has something else; sizes that are open start as 1. */
+function initialState(state: SequenceState, batched: boolean, modelDir: string): Tensor {
+  const [given, ...others] = state.initial_state
+  if (others.length > 0) throw wrong(state, 'has several initial states, but a sequence starts with one')
+  const dims = (given !== undefined && given.dims.length > 0 ? given.dims : state.dims).map((size) =>
+    size === -1 ? 1 : size,
+  )
+  const zeros = filledTensor(state.input_name, state.data_type, batched ? [1, ...dims] : dims)
+  const file = given?.data_file ?? ''
+  if (file === '') return zeros
+  if (basename(file) !== file) throw wrong(state, `has data_file "${file}", which is not a plain file name`)
+  const data = readFileSync(join(modelDir, 'initial_state', file))
+  if (zeros.datatype !== 'BYTES' && data.length !== zeros.data.length)
+    throw wrong(state, `has ${data.length} bytes in "${file}", but ${zeros.data.length} are expected`)
+  return { ...zeros, data }
+}
+
+function wrong({ input_name }: SequenceState, problem: string): ModelConfigError {
+  return new ModelConfigError(
+    `sequence_batching: state "${input_name}" ${problem}`,
+    'Correct state in config.pbtxt.',
+  )
+}

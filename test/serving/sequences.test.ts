@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest'
+import type { InferRequest } from '../../src/serving/infer.js'
+import type { ScheduledModel } from '../../src/serving/scheduling/scheduled-model.js'
+import { buildOnnx, type TensorSpec } from '../support/onnx-builder.js'
+import { floats, fp32, inferRequest, scheduledModel } from '../support/scheduled-model.js'
+
+const column = (name: string): TensorSpec => ({ name, type: 'float32', shape: ['n', 1] })
+
+/** Gives back what it was told: the input and all controls, one column each. */
+const mirror = buildOnnx({
+  inputs: ['INPUT', 'START', 'END', 'READY']
+    .map(column)
+    .concat({ name: 'CORRID', type: 'uint64', shape: ['n', 1] }),
+  outputs: ['VALUE', 'S', 'E', 'R', 'ID'].map(column),
+  nodes: [
+    { op: 'Identity', inputs: ['INPUT'], outputs: ['VALUE'] },
+    { op: 'Identity', inputs: ['START'], outputs: ['S'] },
+    { op: 'Identity', inputs: ['END'], outputs: ['E'] },
+    { op: 'Identity', inputs: ['READY'], outputs: ['R'] },
+    { op: 'Cast', inputs: ['CORRID'], outputs: ['ID'], attributes: { to: 1 } },
+  ],
+})
+
+/** `SUM = INPUT + SUM_IN`, kept by the server. */
+const adder = buildOnnx({
+  inputs: ['INPUT', 'SUM_IN'].map(column),
+  outputs: ['OUTPUT', 'SUM_OUT'].map(column),
+  nodes: [
+    { op: 'Add', inputs: ['INPUT', 'SUM_IN'], outputs: ['OUTPUT'] },
+    { op: 'Identity', inputs: ['OUTPUT'], outputs: ['SUM_OUT'] },
+  ],
+})
+
+const controls = `
+  control_input { name: "START" control { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } }
+  control_input { name: "END" control { kind: CONTROL_SEQUENCE_END fp32_false_true: [ 0, 1 ] } }
+  control_input { name: "READY" control { kind: CONTROL_SEQUENCE_READY fp32_false_true: [ 0, 1 ] } }
+  control_input { name: "CORRID" control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64 } }`
+const state =
+  'state { input_name: "SUM_IN" output_name: "SUM_OUT" data_type: TYPE_FP32 dims: 1 initial_state { data_type: TYPE_FP32 dims: 1 zero_data: true } }'
+
+const config = (batching: string, instances = 1) =>
+  `max_batch_size: 4 instance_group { kind: KIND_CPU count: ${instances} } sequence_batching { max_sequence_idle_microseconds: 60000000 ${batching} }`
+
+type Flags = Readonly<{ start?: boolean; end?: boolean }>
+
+function request(id: string, value: number, { start = false, end = false }: Flags = {}): InferRequest {
+  return inferRequest([fp32('INPUT', [1, 1], [value])], { sequence: { id, start, end } })
+}
+
+async function values(model: ScheduledModel, ...sent: readonly InferRequest[]): Promise<number[][]> {
+  const answers = await Promise.all(sent.map((one) => model.infer(one)))
+  return answers.map((outputs) => outputs.map((tensor) => floats(tensor)[0]!))
+}
+
+describe.each(['direct { }', 'oldest { max_candidate_sequences: 4 }'])('sequences, %s', (strategy) => {
+  it('tells the model start, end, ready and id of each request, and hides them from clients', async () => {
+    const model = await scheduledModel(mirror, config(`${controls} ${strategy}`))
+    expect(model.inputs.map(({ name }) => name)).toEqual(['INPUT'])
+    const answers = await values(
+      model,
+      request('7', 1, { start: true }),
+      request('8', 2, { start: true }),
+      request('7', 3),
+      request('7', 4, { end: true }),
+      request('8', 5, { end: true }),
+    )
+    expect(answers).toEqual([
+      [1, 1, 0, 1, 7],
+      [2, 1, 0, 1, 8],
+      [3, 0, 0, 1, 7],
+      [4, 0, 1, 1, 7],
+      [5, 0, 1, 1, 8],
+    ])
+  })
+
+  it('keeps the state of each sequence apart, and starts anew', async () => {
+    const model = await scheduledModel(adder, config(`${state} ${strategy}`, 2))
+    expect(model.outputs.map(({ name }) => name)).toEqual(['OUTPUT'])
+    const first = await values(
+      model,
+      request('a', 1, { start: true }),
+      request('b', 10, { start: true }),
+      request('a', 2),
+      request('b', 20),
+      request('a', 3, { end: true }),
+      request('b', 30, { end: true }),
+    )
+    expect(first.flat()).toEqual([1, 10, 3, 30, 6, 60])
+    expect(await values(model, request('a', 5, { start: true, end: true }))).toEqual([[5]])
+    expect(model.recorder.pending).toBe(0)
+  })
+
+  it('runs more sequences than there are slots, one after another', async () => {
+    const model = await scheduledModel(adder, config(`${state} ${strategy}`))
+    const ids = Array.from({ length: 11 }, (_, index) => String(index + 1))
+    const sent = ids.flatMap((id) => [
+      request(id, Number(id), { start: true }),
+      request(id, 1),
+      request(id, 1, { end: true }),
+    ])
+    expect((await values(model, ...sent)).flat()).toEqual(
+      ids.flatMap((id) => [Number(id), Number(id) + 1, Number(id) + 2]),
+    )
+  })
+
+  it.each([
+    [
+      'without an id',
+      inferRequest([fp32('INPUT', [1, 1], [1])]),
+      "inference request to model 'm' must specify a non-zero or non-empty correlation ID",
+    ],
+    [
+      'that does not start',
+      request('9', 1),
+      "inference request for sequence 9 to model 'm' must specify the START flag on the first request of the sequence",
+    ],
+    [
+      'of several items',
+      { ...request('9', 1, { start: true }), inputs: [fp32('INPUT', [2, 1], [1, 1])] },
+      'must specify batch-size 1',
+    ],
+  ])('refuses a request %s', async (_, sent, message) => {
+    const model = await scheduledModel(adder, config(`${state} ${strategy}`))
+    await expect(model.infer(sent)).rejects.toMatchObject({
+      status: 'INVALID_ARG',
+      message: expect.stringContaining(message) as string,
+    })
+  })
+})
+
+describe('sequences', () => {
+  it('gives the slot of a sequence that sends nothing to one that waits', async () => {
+    const model = await scheduledModel(
+      adder,
+      `max_batch_size: 1 instance_group { kind: KIND_CPU count: 1 } sequence_batching { max_sequence_idle_microseconds: 20000 ${state} }`,
+    )
+    await model.infer(request('1', 1, { start: true }))
+    expect(await values(model, request('2', 2, { start: true }))).toEqual([[2]])
+    await expect(model.infer(request('1', 1))).rejects.toThrow('START flag')
+  })
+
+  it('batches sequences in their places', async () => {
+    const model = await scheduledModel(
+      adder,
+      config(`${state} direct { max_queue_delay_microseconds: 60000000 minimum_slot_utilization: 1 }`),
+    )
+    const sent = ['1', '2', '3', '4'].map((id) => request(id, Number(id), { start: true }))
+    expect((await values(model, ...sent)).flat()).toEqual([1, 2, 3, 4])
+    expect(model.statistics()).toMatchObject({ executionCount: 1, inferenceCount: 4 })
+  })
+
+  it.each([
+    ['control_input { name: "START" control { kind: CONTROL_SEQUENCE_START } }', 'control input "START"'],
+    [
+      'control_input { name: "CORRID" control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_FP32 } }',
+      'TYPE_FP32',
+    ],
+  ])('refuses to load %s', async (text, problem) => {
+    await expect(
+      scheduledModel(
+        mirror,
+        config(`${text} ${controls.replace(/control_input \{ name: "(START|CORRID)".*\n/g, '')}`),
+      ),
+    ).rejects.toThrow(problem)
+  })
+})
