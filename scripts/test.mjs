@@ -9,6 +9,7 @@ import { say, setUp } from './lib/set-up.mjs'
 import { ensureTools, testTools } from './lib/system-tools.mjs'
 import { countsLine, countVitest, sum } from './lib/test-counts.mjs'
 import { runTrainingTests } from './lib/training-tests.mjs'
+import { ensureTritonClients } from './lib/triton-clients.mjs'
 
 /** Tests on models and data that are not ours to publish: where those are absent, these are skipped, in CI as well. */
 const onOutsideMaterial = ['test/ensemble/models-in-the-wild.test.ts:', 'training tests.test_export:']
@@ -16,7 +17,7 @@ const inCi = Boolean(process.env.CI)
 const args = process.argv.slice(2)
 
 setUp()
-const missing = ensureTools(testTools, say)
+const missing = [...ensureTools(testTools, say), ...ensureTritonClients(say)]
 
 const folder = mkdtempSync(join(tmpdir(), 'gantry-test-counts-'))
 const report = join(folder, 'vitest.json')
