@@ -1,4 +1,6 @@
 import { elementsOf, isNumberDatatype, packStrings } from './elements.js'
+import type { InferRequest } from './infer.js'
+import type { LoadedModel } from './loaded-model.js'
 import { ServingError } from './serving-error.js'
 import type { Tensor } from './tensor.js'
 
@@ -56,4 +58,20 @@ function bestIndexes(values: ArrayLike<number | bigint>, count: number): number[
     return left > right ? -1 : left < right ? 1 : a - b
   })
   return indexes.slice(0, count)
+}
+
+/** The outputs of a request, with classes in place of values where they were asked for. @throws ServingError */
+export function classified(
+  request: Pick<InferRequest, 'outputs'>,
+  outputs: readonly Tensor[],
+  model: Pick<LoadedModel, 'labels' | 'config'>,
+): readonly Tensor[] {
+  const asked = request.outputs.filter(({ classification }) => classification > 0)
+  if (asked.length === 0) return outputs
+  const classes = new Map(asked.map(({ name, classification }) => [name, classification]))
+  const batched = (model.config.max_batch_size ?? 0) > 0
+  return outputs.map((output) => {
+    const count = classes.get(output.name)
+    return count === undefined ? output : classify(output, count, model.labels(output.name), batched)
+  })
 }

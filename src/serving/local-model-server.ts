@@ -1,4 +1,5 @@
 import type { ModelConfig } from '../inference/model-config.js'
+import { classified } from './classification.js'
 import type { InferRequest, InferResponse } from './infer.js'
 import type { IndexEntry, LoadRequest, ModelMetadata, ModelServer, ServerSettings } from './model-server.js'
 import type { ModelManager } from './repository/model-manager.js'
@@ -92,7 +93,7 @@ export class LocalModelServer implements ModelServer {
 
   async infer(request: InferRequest): Promise<InferResponse> {
     const model = this.#manager.find(request.model, request.version)
-    const outputs = await model.infer(request)
+    const outputs = classified(request, await model.infer(request), model)
     return { model: model.name, version: model.version, id: request.id, outputs, parameters: {} }
   }
 
