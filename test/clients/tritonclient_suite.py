@@ -10,6 +10,7 @@ import inspect
 import json
 import queue
 import sys
+import time
 import traceback
 
 import numpy as np
@@ -84,6 +85,12 @@ def refused(call, *parts):
             assert part in error.message(), f"{part!r} is not in {error.message()!r}"
         return error
     raise AssertionError("was not refused")
+
+
+def eventually(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, inspect.getsource(condition)
 
 
 def health():
@@ -259,7 +266,7 @@ def repository():
     assert states()["spare"] == "READY", states()
     client.unload_model("spare")
     assert client.is_model_ready("spare") is False
-    assert states()["spare"] == "UNAVAILABLE", states()
+    eventually(lambda: states()["spare"] == "UNAVAILABLE")
     data = np.ones((1, 3), dtype=np.float32)
     # Known, but no version of it is ready.
     refused(lambda: client.infer("spare", [tensor("in0", data)]), "spare")

@@ -6,7 +6,6 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js'
-import { fromJSON } from '@grpc/proto-loader'
 import { ReflectionService } from '@grpc/reflection'
 import type protobuf from 'protobufjs'
 import type { Log } from '../../lifecycle/log.js'
@@ -18,10 +17,10 @@ import { streamInfer, unaryInfer } from './grpc-infer.js'
 import { unaryMethods, type UnaryMethod } from './grpc-methods.js'
 import { grpcStatus } from './grpc-status.js'
 import { decodeInferRequest } from './infer-request-message.js'
+import { reflectedPackage } from './reflection.js'
 import {
   decodeMessage,
   encodeMessage,
-  grpcRoot,
   healthService,
   inferenceService,
   type Message,
@@ -69,7 +68,7 @@ export async function startGrpc(server: ModelServer, options: GrpcOptions): Prom
   const health = new HealthMethods(server)
   grpc.addService(inferenceDefinition(), inferenceImplementation(server, log))
   grpc.addService(definitionOf(healthService), { Check: health.Check, Watch: health.Watch })
-  new ReflectionService(fromJSON(grpcRoot.toJSON(), { keepCase: true })).addToServer(grpc)
+  new ReflectionService(reflectedPackage()).addToServer(grpc)
   const port = await bind(grpc, options)
   let stopped: Promise<void> | undefined
   return {
