@@ -158,7 +158,7 @@ async function small(clients: number): Promise<void> {
 }
 
 try {
-  await compare(1, maxBatchSize)
+  await compare(1, 2 * maxBatchSize)
   await small(1)
   await small(8)
 } finally {

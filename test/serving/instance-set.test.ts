@@ -1,0 +1,127 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { BackendInstance, BatchResult } from '../../src/serving/backend.js'
+import { InstanceSet } from '../../src/serving/scheduling/instance-set.js'
+import { ManualClock } from '../support/manual-clock.js'
+import { recordingLog } from '../support/silent-log.js'
+import { until } from '../support/until.js'
+
+type Fake = BackendInstance & {
+  index: number
+  exit: (error: Error) => void
+  end: (inferMs: number) => void
+  closed: boolean
+}
+
+function fakeInstance(index: number): Fake {
+  let exit: Fake['exit'] = () => undefined
+  const exited = new Promise<Error>((resolve) => (exit = resolve))
+  const waiting: { resolve: (result: BatchResult) => void; reject: (error: Error) => void }[] = []
+  const fake: Fake = {
+    index,
+    exited,
+    closed: false,
+    execute: () => new Promise((resolve, reject) => waiting.push({ resolve, reject })),
+    exit: (error) => {
+      for (const { reject } of waiting.splice(0)) reject(error)
+      exit(error)
+    },
+    end: (inferMs) =>
+      waiting.shift()?.resolve({
+        results: [],
+        times: { computeInputNs: 0, computeInferNs: inferMs * 1e6, computeOutputNs: 0 },
+      }),
+    close: () => {
+      fake.closed = true
+      return Promise.resolve()
+    },
+  }
+  return fake
+}
+
+function setOf(count: number, failing: (start: number) => boolean = () => false) {
+  const clock = new ManualClock()
+  const { log, lines } = recordingLog()
+  const started: Fake[] = []
+  const hung: string[] = []
+  let idleCalls = 0
+  let starts = 0
+  const set = new InstanceSet({
+    name: 'm',
+    count,
+    start: (index) => {
+      if (failing(starts++)) return Promise.reject(new Error('no memory'))
+      const fake = fakeInstance(index)
+      started.push(fake)
+      return Promise.resolve(fake)
+    },
+    clock,
+    log,
+    onIdle: () => (idleCalls += 1),
+    onHung: (reason) => hung.push(reason),
+    hungAfterMs: 1_000,
+  })
+  onTestFinished(() => set.close())
+  return { set, clock, started, hung, lines, idleCalls: () => idleCalls }
+}
+
+describe('InstanceSet', () => {
+  it('fails the runs of an instance that ends, starts another, and goes on with the rest', async () => {
+    const { set, started, lines, idleCalls } = setOf(2)
+    await set.start()
+    const [lost, kept] = [set.run([]), set.run([])]
+    const told = expect(lost).rejects.toThrow('gone')
+    started[0]!.exit(new Error('gone'))
+    await told
+    expect(set.ready).toBe(1)
+    started[1]!.end(1)
+    await kept
+    await until('both instances', () => set.ready === 2)
+    expect(started.map(({ index }) => index)).toEqual([0, 1, 0])
+    expect(lines).toContainEqual(expect.objectContaining({ instance: 'm#0' }))
+    expect(idleCalls()).toBeGreaterThan(0)
+  })
+
+  it('tries again when an instance cannot be started again', async () => {
+    const { set, started } = setOf(1, (start) => start === 1)
+    await set.start()
+    started[0]!.exit(new Error('gone'))
+    await until('another instance', () => started.length === 2 && set.ready === 1)
+  })
+
+  it('ends what it started when one of the first does not start', async () => {
+    const { set, started } = setOf(3, (start) => start === 2)
+    await expect(set.start()).rejects.toThrow('no memory')
+    expect(started.every(({ closed }) => closed)).toBe(true)
+  })
+
+  it('tells when a run does not end', async () => {
+    const { set, clock, started, hung } = setOf(1)
+    await set.start()
+    const slow = set.run([])
+    clock.advance(900)
+    started[0]!.end(900)
+    await slow
+    clock.advance(5_000)
+    expect(hung).toEqual([])
+    set.run([]).catch(() => undefined)
+    clock.advance(1_500)
+    expect(hung).toEqual([expect.stringContaining('m#0 has not ended a run')])
+  })
+
+  it('hands out the next run ahead of time only while runs are short', async () => {
+    const { set, started } = setOf(1)
+    await set.start()
+    const run = async (inferMs: number) => {
+      const answer = set.run([])
+      started[0]!.end(inferMs)
+      await answer
+    }
+    await run(0.01)
+    const first = set.run([])
+    expect([set.idle(false), set.idle(true)]).toEqual([0, 1])
+    started[0]!.end(100)
+    await first
+    void set.run([]).catch(() => undefined)
+    expect(set.idle(true)).toBe(0)
+  })
+})
