@@ -57,11 +57,10 @@ describe('StatisticsRecorder', () => {
 
 describe('ServingMetrics', () => {
   async function text(): Promise<string> {
-    const metrics = new ServingMetrics()
-    metrics.add(recorded())
-    const gone = new StatisticsRecorder('gone', '1')
-    metrics.add(gone)
-    metrics.remove(gone)
+    const models = [recorded(), new StatisticsRecorder('gone', '1')]
+    const metrics = new ServingMetrics(() => models)
+    expect(await metrics.text()).toContain('model="gone"')
+    models.pop()
     return metrics.text()
   }
 

@@ -11,12 +11,15 @@ import { JsBackend } from '../../serving/backends/js/js-backend.js'
 import { KserveBackend } from '../../serving/backends/kserve/kserve-backend.js'
 import { onnxRuntimeBackend } from '../../serving/backends/onnxruntime/onnxruntime-backend.js'
 import { LocalModelServer } from '../../serving/local-model-server.js'
+import { recorderOf } from '../../serving/metrics/recorder-of.js'
+import { ServingMetrics } from '../../serving/metrics/serving-metrics.js'
 import { ModelOpener } from '../../serving/model-opener.js'
 import { ModelManager } from '../../serving/repository/model-manager.js'
 import { createProbe } from '../../serving/repository/probe/create-probe.js'
 import { RepositoryPoller } from '../../serving/repository/repository-poller.js'
 import { createResponseCache } from '../../serving/response-cache/create-response-cache.js'
 import type { ResponseCache } from '../../serving/response-cache/response-cache.js'
+import type { StatisticsRecorder } from '../../serving/statistics-recorder.js'
 import { ServingError } from '../../serving/serving-error.js'
 import { MemorySettings } from '../../serving/settings.js'
 import { createKserveApp } from '../kserve/kserve-app.js'
@@ -69,11 +72,12 @@ export class ModelServerHost {
         ? new RepositoryPoller(this.#manager, models.pollSeconds * 1_000, log)
         : undefined
     const settings = new MemorySettings((changed) => new ModelServerLog(log, setup.log.level).apply(changed))
+    const metrics = new ServingMetrics(() => this.#recorders())
     this.server = new LocalModelServer({
       version: setup.version,
       manager: this.#manager,
       settings,
-      metrics: () => Promise.resolve(''),
+      metrics: () => metrics.text(),
     })
     this.#app = createKserveApp(this.server, { maxBodyBytes: modelServer.maxRequestBytes, log })
     const grpc = { ...setup.grpc, maxMessageBytes: modelServer.maxRequestBytes, log }
@@ -106,6 +110,11 @@ export class ModelServerHost {
     const ended = Promise.allSettled([this.#app.close(), this.#grpc.stop(withinMs), this.#manager.close()])
     await atMost(withinMs, ended)
     await this.#cache?.close()
+  }
+
+  #recorders(): readonly StatisticsRecorder[] {
+    const serving = this.#manager.records().flatMap((record) => record.serving)
+    return serving.map(recorderOf).filter((recorder) => recorder !== undefined)
   }
 
   #find(name: string, version: number) {

@@ -83,9 +83,12 @@ const histograms: Readonly<Record<Stage, string>> = {
  */
 export class ServingMetrics {
   readonly registry = new Registry()
-  readonly #recorders = new Set<StatisticsRecorder>()
 
-  constructor(cpu: CpuUsage = new CpuUsage()) {
+  /** @param recorders - of the models that are loaded now, one for a version of a model. */
+  constructor(
+    readonly recorders: () => readonly StatisticsRecorder[],
+    cpu: CpuUsage = new CpuUsage(),
+  ) {
     const { registry } = this
     for (const [name, [help, value]] of Object.entries(counters))
       new CollectedCounter({ name, help, registry }, () => this.#perModel(value))
@@ -108,28 +111,20 @@ export class ServingMetrics {
     addMachineMetrics(registry, cpu)
   }
 
-  add(recorder: StatisticsRecorder): void {
-    this.#recorders.add(recorder)
-  }
-
-  remove(recorder: StatisticsRecorder): void {
-    this.#recorders.delete(recorder)
-  }
-
   /** Prometheus text format. */
   text(): Promise<string> {
     return this.registry.metrics()
   }
 
   #perModel(value: Value): readonly Sample[] {
-    return [...this.#recorders].flatMap((recorder) => {
+    return this.recorders().flatMap((recorder) => {
       const current = value(recorder)
       return current === undefined ? [] : [{ labels: labelsOf(recorder), value: current }]
     })
   }
 
   #failures(): readonly Sample[] {
-    return [...this.#recorders].flatMap((recorder) =>
+    return this.recorders().flatMap((recorder) =>
       failureReasons.map((reason) => ({
         labels: labelsOf(recorder, { reason }),
         value: recorder.failures[reason],
@@ -138,7 +133,7 @@ export class ServingMetrics {
   }
 
   #histogram(name: string, stage: Stage): readonly Sample[] {
-    return [...this.#recorders].flatMap((recorder) =>
+    return this.recorders().flatMap((recorder) =>
       histogramSamples(name, labelsOf(recorder), recorder.histograms[stage]),
     )
   }
