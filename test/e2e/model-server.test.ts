@@ -75,6 +75,20 @@ describe('the model server of a running service', () => {
     expect(health).toMatchObject({ state: 'ready', models: { total: 1, ready: 1 } })
   })
 
+  it('counts what the models did on the /metrics of the service', async () => {
+    const service = await running()
+    await modelsReady(service)
+    expect((await infer(service)).status).toBe(200)
+    expect((await infer(service, { body: '{"inputs":[]}' })).status).toBe(400)
+    const text = await (await fetch(`${service.url}/metrics`)).text()
+    const lines = text.split('\n')
+    expect(lines).toContain('nv_inference_request_success{model="red",version="1"} 1')
+    expect(lines).toContain('nv_inference_request_failure{model="red",reason="OTHER",version="1"} 1')
+    expect(lines).toContain('gantry_model_request_seconds_count{model="red",version="1"} 1')
+    const types = lines.filter((line) => line.startsWith('# TYPE '))
+    expect(new Set(types).size).toBe(types.length)
+  })
+
   it('is started again after it was killed, while cameras and page go on', async () => {
     const service = await running()
     await modelsReady(service)

@@ -105,7 +105,7 @@ export class ScheduledModel implements LoadedModel {
     await atMost(drainMs, Promise.allSettled(this.#inFlight))
     for (const pending of scheduler.clear()) outcome.fail(pending, this.#unloading())
     await instances.close(Math.max(1_000, untilMs - nowMs()))
-    await Promise.allSettled(this.#inFlight)
+    await atMost(1_000, Promise.allSettled(this.#inFlight))
     await opened.close()
   }
 

@@ -2,7 +2,12 @@ import { existsSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { ExecutionProvider, InferenceConfig } from '../../../config/pipeline.js'
 import { autoComplete } from '../../../inference/auto-complete.js'
-import { ModelConfigError, ModelInvalidError, ModelNotFoundError } from '../../../inference/errors.js'
+import {
+  ModelConfigError,
+  ModelInvalidError,
+  ModelNotFoundError,
+  WorkerExitedError,
+} from '../../../inference/errors.js'
 import { graphOptimization } from '../../../inference/graph-optimization.js'
 import { matchTensors } from '../../../inference/match-tensors.js'
 import type { ModelConfig } from '../../../inference/model-config.js'
@@ -10,6 +15,7 @@ import { type OnnxInfo, readOnnxFile } from '../../../inference/onnx-file.js'
 import { describeTensor } from '../../../inference/tensor-type.js'
 import type { Backend, BackendContext, BackendInstance, OpenedModel } from '../../backend.js'
 import { datatypeOfConfig } from '../../datatype.js'
+import { zeros } from '../../scheduling/batching-probe.js'
 import type { TensorSpec } from '../../tensor.js'
 import { isSupported } from './element-arrays.js'
 import { completeGroups, placements } from './instance-groups.js'
@@ -67,6 +73,7 @@ function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel
         for (const note of ready.notes) log.info({ model: name, note }, 'execution provider is not used')
         log.info({ model: name, provider: ready.provider, instances: places.length }, 'model instances start')
       }
+      await runOnce(instance, config)
       return instance
     },
     close: () => Promise.resolve(),
@@ -108,6 +115,16 @@ function complete(
     platform: 'onnxruntime_onnx',
     instance_group: completeGroups(config.instance_group, name, providers),
     ...(batches ? { dynamic_batching: { preferred_batch_size: [], priority_queue_policy: {} } } : {}),
+  }
+}
+
+/** The first run allocates and is slow. Models whose sizes are open, or that refuse zeros, do it with their first request. */
+async function runOnce(instance: OnnxInstance, config: ModelConfig): Promise<void> {
+  if (config.sequence_batching !== undefined || config.input.some((input) => input.dims.includes(-1))) return
+  try {
+    await instance.execute([zeros(config)])
+  } catch (error) {
+    if (error instanceof WorkerExitedError) throw error
   }
 }
 
