@@ -17,6 +17,7 @@ import { decoderArguments } from '../../src/sources/ffmpeg-command.js'
 import { cpuSeconds, treeCpuSeconds } from '../support/cpu.js'
 import { rtspCameras } from '../support/demo-cameras.js'
 import { TestService } from '../support/service.js'
+import { until } from '../support/until.js'
 import { report } from './bench.js'
 
 const [cameras = 4, fps = 5, seconds = 20] = process.argv.slice(2).map(Number)
@@ -28,6 +29,7 @@ type Detector = Readonly<{ input: FrameFormat['input']; instances: number }>
 async function service(rtsp: LoopingRtspServer): Promise<Part & { detector: Detector }> {
   await using running = await TestService.start({
     pipeline: {
+      modelServer: {},
       cameras: Array.from({ length: cameras }, (_, index) => ({
         id: `cam-${index + 1}`,
         url: rtsp.url(`/cam${index + 1}`),
@@ -36,6 +38,7 @@ async function service(rtsp: LoopingRtspServer): Promise<Part & { detector: Dete
     },
   })
   for (let index = 1; index <= cameras; index += 1) await running.cameraIs(`cam-${index}`, 'live')
+  await until('the model server', async () => (await fetch(`${running.url}/v2/health/ready`)).ok, 60_000)
   const { engines } = await running.json<{ engines: { detector: Detector | null }[] }>('/readyz')
   const detector = engines[0]?.detector
   if (!detector) throw new Error('no detector')

@@ -41,6 +41,7 @@ export async function soak(options: SoakOptions, progress: (text: string) => voi
   try {
     await using service = await TestService.start({
       pipeline: {
+        modelServer: {},
         cameras: Array.from({ length: options.cameras }, (_, index) => ({
           id: `cam-${index + 1}`,
           url: rtsp.url(`/cam${index + 1}`),
