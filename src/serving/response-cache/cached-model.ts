@@ -60,45 +60,48 @@ export class CachedModel implements LoadedModel {
     if (request.sequence !== undefined) return this.inner.infer(request)
     const beganMs = nowMs()
     const key = requestKey(this.name, this.version, this.generation, request)
-    const outputs = (await this.#ofOther(key)) ?? (await this.cache.get(key))
-    if (outputs === undefined) return this.#run(key, request, nowMs() - beganMs)
-    this.inner.recorder.recordCacheHit((nowMs() - beganMs) * 1e6)
-    return outputs
+    const running = this.#running.get(key)
+    if (running !== undefined) return this.#ofOther(running, request, beganMs)
+    const answer = this.#answer(key, request, beganMs)
+    this.#running.set(key, answer)
+    try {
+      return await answer
+    } finally {
+      this.#running.delete(key)
+    }
   }
 
   close(drainMs: number): Promise<void> {
     return this.inner.close(drainMs)
   }
 
-  /** The answer of the same request that runs already. Its failure is its own: then this one runs by itself. */
-  async #ofOther(key: string): Promise<readonly Tensor[] | undefined> {
-    const running = this.#running.get(key)
-    if (running === undefined) return undefined
+  /** The answer of the same request that came before. Its failure is its own: then this one runs by itself. */
+  async #ofOther(
+    running: Promise<readonly Tensor[]>,
+    request: InferRequest,
+    beganMs: number,
+  ): Promise<readonly Tensor[]> {
     try {
-      return await running
+      const outputs = await running
+      this.inner.recorder.recordCacheHit((nowMs() - beganMs) * 1e6)
+      return outputs
     } catch {
-      return undefined
+      return this.inner.infer(request)
     }
   }
 
-  async #run(key: string, request: InferRequest, lookupMs: number): Promise<readonly Tensor[]> {
-    // The same request may have come while the cache was asked.
-    const other = await this.#ofOther(key)
-    if (other !== undefined) {
+  async #answer(key: string, request: InferRequest, beganMs: number): Promise<readonly Tensor[]> {
+    const known = await this.cache.get(key)
+    const lookupMs = nowMs() - beganMs
+    if (known !== undefined) {
       this.inner.recorder.recordCacheHit(lookupMs * 1e6)
-      return other
+      return known
     }
-    const run = this.inner.infer(request).then(kept)
-    if (!this.#running.has(key)) this.#running.set(key, run)
-    try {
-      const outputs = await run
-      const insertBeganMs = nowMs()
-      await this.cache.put(key, outputs)
-      this.inner.recorder.recordCacheMiss((lookupMs + nowMs() - insertBeganMs) * 1e6)
-      return outputs
-    } finally {
-      if (this.#running.get(key) === run) this.#running.delete(key)
-    }
+    const outputs = kept(await this.inner.infer(request))
+    const insertBeganMs = nowMs()
+    await this.cache.put(key, outputs)
+    this.inner.recorder.recordCacheMiss((lookupMs + nowMs() - insertBeganMs) * 1e6)
+    return outputs
   }
 }
 

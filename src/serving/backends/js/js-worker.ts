@@ -57,7 +57,7 @@ function tensorOf({ datatype, shape, buffer }: JsTensorMessage): JsTensor {
 function messageOf({ name, datatype }: JsTensorSpec, { shape, data }: JsTensor): JsTensorMessage {
   const bytes = bytesOf(name, datatype, data)
   const whole = bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer
-  const buffer = whole ? (bytes.buffer) : new Uint8Array(bytes).buffer
+  const buffer = whole ? bytes.buffer : new Uint8Array(bytes).buffer
   return { name, datatype, shape, buffer }
 }
 

@@ -13,9 +13,7 @@ const statuses: Readonly<Partial<Record<status, ServingStatus>>> = {
 
 /** The gRPC status of a failed call, `undefined` for other errors. */
 export function grpcCode(error: unknown): status | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'number'
-    ? (error.code)
-    : undefined
+  return error instanceof Error && 'code' in error && typeof error.code === 'number' ? error.code : undefined
 }
 
 /** What a caller is told of a call that failed elsewhere. */
