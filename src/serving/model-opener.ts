@@ -7,12 +7,13 @@ import type { BackendRegistry } from './backends/backend-registry.js'
 import { createEnsembleModel } from './ensemble/create-ensemble-model.js'
 import type { FindModel } from './ensemble/step-model.js'
 import type { LoadedModel } from './loaded-model.js'
+import { recorderOf } from './metrics/recorder-of.js'
 import { CachedModel } from './response-cache/cached-model.js'
 import { modelGeneration } from './response-cache/model-generation.js'
 import type { ResponseCache } from './response-cache/response-cache.js'
 import { backendName } from './repository/model-definition.js'
 import { createScheduledModel } from './scheduling/create-scheduled-model.js'
-import { ScheduledModel } from './scheduling/scheduled-model.js'
+import type { ScheduledModel } from './scheduling/scheduled-model.js'
 import { StatisticsRecorder } from './statistics-recorder.js'
 
 export type ModelOpenerOptions = Readonly<{
@@ -38,7 +39,7 @@ export class ModelOpener {
     const { backends } = this.options
     const backend = backendName(context.config)
     if (backend === 'ensemble') return this.#ensemble(context)
-    const recorder = recorderOf(before) ?? this.#recorder(context)
+    const recorder = (before && recorderOf(before)) ?? this.#recorder(context)
     const opened = await backends.find(backend, context.name).open(context)
     return this.#cached(await this.#serve(opened, context, recorder), context)
   }
@@ -47,6 +48,8 @@ export class ModelOpener {
     const { name, version, config, versionDir } = context
     const { find, log } = this.options
     const labels = labelsOf(config, dirname(versionDir))
+    if (config.response_cache?.enable === true)
+      log.warn({ model: name }, 'response_cache has no effect: set it on the models that the ensemble runs')
     return createEnsembleModel(
       { name, version, config, versionDir, labels },
       { find, log, serve: (opened, step) => this.#serve(opened, step, this.#recorder(step)) },
@@ -83,12 +86,6 @@ export class ModelOpener {
     log.warn({ model: model.name }, `response_cache has no effect: ${why}`)
     return model
   }
-}
-
-/** What counts the requests of a model; ensembles count theirs themselves. */
-export function recorderOf(model: LoadedModel | undefined): StatisticsRecorder | undefined {
-  if (model instanceof CachedModel) return recorderOf(model.inner)
-  return model instanceof ScheduledModel ? model.recorder : undefined
 }
 
 function labelsOf(config: ModelConfig, modelDir: string): ReadonlyMap<string, readonly string[]> {

@@ -73,6 +73,7 @@ describe('the model server of a running service', () => {
       return modelServer?.models.ready === 1 ? modelServer : undefined
     })
     expect(health).toMatchObject({ state: 'ready', models: { total: 1, ready: 1 } })
+    expect(await service.metric(/nv_inference_request_success\{model="red",version="1"\}/)).toBe(1)
   })
 
   it('counts what the models did on the /metrics of the service', async () => {

@@ -6,7 +6,7 @@ import type { LoadedModel } from '../loaded-model.js'
 import type { IndexEntry, LoadRequest } from '../model-server.js'
 import { ServingError } from '../serving-error.js'
 import { loadOrder } from './load-order.js'
-import { readDefinition, stepsOf, type ModelDefinition } from './model-definition.js'
+import { backendName, readDefinition, stepsOf, type ModelDefinition } from './model-definition.js'
 import { ModelRecord, unloadedReason } from './model-record.js'
 import {
   isModelName,
@@ -180,6 +180,8 @@ export class ModelManager {
       const folder = upload?.folder ?? scan.folders.get(name)
       if (folder === undefined) throw notPolled(name)
       const definition = this.#definition(name, () => readDefinition(folder, config))
+      if (upload !== undefined && backendName(definition.config) === 'js')
+        throw new ServingError('UNSUPPORTED', `failed to load '${name}', code is not taken from clients`)
       await this.#bringWithNeeds(definition, scan, upload)
     } catch (error) {
       upload?.remove()
