@@ -76,3 +76,8 @@ export function knownOutputs(config: ModelConfig, onnx: Pick<OnnxInfo, 'outputs'
     return { ...tensor, shape }
   })
 }
+
+/** A model's inputs, likewise. */
+export function knownInputs(config: ModelConfig, onnx: Pick<OnnxInfo, 'inputs'>): readonly ModelTensor[] {
+  return knownOutputs({ ...config, output: config.input }, { outputs: onnx.inputs })
+}

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { loadPipeline, repositoriesOf } from '../../config/load.js'
 import { configOption, type GlobalOptions } from '../options.js'
 import type { CommandContext } from '../command-context.js'
+import { splitCommand, type SplitCommandOptions } from './models-split.js'
 import { installation } from '../version.js'
 import { addLiveCommands, listLive, tokenOption, urlOption, type ServiceOptions } from './live-models.js'
 
@@ -30,6 +31,21 @@ export function modelsCommand(context: CommandContext): Command {
     inspect(name, self.optsWithGlobals<ModelsOptions>(), context),
   )
   addLiveCommands(models, context)
+  withRepository(
+    models
+      .command('split <model>')
+      .description(
+        'cut an ONNX model (of the repository, or a file) into stages, each for a device of its own',
+      )
+      .requiredOption('-n, --stages <n>', 'number of stages')
+      .option('-o, --out <folder>', 'repository that gets the stages (default: the one the model is in)')
+      .option('--gpus <list>', 'GPU of each stage, like 0,1 (default: CPU)')
+      .option('--runs <n>', 'random inputs on which stages and whole model are compared', '3')
+      .option('--tolerance <x>', 'largest difference allowed, relative to the largest value', '0.001'),
+  ).action(async (subject: string, _, self: Command) => {
+    const options = self.optsWithGlobals<ModelsOptions & SplitCommandOptions>()
+    await splitCommand(subject, repositoryOf(options, context), options, context)
+  })
   return models
 }
 
