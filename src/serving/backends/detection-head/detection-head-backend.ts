@@ -29,8 +29,10 @@ export class DetectionHeadBackend implements Backend {
   constructor(readonly bound?: HeadBinding) {}
 
   open(context: BackendContext): Promise<OpenedModel> {
-    const binding = this.bound ?? headParameters(context.name, context.config, labelsOf(context))
-    return Promise.resolve(new OpenedHead(context, binding, detectionLimits(context.name, context.config)))
+    return Promise.resolve().then(() => {
+      const binding = this.bound ?? headParameters(context.name, context.config, labelsOf(context))
+      return new OpenedHead(context, binding, detectionLimits(context.name, context.config))
+    })
   }
 }
 

@@ -25,12 +25,16 @@ export class ImageDecodeBackend implements Backend {
   readonly name = 'image_decode'
 
   open(context: BackendContext): Promise<OpenedModel> {
+    return Promise.resolve().then(() => this.#open(context))
+  }
+
+  #open(context: BackendContext): OpenedModel {
     if ((context.config.max_batch_size ?? 0) > 0)
       throw new ModelConfigError(
         `model "${context.name}": image_decode takes one picture at a time, because pictures have different sizes`,
         'Set max_batch_size to 0, also in an ensemble that uses it.',
       )
-    return Promise.resolve(new OpenedImageDecode(context))
+    return new OpenedImageDecode(context)
   }
 }
 

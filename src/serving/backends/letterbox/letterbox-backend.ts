@@ -26,8 +26,9 @@ export class LetterboxBackend implements Backend {
   constructor(readonly bound?: LetterboxPlan) {}
 
   open(context: BackendContext): Promise<OpenedModel> {
-    const plan = this.bound ?? letterboxParameters(context.name, context.config)
-    return Promise.resolve(new OpenedLetterbox(context, plan))
+    return Promise.resolve().then(
+      () => new OpenedLetterbox(context, this.bound ?? letterboxParameters(context.name, context.config)),
+    )
   }
 }
 
