@@ -43,8 +43,6 @@ function ask() {
 }
 
 async function client() {
-  await ask()
-  process.send('asking')
   while (!stopping) {
     await ask()
     requests += 1
@@ -52,5 +50,7 @@ async function client() {
 }
 
 process.on('message', () => (stopping = true))
+await ask()
+process.send('asking')
 await Promise.all(Array.from({ length: clients }, client))
 process.send({ requests }, () => process.exit(0))
