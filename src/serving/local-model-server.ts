@@ -1,7 +1,10 @@
+import { builtInStepNames } from '../ensemble/built-in-steps.js'
 import type { ModelConfig } from '../inference/model-config.js'
 import { classified } from './classification.js'
 import type { InferRequest, InferResponse } from './infer.js'
 import type { IndexEntry, LoadRequest, ModelMetadata, ModelServer, ServerSettings } from './model-server.js'
+import type { LoadedModel } from './loaded-model.js'
+import { ownStepsNamed, sumOfStatistics } from './own-steps.js'
 import type { ModelManager } from './repository/model-manager.js'
 import type { ModelStatistics } from './statistics.js'
 
@@ -55,11 +58,11 @@ export class LocalModelServer implements ModelServer {
   }
 
   metadata(name: string, version: string): ModelMetadata {
-    const model = this.#manager.find(name, version)
+    const [model] = this.#described(name, version)
     const versions = this.#manager.record(name)?.serving.map((each) => each.version) ?? []
     return {
       name,
-      versions: version === '' ? versions : [model.version],
+      versions: version === '' && versions.length > 0 ? versions : [model.version],
       platform: model.platform,
       inputs: model.inputs,
       outputs: model.outputs,
@@ -67,16 +70,28 @@ export class LocalModelServer implements ModelServer {
   }
 
   config(name: string, version: string): ModelConfig {
-    return this.#manager.find(name, version).config
+    return this.#described(name, version)[0].config
   }
 
   statistics(name: string, version: string): readonly ModelStatistics[] {
-    if (name !== '' && version !== '') return [this.#manager.find(name, version).statistics()]
+    if (name !== '' && (version !== '' || this.#manager.record(name) === undefined)) {
+      const sum = sumOfStatistics(this.#described(name, version).map((model) => model.statistics()))
+      return sum === undefined ? [] : [sum]
+    }
     if (name !== '') this.#manager.find(name, '')
-    return this.#manager
+    const models = this.#manager
       .records()
       .filter((record) => name === '' || record.name === name)
-      .flatMap((record) => record.serving.map((model) => model.statistics()))
+      .flatMap((record) => record.serving)
+    return [...models.map((model) => model.statistics()), ...(name === '' ? this.#ownSteps(models) : [])]
+  }
+
+  /** Clients that measure an ensemble look for its steps among all models. */
+  #ownSteps(models: readonly LoadedModel[]): readonly ModelStatistics[] {
+    return builtInStepNames
+      .filter((name) => this.#manager.record(name) === undefined)
+      .map((name) => sumOfStatistics(ownStepsNamed(models, name).map((step) => step.statistics())))
+      .filter((sum) => sum !== undefined)
   }
 
   index(readyOnly: boolean): readonly IndexEntry[] {
@@ -95,6 +110,16 @@ export class LocalModelServer implements ModelServer {
     const model = this.#manager.find(request.model, request.version)
     const outputs = classified(request, await model.infer(request), model)
     return { model: model.name, version: model.version, id: request.id, outputs, parameters: {} }
+  }
+
+  /** A model of the repository, or what built-in steps of loaded ensembles have that name. @throws ServingError */
+  #described(name: string, version: string): readonly [LoadedModel, ...LoadedModel[]] {
+    if (this.#manager.record(name) === undefined) {
+      const loaded = this.#manager.records().flatMap((record) => record.serving)
+      const [first, ...more] = ownStepsNamed(loaded, name)
+      if (first !== undefined && (version === '' || version === first.version)) return [first, ...more]
+    }
+    return [this.#manager.find(name, version)]
   }
 
   metrics(): Promise<string> {

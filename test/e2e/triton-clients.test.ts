@@ -1,10 +1,7 @@
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { clientRepository } from '../support/model-repository.js'
-import { TestService } from '../support/service.js'
+import { ClientService } from '../support/client-service.js'
 import { runClient, tritonClients } from '../support/triton-clients.js'
-import { until } from '../support/until.js'
 
 const suite = join(import.meta.dirname, '../clients/tritonclient_suite.py')
 
@@ -29,37 +26,17 @@ const checks = [
 ]
 
 describe.skipIf(tritonClients === undefined)('tritonclient, unmodified', () => {
-  const repository = clientRepository()
-  let service: TestService
-  let grpc: string
+  let running: ClientService
 
   beforeAll(async () => {
-    service = await TestService.start({
-      pipeline: {
-        models: {
-          repository: [repository.models, join(import.meta.dirname, '../../models')],
-          control: 'explicit',
-          load: ['*'],
-        },
-        modelServer: { enabled: true },
-      },
-    })
-    const { modelServer } = await until('gRPC', async () => {
-      const ready = await service.ready()
-      return ready.modelServer?.grpcPort ? ready : undefined
-    })
-    grpc = `127.0.0.1:${modelServer?.grpcPort}`
-    await until('models ready', async () => (await fetch(`${service.url}/v2/health/ready`)).ok, 120_000)
+    running = await ClientService.start()
   }, 180_000)
 
-  afterAll(async () => {
-    await service[Symbol.asyncDispose]()
-    rmSync(repository.dir, { recursive: true, force: true })
-  })
+  afterAll(() => running[Symbol.asyncDispose]())
 
   async function outcome(kind: string): Promise<Record<string, string>> {
-    const address = kind.startsWith('http') ? service.url.replace('http://', '') : grpc
-    const args = [suite, kind, address, repository.upload]
+    const address = kind.startsWith('http') ? running.http : running.grpc
+    const args = [suite, kind, address, running.repository.upload]
     return JSON.parse(await runClient(tritonClients?.python ?? '', args, 120_000)) as Record<string, string>
   }
 
