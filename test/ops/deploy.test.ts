@@ -8,6 +8,7 @@ import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { loadPipeline } from '../../src/config/load.js'
 import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
+import { ServingMetrics } from '../../src/serving/metrics/serving-metrics.js'
 import { tempDir } from '../support/temp-dir.js'
 
 const root = join(import.meta.dirname, '../..')
@@ -168,8 +169,10 @@ describe.skipIf(!promtool)('Prometheus', () => {
 
 /** Names of the service's metrics as Prometheus stores them. */
 async function metricNames(): Promise<Set<string>> {
-  const { registry } = createServiceMetrics()
-  const metrics = await registry.getMetricsAsJSON()
+  const metrics = [
+    ...(await createServiceMetrics().registry.getMetricsAsJSON()),
+    ...(await new ServingMetrics(() => []).registry.getMetricsAsJSON()),
+  ]
   return new Set(
     metrics.flatMap(({ name, type }) =>
       String(type) === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
