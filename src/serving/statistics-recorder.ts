@@ -1,5 +1,6 @@
 import { nowMs, wallMs } from '../lifecycle/clock.js'
 import type { ExecutionTimes } from './backend.js'
+import { countCopy } from './copied-bytes.js'
 import { DurationHistogram } from './duration-histogram.js'
 import type { FailureReason } from './serving-error.js'
 import type { BatchStatistics, Duration, ModelStatistics, requestDurations } from './statistics.js'
@@ -88,6 +89,7 @@ export class StatisticsRecorder {
   recordExecution(items: number, times: ExecutionTimes): void {
     this.#executionCount += 1
     this.copiedBytes += times.copiedBytes ?? 0
+    countCopy(times.copiedBytes ?? 0)
     let sums = this.#batches.get(items)
     if (sums === undefined) {
       sums = { computeInput: zero(), computeInfer: zero(), computeOutput: zero() }

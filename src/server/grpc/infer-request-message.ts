@@ -1,5 +1,7 @@
 import { datatypes, type Datatype } from '../../serving/datatype.js'
 import type { InferRequest, ParameterValue, RequestedOutput, SequencePosition } from '../../serving/infer.js'
+import { countCopy } from '../../serving/copied-bytes.js'
+import { movableTensors } from '../../serving/movable-tensors.js'
 import { ServingError } from '../../serving/serving-error.js'
 import { checkTensor } from '../../serving/tensor-check.js'
 import type { Tensor } from '../../serving/tensor.js'
@@ -33,9 +35,15 @@ export type InferRequestMessage = Readonly<{
   inputs: readonly InputMessage[]
   outputs: readonly OutputMessage[]
   rawInputs: readonly Buffer[]
+  /** What the views lie in. */
+  bytes: Buffer
 }>
 
-/** Raw inputs are views of `bytes`. @throws ProtoError */
+/**
+ * Raw inputs are views of `bytes`, into which the transport has joined its frames: that copy of theirs is counted here.
+ *
+ * @throws ProtoError
+ */
 export function decodeInferRequest(bytes: Buffer): InferRequestMessage {
   const reader = new ProtoReader(bytes)
   let model = ''
@@ -46,7 +54,7 @@ export function decodeInferRequest(bytes: Buffer): InferRequestMessage {
   const outputs: OutputMessage[] = []
   const rawInputs: Buffer[] = []
   while (reader.next()) {
-    if (reader.field === 7) rawInputs.push(reader.view())
+    if (reader.field === 7) rawInputs.push(rawInput(reader))
     else if (reader.field === 5) inputs.push(readInput(reader))
     else if (reader.field === 6) outputs.push(readOutput(reader))
     else if (reader.field === 1) model = reader.text()
@@ -55,7 +63,13 @@ export function decodeInferRequest(bytes: Buffer): InferRequestMessage {
     else if (reader.field === 4) readParameter(reader, parameters)
     else reader.skip()
   }
-  return { model, version, id, parameters, inputs, outputs, rawInputs }
+  return { model, version, id, parameters, inputs, outputs, rawInputs, bytes }
+}
+
+function rawInput(reader: ProtoReader): Buffer {
+  const data = reader.view()
+  countCopy(data.byteLength)
+  return data
 }
 
 function readInput(reader: ProtoReader): InputMessage {
@@ -138,7 +152,8 @@ function exact(rounded: number, { low, high }: ProtoReader, signed: boolean): nu
 }
 
 /**
- * The request as the model server takes it, its tensors checked.
+ * The request as the model server takes it, its tensors checked. Nobody reads the message after this, as a large tensor may be
+ * moved.
  *
  * @throws ServingError in the words of Triton
  */
@@ -170,7 +185,7 @@ export function versionOf(version: string): string {
   )
 }
 
-function readTensors(message: InferRequestMessage): Tensor[] {
+function readTensors(message: InferRequestMessage): readonly Tensor[] {
   const { inputs, rawInputs, model } = message
   const isRaw = rawInputs.length > 0
   const tensors = inputs.map((input, index) => {
@@ -190,7 +205,7 @@ function readTensors(message: InferRequestMessage): Tensor[] {
     throw invalid(
       `expected raw_input_contents for ${inputs.length} inputs but got ${rawInputs.length} for model '${model}'`,
     )
-  return tensors
+  return isRaw ? movableTensors(tensors, message.bytes) : tensors
 }
 
 function typedContents(input: InputMessage, model: string): Uint8Array | undefined {

@@ -16,14 +16,19 @@ export class BodyTooLargeError extends Error {
 /**
  * The whole body. One that came in one piece is given as it came, without a copy; others are copied once, into their place.
  *
+ * @param headerBytes - what follows so many bytes lies aligned for every type, if the body is copied.
  * @throws BodyTooLargeError before more than `maxBytes` were kept; ServingError `CANCELLED` when the client is gone
  */
-export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
+export async function readBody(
+  request: IncomingMessage,
+  maxBytes: number,
+  headerBytes = 0,
+): Promise<Uint8Array> {
   const declared = request.headers['content-length']
   const length = declared === undefined ? undefined : Number(declared)
   if (length === 0) return new Uint8Array(0)
   if (length !== undefined && length > maxBytes) throw new BodyTooLargeError(maxBytes)
-  const body = length === undefined ? new GrowingBody(maxBytes) : new SizedBody(length)
+  const body = length === undefined ? new GrowingBody(maxBytes) : new SizedBody(length, headerBytes)
   return new Promise((resolve, reject) => {
     request.on('data', (chunk: Buffer) => {
       if (!body.add(chunk)) {
@@ -46,19 +51,27 @@ class SizedBody {
   #bytes: Buffer | undefined
   #filled = 0
 
-  constructor(readonly length: number) {}
+  constructor(
+    readonly length: number,
+    readonly headerBytes: number,
+  ) {}
 
   /** Node ends a body at its declared length, so that it always fits. */
   add(chunk: Buffer): boolean {
     if (this.#bytes === undefined && chunk.byteLength === this.length) {
       this.#bytes = chunk
     } else {
-      this.#bytes ??= Buffer.allocUnsafeSlow(this.length)
+      this.#bytes ??= this.#allocate()
       this.#bytes.set(chunk, this.#filled)
       countCopy(chunk.byteLength)
     }
     this.#filled += chunk.byteLength
     return true
+  }
+
+  #allocate(): Buffer {
+    const before = -this.headerBytes & 7
+    return Buffer.allocUnsafeSlow(before + this.length).subarray(before)
   }
 
   done(): Uint8Array {

@@ -1,6 +1,7 @@
 import { datatypes, type Datatype } from '../../serving/datatype.js'
 import type { InferRequest, ParameterValue, RequestedOutput, SequencePosition } from '../../serving/infer.js'
 import { ServingError } from '../../serving/serving-error.js'
+import { movableTensors } from '../../serving/movable-tensors.js'
 import { checkTensor } from '../../serving/tensor-check.js'
 import type { Tensor } from '../../serving/tensor.js'
 import { bytesOfJson } from './json-tensor.js'
@@ -13,7 +14,7 @@ export type ParsedInfer = Readonly<{ request: InferRequest; forms: OutputForms }
 
 /**
  * Reads the body of an inference request: JSON of `headerBytes`, then the binary inputs in the order of the JSON.
- * Binary tensors are views of the body.
+ * Binary tensors are views of the body, and a large one may be movable: nobody reads the body after this.
  *
  * @throws ServingError in the words of Triton
  */
@@ -27,14 +28,14 @@ export function parseInferBody(
   const json = asObject(parseJson(body.subarray(0, headerBytes)))
   const id = textMember(json, 'id', '')
   const parameters = readParameters(asObject(member(json, 'parameters')))
-  const inputs = new InputReader(body.subarray(headerBytes), model, id).read(arrayMember(json, 'inputs'))
+  const tensors = new InputReader(body.subarray(headerBytes), model, id).read(arrayMember(json, 'inputs'))
   const requested = member(json, 'outputs') === undefined ? [] : arrayMember(json, 'outputs').map(readOutput)
   return {
     request: {
       model,
       version,
       id,
-      inputs,
+      inputs: movableTensors(tensors, body),
       outputs: requested.map(({ name, classification }) => ({ name, classification })),
       priority: parameters.priority,
       timeoutUs: parameters.timeoutUs,

@@ -20,7 +20,8 @@ export async function answerInfer(
   target: Readonly<{ model: string; version: string }>,
   maxBodyBytes: number,
 ): Promise<void> {
-  const received = await readBody(request.raw, maxBodyBytes)
+  const headerBytes = Number(request.headers[headerLengthName] ?? 0)
+  const received = await readBody(request.raw, maxBodyBytes, headerBytes)
   const body = await inflated(received, request.headers['content-encoding'], maxBodyBytes)
   const client = new AbortController()
   const onClose = (): void => client.abort()

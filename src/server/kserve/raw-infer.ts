@@ -1,6 +1,7 @@
 import type { ModelServer } from '../../serving/model-server.js'
 import { elementBytes } from '../../serving/datatype.js'
 import { ServingError } from '../../serving/serving-error.js'
+import { movableTensors } from '../../serving/movable-tensors.js'
 import { packStrings } from '../../serving/elements.js'
 import { checkTensor, requestPrefix } from '../../serving/tensor-check.js'
 import type { Tensor, TensorSpec } from '../../serving/tensor.js'
@@ -31,7 +32,7 @@ export function rawInfer(
       model,
       version,
       id: '',
-      inputs: [tensor],
+      inputs: movableTensors([tensor], body),
       outputs: [],
       priority: 0,
       timeoutUs: 0,

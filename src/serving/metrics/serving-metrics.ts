@@ -1,4 +1,5 @@
 import { Registry } from 'prom-client'
+import { copiedBytes } from '../copied-bytes.js'
 import { bucketSeconds, type DurationHistogram } from '../duration-histogram.js'
 import type { FailureReason } from '../serving-error.js'
 import { type Stage, stages, type StatisticsRecorder } from '../statistics-recorder.js'
@@ -108,6 +109,14 @@ export class ServingMetrics {
       const name = `gantry_model_${stage}_seconds`
       new CollectedHistogram({ name, help: histograms[stage], registry }, () => this.#histogram(name, stage))
     }
+    new CollectedCounter(
+      {
+        name: 'gantry_model_server_copied_bytes_total',
+        help: 'Tensor bytes copied between socket and model, in requests and answers of all models.',
+        registry,
+      },
+      () => [{ labels: {}, value: copiedBytes() }],
+    )
     addMachineMetrics(registry, cpu)
   }
 

@@ -1,4 +1,5 @@
 import type { Execution } from '../../backend.js'
+import { leastMovedBytes } from '../../movable-tensors.js'
 import type { Tensor } from '../../tensor.js'
 import type { OnnxJobInput } from './onnx-protocol.js'
 
@@ -8,9 +9,6 @@ export type PackedInputs = Readonly<{
   transfer: readonly ArrayBuffer[]
   copiedBytes: number
 }>
-
-/** Moving a buffer costs more than copying this many bytes. */
-const leastMovedBytes = 32 * 1024
 
 /**
  * The inputs of a batch as they travel to the thread of the model.
