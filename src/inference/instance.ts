@@ -96,6 +96,14 @@ export class Instance<Load, Ready, Job, Result> {
     return ended
   }
 
+  /**
+   * Ends the thread where it is, an endless loop included; its requests are rejected. Only for threads that run JavaScript alone:
+   * ending one inside a native call can abort the process.
+   */
+  terminate(): void {
+    void this.#worker.terminate()
+  }
+
   #giveUp(error: WorkerExitedError): void {
     for (const { reject } of this.#pending.values()) reject(error)
     this.#pending.clear()

@@ -234,6 +234,7 @@ export const gantryParameters = [
   'gantry.kserve_tls',
   'gantry.kserve_ca_file',
   'gantry.kserve_token_file',
+  'gantry.timeout_ms',
 ] as const
 export type GantryParameter = (typeof gantryParameters)[number]
 

@@ -1,5 +1,6 @@
 import type { Log } from '../lifecycle/log.js'
 import type { ModelConfig } from '../inference/model-config.js'
+import type { ExecutionTimes } from './execution-times.js'
 import type { SequencePosition } from './infer.js'
 import type { Tensor, TensorSpec } from './tensor.js'
 
@@ -23,14 +24,6 @@ export type Execution = Readonly<{
   batchSize: number
   sequence: SequencePosition | undefined
   signal: AbortSignal | undefined
-}>
-
-export type ExecutionTimes = Readonly<{
-  computeInputNs: number
-  computeInferNs: number
-  computeOutputNs: number
-  /** Bytes of tensors that were copied for this batch. */
-  copiedBytes?: number
 }>
 
 /** One entry for each execution, in order: its outputs, or what went wrong with it alone. */
@@ -69,6 +62,8 @@ export interface OpenedModel {
   readonly outputs: readonly TensorSpec[]
   /** `dynamic_batching` was filled in and not written: it is left off where a probe at load says that batches do not pay. */
   readonly batchingIsAutomatic?: boolean
+  /** Class names in the model file, for outputs that have none in the model's folder. */
+  readonly labels?: readonly string[]
   /** Starts one instance, warm. `index` counts over all groups of the model. */
   start(index: number): Promise<BackendInstance>
   close(): Promise<void>

@@ -1,3 +1,4 @@
+import type { ExecutionTimes } from './execution-times.js'
 import type { Tensor } from './tensor.js'
 
 export type ParameterValue = string | number | boolean | bigint
@@ -30,6 +31,8 @@ export type InferRequest = Readonly<{
   parameters: Readonly<Record<string, ParameterValue>>
   /** Aborted when the client is gone or cancels. */
   signal: AbortSignal | undefined
+  /** Told the times of the run that answered the request, before the answer; never for one that a response cache answers. */
+  onRun?: (times: ExecutionTimes) => void
 }>
 
 export type InferResponse = Readonly<{

@@ -1,6 +1,4 @@
-import { dirname, join } from 'node:path'
-import { readLabelsFile } from '../inference/labels.js'
-import type { ModelConfig } from '../inference/model-config.js'
+import { dirname } from 'node:path'
 import type { Log } from '../lifecycle/log.js'
 import type { BackendContext, OpenedModel } from './backend.js'
 import type { BackendRegistry } from './backends/backend-registry.js'
@@ -8,6 +6,7 @@ import { createEnsembleModel } from './ensemble/create-ensemble-model.js'
 import type { FindModel } from './ensemble/step-model.js'
 import type { LoadedModel } from './loaded-model.js'
 import { recorderOf } from './metrics/recorder-of.js'
+import { outputLabels } from './output-labels.js'
 import { CachedModel } from './response-cache/cached-model.js'
 import { modelGeneration } from './response-cache/model-generation.js'
 import type { ResponseCache } from './response-cache/response-cache.js'
@@ -47,7 +46,7 @@ export class ModelOpener {
   #ensemble(context: BackendContext): Promise<LoadedModel> {
     const { name, version, config, versionDir } = context
     const { find, log } = this.options
-    const labels = labelsOf(config, dirname(versionDir))
+    const labels = outputLabels(config, dirname(versionDir))
     if (config.response_cache?.enable === true)
       log.warn({ model: name }, 'response_cache has no effect: set it on the models that the ensemble runs')
     return createEnsembleModel(
@@ -86,12 +85,4 @@ export class ModelOpener {
     log.warn({ model: model.name }, `response_cache has no effect: ${why}`)
     return model
   }
-}
-
-function labelsOf(config: ModelConfig, modelDir: string): ReadonlyMap<string, readonly string[]> {
-  return new Map(
-    config.output.flatMap(({ name, label_filename = '' }) =>
-      label_filename === '' ? [] : [[name, readLabelsFile(join(modelDir, label_filename))] as const],
-    ),
-  )
 }

@@ -1,5 +1,5 @@
 import { nowMs, wallMs } from '../lifecycle/clock.js'
-import type { ExecutionTimes } from './backend.js'
+import type { ExecutionTimes } from './execution-times.js'
 import { countCopy } from './copied-bytes.js'
 import { DurationHistogram } from './duration-histogram.js'
 import type { FailureReason } from './serving-error.js'

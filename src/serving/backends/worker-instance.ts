@@ -40,6 +40,11 @@ export class WorkerInstance<Load, Job, Result> {
     return this.#instance.run(job, transfer)
   }
 
+  /** Ends the thread where it is. Only for threads that run JavaScript alone. */
+  terminate(): void {
+    this.#instance.terminate()
+  }
+
   /** Ends after the run in progress. Idempotent, never rejects. */
   close(): Promise<void> {
     this.#closed ??= this.#instance.stop(stopMs).then(() => undefined)

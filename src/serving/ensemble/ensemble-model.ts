@@ -1,6 +1,7 @@
 import { nowMs } from '../../lifecycle/clock.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { ModelConfig } from '../../inference/model-config.js'
+import type { ExecutionTimes } from '../execution-times.js'
 import type { InferRequest } from '../infer.js'
 import type { LoadedModel } from '../loaded-model.js'
 import { checkRequest, type RequestRules, requestRules } from '../scheduling/check-request.js'
@@ -96,15 +97,21 @@ export class EnsembleModel implements LoadedModel {
     return this.#closed
   }
 
-  /** The steps take the time; what the ensemble adds itself is the difference to the request's. */
+  /** As Triton counts: compute times are the sums over the steps, whose queues are in none of them. */
   async #run(request: InferRequest, beganMs: number): Promise<readonly Tensor[]> {
     const { plan, statistics } = this.parts
     const { outputs, batchSize } = checkRequest(request, this.#rules)
     const startedMs = nowMs()
-    const tensors = await runEnsemble(plan, this.#gates, request, outputs)
-    const times = { computeInputNs: 0, computeInferNs: sinceNs(startedMs), computeOutputNs: 0 }
+    const times = { computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 }
+    const onRun = (step: ExecutionTimes) => {
+      times.computeInputNs += step.computeInputNs
+      times.computeInferNs += step.computeInferNs
+      times.computeOutputNs += step.computeOutputNs
+    }
+    const tensors = await runEnsemble(plan, this.#gates, { ...request, onRun }, outputs)
     statistics.recordExecution(batchSize, times)
     statistics.recordSuccess(batchSize, sinceNs(beganMs), (startedMs - beganMs) * 1e6, times)
+    request.onRun?.(times)
     return tensors
   }
 

@@ -1,10 +1,8 @@
-import { basename, join } from 'node:path'
-import { ModelConfigError } from '../../inference/errors.js'
-import { readLabelsFile } from '../../inference/labels.js'
 import type { InstanceGroup, ModelConfig } from '../../inference/model-config.js'
 import type { SchedulerClock } from '../../inference/stream-scheduler.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { OpenedModel } from '../backend.js'
+import { outputLabels } from '../output-labels.js'
 import type { StatisticsRecorder } from '../statistics-recorder.js'
 import type { Tensor } from '../tensor.js'
 import { batchingPays } from './batching-probe.js'
@@ -61,7 +59,7 @@ export async function createScheduledModel(
 
 async function start(opened: OpenedModel, options: ScheduledModelOptions): Promise<ScheduledModel> {
   const { name, version, modelDir, statistics, log, clock = timers } = options
-  const labels = readLabels(opened.config, modelDir)
+  const labels = outputLabels(opened.config, modelDir, opened.labels)
   const sequences = sequenceRules(name, opened.config, modelDir)
   const warmUps = warmUpRequests(opened.config, modelDir)
   let instanceFreed: () => void = () => undefined
@@ -144,21 +142,6 @@ function withConfig(opened: OpenedModel, config: ModelConfig): OpenedModel {
     start: (index) => opened.start(index),
     close: () => opened.close(),
   }
-}
-
-/** Labels of the outputs that name a file; its place is the model's folder. */
-function readLabels(config: ModelConfig, modelDir: string): ReadonlyMap<string, readonly string[]> {
-  const labels = new Map<string, readonly string[]>()
-  for (const { name, label_filename = '' } of config.output) {
-    if (label_filename === '') continue
-    if (basename(label_filename) !== label_filename)
-      throw new ModelConfigError(
-        `label_filename "${label_filename}" of output "${name}" is not a plain file name`,
-        'Name a file in the model folder.',
-      )
-    labels.set(name, readLabelsFile(join(modelDir, label_filename)))
-  }
-  return labels
 }
 
 function outputShapes(config: ModelConfig): (tensor: Tensor) => Tensor {

@@ -37,6 +37,7 @@ export class RequestOutcome {
       (pending.startedMs - pending.enqueuedMs) * 1e6,
       result.times,
     )
+    pending.request.onRun?.(result.times)
     pending.resolve(answer)
   }
 

@@ -82,6 +82,37 @@ it('answers what execute throws, goes on, and starts a thread that ended again',
   expect(valuesOf((await model.infer(x(6)))[0])).toEqual([6])
 })
 
+it('ends an endless loop after its time, and answers again', async () => {
+  const model = await serve(
+    `export default () => ({ async execute({ inputs }) {
+       const { data, shape } = inputs.x
+       if (data[0] === 1) for (;;);
+       if (data[0] === 2) await new Promise(() => {})
+       return { y: { shape, data } }
+     } })`,
+    `${io} parameters { key: "gantry.timeout_ms" value { string_value: "200" } }`,
+  )
+  for (const endless of [1, 2]) {
+    await expect(model.infer(x(endless))).rejects.toMatchObject({
+      status: 'INTERNAL',
+      message: expect.stringContaining('did not answer within 200 ms') as string,
+    })
+    expect(valuesOf((await model.infer(x(5)))[0])).toEqual([5])
+  }
+})
+
+it('closes at once while its code loops', async () => {
+  const loops = `for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)`
+  const model = await serve(
+    `export default () => ({ execute() { ${loops} } })`,
+    `${io} parameters { key: "gantry.timeout_ms" value { string_value: "300" } }`,
+  )
+  const running = model.infer(x(1))
+  const ended = expect(running).rejects.toMatchObject({ status: 'INTERNAL' })
+  await model.close(10_000)
+  await ended
+})
+
 it('refuses an output of another shape than configured', async () => {
   const model = await serve(
     `export default () => ({ execute: () => ({ y: { shape: [3], data: new Float32Array(2) } }) })`,
@@ -99,6 +130,13 @@ it.each([
     'must list its input and output',
   ],
   ['has no default export', 'export const a = 1', io, new JsBackend(true), 'no default export'],
+  [
+    'has a time that is none',
+    'export default () => ({ execute() {} })',
+    `${io} parameters { key: "gantry.timeout_ms" value { string_value: "never" } }`,
+    new JsBackend(true),
+    'gantry.timeout_ms is "never"',
+  ],
   ['makes no model', 'export default () => ({})', io, new JsBackend(true), 'no object with execute()'],
   ['throws while it loads', 'throw new Error("missing weights")', io, new JsBackend(true), 'missing weights'],
 ])('refuses a file that %s', async (_, code, config, backend, problem) => {

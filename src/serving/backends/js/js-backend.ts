@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { numberParameter } from '../../../ensemble/parameter-choice.js'
 import { ModelConfigError, ModelNotFoundError } from '../../../inference/errors.js'
 import type { ModelConfig } from '../../../inference/model-config.js'
 import { nowMs } from '../../../lifecycle/clock.js'
@@ -20,6 +21,9 @@ import { configTensors, specsOf } from '../config-tensors.js'
 import { eachAlone } from '../each-alone.js'
 import { WorkerInstance } from '../worker-instance.js'
 import type { JsAnswer, JsJob, JsLoad } from './js-protocol.js'
+
+/** Below the five minutes after which a run that does not end ends the process. */
+const mostTimeoutMs = 240_000
 
 /** Runs models that are JavaScript files of the user's own, each instance in a worker thread. */
 export class JsBackend implements Backend {
@@ -44,7 +48,11 @@ export class JsBackend implements Backend {
         `model "${name}": a model with backend "js" must list its input and output`,
         'Add them to config.pbtxt.',
       )
-    return new OpenedJsModel(context, fileOf(context))
+    const timeoutMs = numberParameter(name, config, 'gantry.timeout_ms', 30_000, {
+      min: 1,
+      max: mostTimeoutMs,
+    })
+    return new OpenedJsModel(context, fileOf(context), timeoutMs)
   }
 }
 
@@ -68,6 +76,7 @@ class OpenedJsModel implements OpenedModel {
   constructor(
     readonly context: BackendContext,
     readonly file: string,
+    readonly timeoutMs: number,
   ) {
     this.inputs = specsOf(context.config, context.config.input)
     this.outputs = specsOf(context.config, context.config.output)
@@ -88,6 +97,7 @@ class OpenedJsModel implements OpenedModel {
     return new JsInstance(
       name,
       outputs,
+      this.timeoutMs,
       await WorkerInstance.start<JsLoad, JsJob, JsAnswer>(`${name}#${index}`, entry, load),
     )
   }
@@ -97,12 +107,16 @@ class OpenedJsModel implements OpenedModel {
   }
 }
 
+/** A run that does not end in time ends with its thread; another instance takes its place. */
 class JsInstance implements BackendInstance {
   readonly exited: Promise<Error>
+  /** Resolves when the request that was sent last has ended. */
+  #last: Promise<void> = Promise.resolve()
 
   constructor(
     readonly model: string,
     readonly specs: readonly TensorSpec[],
+    readonly timeoutMs: number,
     readonly worker: WorkerInstance<JsLoad, JsJob, JsAnswer>,
   ) {
     this.exited = worker.exited
@@ -112,8 +126,9 @@ class JsInstance implements BackendInstance {
     return eachAlone(batch, nowMs, (execution) => this.#run(execution))
   }
 
-  close(): Promise<void> {
-    return this.worker.close()
+  async close(): Promise<void> {
+    await this.worker.close()
+    this.worker.terminate()
   }
 
   async #run({ inputs, outputs: wanted, batchSize }: Execution): Promise<readonly Tensor[]> {
@@ -123,15 +138,47 @@ class JsInstance implements BackendInstance {
       shape: tensor.shape,
       buffer: transferable(tensor).buffer,
     }))
-    const { outputs } = await this.worker.run(
-      { inputs: sent, outputs: wanted, batchSize },
-      sent.map(({ buffer }) => buffer),
+    const { outputs } = await this.#inTime(() =>
+      this.worker.run(
+        { inputs: sent, outputs: wanted, batchSize },
+        sent.map(({ buffer }) => buffer),
+      ),
     )
     return outputs.map(({ name, datatype, shape, buffer }): Tensor => {
       const tensor = { name, datatype, shape, data: new Uint8Array(buffer), movable: true } as const
       this.#check(tensor)
       return tensor
     })
+  }
+
+  /** The thread runs one request at a time, so each has its time from when the one before it has ended. */
+  #inTime(run: () => Promise<JsAnswer>): Promise<JsAnswer> {
+    const answer = run()
+    answer.catch(ignore)
+    const timed = this.#last.then(() => this.#limited(answer))
+    this.#last = timed.then(ignore, ignore)
+    return timed
+  }
+
+  async #limited(answer: Promise<JsAnswer>): Promise<JsAnswer> {
+    let isLate = false
+    const timer = setTimeout(() => {
+      isLate = true
+      this.worker.terminate()
+    }, this.timeoutMs)
+    try {
+      return await answer
+    } catch (error) {
+      if (!isLate) throw error
+      throw new ServingError(
+        'INTERNAL',
+        `model '${this.model}' did not answer within ${this.timeoutMs} ms, and was started again`,
+        'BACKEND',
+        error,
+      )
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /** What a user's code answers is checked as what a client sends is. */
@@ -149,3 +196,5 @@ class JsInstance implements BackendInstance {
     )
   }
 }
+
+function ignore(): void {}

@@ -9,6 +9,7 @@ import {
   WorkerExitedError,
 } from '../../../inference/errors.js'
 import { graphOptimization } from '../../../inference/graph-optimization.js'
+import { labelsFromMetadata } from '../../../inference/labels.js'
 import { matchTensors } from '../../../inference/match-tensors.js'
 import type { ModelConfig } from '../../../inference/model-config.js'
 import { type OnnxInfo, readOnnxFile } from '../../../inference/onnx-file.js'
@@ -54,6 +55,7 @@ function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel
     config,
     platform: 'onnxruntime_onnx',
     ...tensorSpecs(config),
+    labels: labelsFromMetadata(onnx.metadata) ?? [],
     batchingIsAutomatic: written.dynamic_batching === undefined && config.dynamic_batching !== undefined,
     async start(index): Promise<BackendInstance> {
       const place = places[index % Math.max(1, places.length)]

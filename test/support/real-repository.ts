@@ -1,0 +1,53 @@
+import { onTestFinished } from 'vitest'
+import { isBuiltInStep } from '../../src/ensemble/built-in-steps.js'
+import { BackendRegistry } from '../../src/serving/backends/backend-registry.js'
+import { onnxRuntimeBackend } from '../../src/serving/backends/onnxruntime/onnxruntime-backend.js'
+import { recorderOf } from '../../src/serving/metrics/recorder-of.js'
+import { ServingMetrics } from '../../src/serving/metrics/serving-metrics.js'
+import { LocalModelServer } from '../../src/serving/local-model-server.js'
+import { ModelOpener } from '../../src/serving/model-opener.js'
+import { ModelManager } from '../../src/serving/repository/model-manager.js'
+import { MemorySettings } from '../../src/serving/settings.js'
+import { silentLog } from './silent-log.js'
+import { tempDir } from './temp-dir.js'
+
+/** Serves a folder of models in this process, as the model server does; it ends with the test. */
+export async function serveRepository(dir: string): Promise<LocalModelServer> {
+  const log = silentLog()
+  const opener: ModelOpener = new ModelOpener({
+    backends: new BackendRegistry([
+      onnxRuntimeBackend({ providers: ['cpu'], deviceId: 0, intraOpThreads: 1 }),
+    ]),
+    find: (name: string) => {
+      try {
+        return manager.find(name, '')
+      } catch {
+        return undefined
+      }
+    },
+    cache: undefined,
+    onHung: (reason) => {
+      throw new Error(reason)
+    },
+    log,
+  })
+  const manager: ModelManager = new ModelManager({
+    repositories: [dir],
+    control: 'none',
+    load: [],
+    isBuiltIn: isBuiltInStep,
+    open: (context, before) => opener.open(context, before),
+    probe: () => Promise.resolve(),
+    uploadDir: tempDir(),
+    drainMs: 5_000,
+    log,
+  })
+  onTestFinished(() => manager.close())
+  const recorders = () =>
+    manager.records().flatMap(({ serving }) => serving.flatMap((model) => recorderOf(model) ?? []))
+  const metrics = new ServingMetrics(recorders)
+  const settings = new MemorySettings()
+  const server = new LocalModelServer({ version: '1', manager, settings, metrics: () => metrics.text() })
+  await manager.start()
+  return server
+}
