@@ -16,6 +16,8 @@ export interface LoadedModel {
   /** Class names of an output, for classification; empty if it has none. */
   labels(output: string): readonly string[]
   statistics(): ModelStatistics
+  /** Resolves with the reason if the model can serve no more, and is to be loaded anew. Absent: it always can. */
+  readonly broken?: Promise<string> | undefined
   /**
    * Checks, queues and runs a request.
    *

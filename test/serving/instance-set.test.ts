@@ -43,6 +43,7 @@ function setOf(count: number, failing: (start: number) => boolean = () => false)
   const { log, lines } = recordingLog()
   const started: Fake[] = []
   const hung: string[] = []
+  const broken: string[] = []
   let idleCalls = 0
   let starts = 0
   const set = new InstanceSet({
@@ -59,9 +60,10 @@ function setOf(count: number, failing: (start: number) => boolean = () => false)
     onIdle: () => (idleCalls += 1),
     onHung: (reason) => hung.push(reason),
     hungAfterMs: 1_000,
+    onBroken: (reason) => broken.push(reason),
   })
   onTestFinished(() => set.close())
-  return { set, clock, started, hung, lines, idleCalls: () => idleCalls }
+  return { set, clock, started, hung, broken, lines, idleCalls: () => idleCalls }
 }
 
 describe('InstanceSet', () => {
@@ -86,6 +88,30 @@ describe('InstanceSet', () => {
     await set.start()
     started[0]!.exit(new Error('gone'))
     await until('another instance', () => started.length === 2 && set.ready === 1)
+  })
+
+  it('gives up after five ends within a minute, and not for ends that lie further apart', async () => {
+    const { set, clock, started, broken } = setOf(1)
+    await set.start()
+    const end = (count: number) => started[count - 1]!.exit(new Error(`gone ${count}`))
+    for (let count = 1; count <= 4; count++) {
+      end(count)
+      await until('another instance', () => started.length === count + 1 && set.ready === 1)
+      set.run([]).catch(() => undefined)
+      started[count]!.end(1)
+    }
+    clock.advance(61_000)
+    for (let count = 5; count <= 8; count++) {
+      end(count)
+      await until('another instance', () => started.length === count + 1 && set.ready === 1)
+      set.run([]).catch(() => undefined)
+      started[count]!.end(1)
+    }
+    expect(broken).toEqual([])
+    end(9)
+    await until('it gives up', () => broken.length === 1)
+    expect(broken).toEqual(['its instances ended 5 times within 60 s: gone 9'])
+    expect(set.ready).toBe(0)
   })
 
   it('ends what it started when one of the first does not start', async () => {

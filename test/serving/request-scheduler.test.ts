@@ -55,6 +55,7 @@ async function rig(instances: number, rules: RequestSchedulerRules) {
     onIdle: () => freed(),
     onHung: () => undefined,
     hungAfterMs: 1e9,
+    onBroken: () => undefined,
   })
   await set.start()
   const statistics = new StatisticsRecorder('m', '1')

@@ -372,7 +372,7 @@ export class ModelManager {
     upload: UploadedModel | undefined,
   ): void {
     const old = record.serving.filter((model) => !kept.includes(Number(model.version)))
-    for (const model of opened) record.set(Number(model.version), 'READY', '', model)
+    for (const model of opened) this.#serves(record, model)
     for (const version of kept) record.set(version, 'READY', '', record.model(version))
     const removed = old.filter((model) => record.model(Number(model.version)) === model)
     for (const model of removed) record.set(Number(model.version), 'UNAVAILABLE', unloadedReason)
@@ -381,6 +381,17 @@ export class ModelManager {
     record.upload = upload
     const ended = Promise.all(old.map((model) => this.#drain(model)))
     if (oldUpload !== upload) void ended.then(() => oldUpload?.remove())
+  }
+
+  /** A model that breaks leaves the reason, and is not started again before somebody loads it. */
+  #serves(record: ModelRecord, model: ServedModel): void {
+    const version = Number(model.version)
+    record.set(version, 'READY', '', model)
+    void model.broken?.then((reason) => {
+      if (record.model(version) !== model) return
+      record.set(version, 'UNAVAILABLE', reason)
+      void this.#drain(model)
+    })
   }
 
   /** Ensembles see a model that was loaded anew with its own tensors. */
@@ -393,7 +404,7 @@ export class ModelManager {
           const before = record.model(version)
           const model = await this.#open(definition, version, before)
           if (before !== undefined) void this.#drain(before)
-          record.set(version, 'READY', '', model)
+          this.#serves(record, model)
         } catch (error) {
           this.options.log.error(
             { model: record.name, version, err: error },

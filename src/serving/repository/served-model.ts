@@ -35,6 +35,10 @@ export class ServedModel implements LoadedModel {
     return this.inner.labels(output)
   }
 
+  get broken(): LoadedModel['broken'] {
+    return this.inner.broken
+  }
+
   statistics(): ModelStatistics {
     return this.inner.statistics()
   }

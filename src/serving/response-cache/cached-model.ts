@@ -52,6 +52,10 @@ export class CachedModel implements LoadedModel {
     return this.inner.labels(output)
   }
 
+  get broken(): LoadedModel['broken'] {
+    return this.inner.broken
+  }
+
   statistics(): ModelStatistics {
     return this.inner.statistics()
   }

@@ -63,6 +63,8 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
   const sequences = sequenceRules(name, opened.config, modelDir)
   const warmUps = warmUpRequests(opened.config, modelDir)
   let instanceFreed: () => void = () => undefined
+  let breakModel: (reason: string) => void = () => undefined
+  const broken = new Promise<string>((resolve) => (breakModel = resolve))
   const instances = new InstanceSet({
     name,
     count: instanceCount(opened.config),
@@ -76,6 +78,7 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
     onIdle: () => instanceFreed(),
     onHung: options.onHung,
     hungAfterMs: options.hungAfterMs ?? defaultHungAfterMs,
+    onBroken: breakModel,
   })
   const outcome = new RequestOutcome(statistics, outputShapes(opened.config))
   await instances.start()
@@ -97,6 +100,7 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
     scheduler,
     outcome,
     statistics,
+    broken,
   })
 }
 

@@ -17,6 +17,8 @@ export type InstanceSetOptions = Readonly<{
   /** A run has not ended for `hungAfterMs`. Nothing in the process can end it. */
   onHung: (reason: string) => void
   hungAfterMs: number
+  /** Instances kept ending: no more are started. Called once. */
+  onBroken: (reason: string) => void
 }>
 
 type Slot = {
@@ -30,12 +32,16 @@ type Slot = {
 
 const restartBackoff = { baseMs: 250, capMs: 15_000 }
 
+/** So many ends, or failed starts, in that time are no accident. */
+const mostEnds = 5
+const endsWindowMs = 60_000
+
 /** A run shorter than this is about as long as the way to its thread and back. */
 const shortRunMs = 0.5
 
 /**
  * The instances of a model. One that ends is started again, ever more slowly while it keeps ending; its runs fail and the others
- * go on.
+ * go on. After five ends within a minute it is given up.
  *
  * Where runs are very short, an instance is given the next one before it has answered the last, so that it does not stand idle
  * while the answer travels.
@@ -43,6 +49,8 @@ const shortRunMs = 0.5
 export class InstanceSet {
   readonly #slots: Slot[] = []
   readonly #stopped = new AbortController()
+  /** When instances ended, in the last minute. */
+  #endsMs: number[] = []
   #meanRunMs: number | undefined
   #stopWatch: (() => void) | undefined
 
@@ -160,6 +168,10 @@ export class InstanceSet {
 
   async #restart(slot: Slot, ended: unknown): Promise<void> {
     for (let error = ended; ;) {
+      if (this.#keepsEnding()) {
+        this.#giveUp(error)
+        return
+      }
       const waitMs = backoffMs(slot.failures, restartBackoff)
       slot.failures += 1
       this.options.log.warn(
@@ -176,6 +188,21 @@ export class InstanceSet {
         error = failed
       }
     }
+  }
+
+  /** Counts an end. */
+  #keepsEnding(): boolean {
+    const nowMs = this.options.clock.nowMs()
+    this.#endsMs = [...this.#endsMs.filter((endMs) => nowMs - endMs < endsWindowMs), nowMs]
+    return this.#endsMs.length >= mostEnds
+  }
+
+  #giveUp(error: unknown): void {
+    const { name, log, onBroken } = this.options
+    this.#stopped.abort()
+    const reason = `its instances ended ${mostEnds} times within ${endsWindowMs / 1e3} s: ${error instanceof Error ? error.message : String(error)}`
+    log.error({ model: name, err: error }, 'instances keep ending, model given up until it is loaded again')
+    onBroken(reason)
   }
 
   #watch(): void {

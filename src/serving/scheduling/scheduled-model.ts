@@ -23,14 +23,19 @@ export type ScheduledModelParts = Readonly<{
   scheduler: Scheduler
   outcome: RequestOutcome
   statistics: StatisticsRecorder
+  /** Resolves with the reason once no instance is started any more. */
+  broken: Promise<string>
 }>
 
 /** A model whose requests are checked, queued and run on its instances. */
 export class ScheduledModel implements LoadedModel {
   readonly #inFlight = new Set<Promise<unknown>>()
   #closed: Promise<void> | undefined
+  #brokenBecause: string | undefined
 
-  constructor(readonly parts: ScheduledModelParts) {}
+  constructor(readonly parts: ScheduledModelParts) {
+    void parts.broken.then((reason) => this.#break(reason))
+  }
 
   get name(): string {
     return this.parts.name
@@ -65,6 +70,10 @@ export class ScheduledModel implements LoadedModel {
     return this.parts.labels.get(output) ?? []
   }
 
+  get broken(): Promise<string> {
+    return this.parts.broken
+  }
+
   statistics(): ModelStatistics {
     return this.parts.statistics.statistics()
   }
@@ -95,8 +104,15 @@ export class ScheduledModel implements LoadedModel {
 
   #admit(request: InferRequest): CheckedRequest {
     if (this.#closed !== undefined) throw this.#unloading()
+    if (this.#brokenBecause !== undefined) throw this.#unavailable(this.#brokenBecause)
     if (request.signal?.aborted === true) throw cancelledError({ request })
     return checkRequest(request, this.parts.rules)
+  }
+
+  #break(reason: string): void {
+    this.#brokenBecause = reason
+    const { scheduler, outcome } = this.parts
+    for (const pending of scheduler.clear()) outcome.fail(pending, this.#unavailable(reason))
   }
 
   async #close(drainMs: number): Promise<void> {
@@ -111,5 +127,12 @@ export class ScheduledModel implements LoadedModel {
 
   #unloading(): ServingError {
     return new ServingError('UNAVAILABLE', `model '${this.name}' version ${this.version} is unloading`)
+  }
+
+  #unavailable(reason: string): ServingError {
+    return new ServingError(
+      'UNAVAILABLE',
+      `model '${this.name}' version ${this.version} is unavailable: ${reason}`,
+    )
   }
 }

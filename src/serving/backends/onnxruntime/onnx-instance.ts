@@ -22,10 +22,10 @@ export class OnnxInstance implements BackendInstance {
     name: string,
     /** Whether the model has a batch dimension. */
     readonly batched: boolean,
+    entry: string,
   ) {
     let exit: (error: Error) => void
     this.exited = new Promise((resolve) => (exit = resolve))
-    const entry = entryPath(import.meta.url, './onnx-worker.js')
     this.#instance = new Instance(name, entry, (error) => exit(error))
   }
 
@@ -34,8 +34,9 @@ export class OnnxInstance implements BackendInstance {
     name: string,
     batched: boolean,
     load: OnnxLoad,
+    entry = entryPath(import.meta.url, './onnx-worker.js'),
   ): Promise<Readonly<{ instance: OnnxInstance; ready: OnnxReady }>> {
-    const instance = new OnnxInstance(name, batched)
+    const instance = new OnnxInstance(name, batched, entry)
     try {
       return { instance, ready: await instance.#instance.load(load) }
     } catch (error) {

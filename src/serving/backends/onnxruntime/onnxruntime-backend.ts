@@ -25,7 +25,11 @@ import type { OnnxLoad } from './onnx-protocol.js'
 import { sessionSettings } from './session-settings.js'
 
 /** What of the pipeline's inference settings holds for API models. */
-export type OnnxSettings = Pick<InferenceConfig, 'providers' | 'deviceId' | 'intraOpThreads'>
+export type OnnxSettings = Pick<InferenceConfig, 'providers' | 'deviceId' | 'intraOpThreads'> &
+  Readonly<{
+    /** Path of the entry of the threads; tests have one of their own. */
+    workerEntry?: string
+  }>
 
 /** ONNX files, each instance a session in a thread of its own. */
 export function onnxRuntimeBackend(settings: OnnxSettings): Backend {
@@ -69,6 +73,7 @@ function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel
         `${name}#${index}`,
         (config.max_batch_size ?? 0) > 0,
         load,
+        settings.workerEntry,
       )
       if (!announced) {
         announced = true
