@@ -1,8 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildOnnx, type Constant, type Node, type TensorSpec } from './onnx-builder.js'
+import { buildOnnx, elementTypes, type Constant, type Node, type TensorSpec } from './onnx-builder.js'
 
-export type TestInput = 'float32-nchw' | 'uint8-nchw' | 'uint8-nhwc'
+export type TestInput =
+  'float32-nchw' | 'float32-nhwc' | 'uint8-nchw' | 'uint8-nhwc' | 'int8-nchw' | 'int8-nhwc'
 
 export type DetectorSpec = Readonly<{
   input: TestInput
@@ -19,6 +20,8 @@ export type DetectorSpec = Readonly<{
   /** 1 for a model that takes no batches. */
   batch?: number | string
   outputName?: string
+  /** What the values are cast to at the end. */
+  outputType?: 'float32' | 'float16' | 'int8'
   outputShape?: readonly (number | string)[]
 }>
 
@@ -28,17 +31,18 @@ export type DetectorSpec = Readonly<{
  */
 export function detectorOnnx(spec: DetectorSpec): Uint8Array {
   const { input, widthPx, heightPx, rows, columns, batch = 'batch' } = spec
-  const hwc = input === 'uint8-nhwc'
+  const hwc = input.endsWith('nhwc')
+  const type = input.split('-')[0] as 'float32' | 'uint8' | 'int8'
   const shape = hwc ? [batch, heightPx, widthPx, 3] : [batch, 3, heightPx, widthPx]
-  const images: TensorSpec = { name: 'images', type: input === 'float32-nchw' ? 'float32' : 'uint8', shape }
+  const images: TensorSpec = { name: 'images', type, shape }
   const base = filled(rows * columns, spec.fixed ?? {})
   const slope = filled(
     rows * columns,
     Object.fromEntries(Object.entries(spec.signal ?? {}).map(([index, divisor]) => [index, 1 / divisor])),
   )
-  const output = spec.outputName ?? 'output0'
+  const { outputName: output = 'output0', outputType = 'float32' } = spec
   const nodes: Node[] = [
-    ...(input === 'float32-nchw'
+    ...(type === 'float32'
       ? [{ op: 'Identity', inputs: ['images'], outputs: ['pixels'] }]
       : [{ op: 'Cast', inputs: ['images'], outputs: ['pixels'], attributes: { to: 1 } }]),
     {
@@ -50,11 +54,12 @@ export function detectorOnnx(spec: DetectorSpec): Uint8Array {
     { op: 'Gather', inputs: ['means', 'first'], outputs: ['channel'], attributes: { axis: 1 } },
     { op: 'Unsqueeze', inputs: ['channel', 'last'], outputs: ['signal'] },
     { op: 'Mul', inputs: ['signal', 'slope'], outputs: ['varying'] },
-    { op: 'Add', inputs: ['varying', 'base'], outputs: [output] },
+    { op: 'Add', inputs: ['varying', 'base'], outputs: ['values'] },
+    { op: 'Cast', inputs: ['values'], outputs: [output], attributes: { to: elementTypes[outputType] } },
   ]
   return buildOnnx({
     inputs: [images],
-    outputs: [{ name: output, type: 'float32', shape: spec.outputShape ?? [batch, rows, columns] }],
+    outputs: [{ name: output, type: outputType, shape: spec.outputShape ?? [batch, rows, columns] }],
     nodes,
     constants: [
       { name: 'first', shape: [1], data: BigInt64Array.of(0n) },
@@ -89,8 +94,14 @@ export function redDetector(input: TestInput, batch?: number): Uint8Array {
     heightPx: 64,
     rows: 6,
     columns: anchors,
-    fixed: { 0: 32, [anchors]: 16, [2 * anchors]: 20, [3 * anchors]: 8 },
-    signal: { [5 * anchors]: input === 'float32-nchw' ? 1 : 255 },
+    fixed: {
+      0: 32,
+      [anchors]: 16,
+      [2 * anchors]: 20,
+      [3 * anchors]: 8,
+      [5 * anchors]: input.startsWith('int8') ? 128 / 255 : 0,
+    },
+    signal: { [5 * anchors]: input.startsWith('float32') ? 1 : 255 },
     metadata: namesMetadata(['blue', 'red']),
     ...(batch === undefined ? {} : { batch }),
   })

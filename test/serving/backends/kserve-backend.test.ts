@@ -1,4 +1,7 @@
 import { Server, ServerCredentials, status, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseModelConfig } from '../../../src/inference/model-config-text.js'
 import { KserveBackend } from '../../../src/serving/backends/kserve/kserve-backend.js'
@@ -12,6 +15,7 @@ import {
 } from '../../../src/serving/protocol/grpc-schema.js'
 import { contextOf, fp32, requestOf, scheduled, valuesOf } from '../../support/direct-model.js'
 import { silentLog } from '../../support/silent-log.js'
+import { tempDir } from '../../support/temp-dir.js'
 import { until } from '../../support/until.js'
 
 type Answer = Message | { code: status; details: string } | 'silence'
@@ -43,7 +47,10 @@ function doubled(method: string, message: Message): Answer {
   }
 }
 
-async function startRemote(port = 0): Promise<Remote> {
+type Security = Readonly<{ key: Buffer; certificate: Buffer; token: string }>
+
+/** @param security - TLS with that certificate, for callers with the token alone. */
+async function startRemote(port = 0, security?: Security): Promise<Remote> {
   const remote: Remote = { port: 0, requests: [], answer: doubled, stop: () => server.forceShutdown() }
   const server = new Server()
   const methods = ['ModelInfer', 'ModelMetadata', 'ModelConfig', 'ModelReady']
@@ -67,6 +74,11 @@ async function startRemote(port = 0): Promise<Remote> {
       methods.map((method) => [
         method,
         (call: ServerUnaryCall<Message, Message>, answer: sendUnaryData<Message>) => {
+          const [sent] = call.metadata.get('authorization')
+          if (security !== undefined && sent !== `Bearer ${security.token}`) {
+            answer({ code: status.UNAUTHENTICATED, details: 'no token' })
+            return
+          }
           if (method === 'ModelInfer') remote.requests.push(call.request)
           const given = remote.answer(method, call.request)
           if (given === 'silence') return
@@ -77,7 +89,7 @@ async function startRemote(port = 0): Promise<Remote> {
     ),
   )
   remote.port = await new Promise<number>((resolve, reject) =>
-    server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, bound) =>
+    server.bindAsync(`127.0.0.1:${port}`, credentials(security), (error, bound) =>
       error === null ? resolve(bound) : reject(error),
     ),
   )
@@ -85,7 +97,28 @@ async function startRemote(port = 0): Promise<Remote> {
   return remote
 }
 
-function contextFor(remotes: readonly Remote[], parameters: Readonly<Record<string, string>> = {}, io = '') {
+function credentials(security: Security | undefined): ServerCredentials {
+  if (security === undefined) return ServerCredentials.createInsecure()
+  const { key, certificate } = security
+  return ServerCredentials.createSsl(null, [{ private_key: key, cert_chain: certificate }])
+}
+
+/** A certificate for 127.0.0.1 that vouches for itself. */
+function selfSigned(): Omit<Security, 'token'> {
+  const dir = tempDir()
+  const [keyFile, file] = [join(dir, 'key.pem'), join(dir, 'certificate.pem')]
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', keyFile]
+  const names = ['-subj', '/CN=gantry test', '-addext', 'subjectAltName=IP:127.0.0.1']
+  execFileSync('openssl', ['req', '-x509', '-days', '1', ...key, ...names, '-out', file], { stdio: 'pipe' })
+  return { key: readFileSync(keyFile), certificate: readFileSync(file) }
+}
+
+function contextFor(
+  remotes: readonly Remote[],
+  parameters: Readonly<Record<string, string>> = {},
+  io = '',
+  versionDir = '',
+) {
   const all = {
     kserve_addresses: remotes.map(({ port }) => `127.0.0.1:${port}`).join(','),
     kserve_model: 'double',
@@ -95,7 +128,7 @@ function contextFor(remotes: readonly Remote[], parameters: Readonly<Record<stri
   const text = Object.entries(all)
     .map(([key, value]) => `parameters { key: "gantry.${key}" value { string_value: "${value}" } }`)
     .join('\n')
-  return contextOf('remote', parseModelConfig(`${io} ${text}`, 'config.pbtxt'))
+  return contextOf('remote', parseModelConfig(`${io} ${text}`, 'config.pbtxt'), versionDir)
 }
 
 async function serve(...args: Parameters<typeof contextFor>) {
@@ -200,6 +233,61 @@ describe('a model on another server', () => {
       outputs: [{ name: 'y', datatype: 'FP32', shape: [1, 2], contents: { fp32_contents: [3, 4] } }],
     })
     expect(valuesOf((await model.infer(x(1, 2)))[0])).toEqual([3, 4])
+  })
+})
+
+describe('a model on another server, by TLS and with a token', () => {
+  const parameters = {
+    kserve_tls: 'true',
+    kserve_ca_file: 'ca.pem',
+    kserve_token_file: 'token',
+    kserve_timeout_ms: '3000',
+  }
+
+  /** Folder of a version, with what the calling side knows beside it. */
+  function versionDir(ca: Buffer, token: string): string {
+    const dir = tempDir()
+    writeFileSync(join(dir, 'ca.pem'), ca)
+    writeFileSync(join(dir, 'token'), `${token}\n`)
+    mkdirSync(join(dir, '1'))
+    return join(dir, '1')
+  }
+
+  it('answers, also while one of two addresses is down, which is taken back when it answers', async () => {
+    const security = { ...selfSigned(), token: 'secret' }
+    const remotes = [await startRemote(0, security), await startRemote(0, security)]
+    const model = await serve(remotes, parameters, '', versionDir(security.certificate, 'secret'))
+    const asked = () => model.infer(x(1, 2)).then(([y]) => valuesOf(y))
+    for (let i = 0; i < 4; i++) expect(await asked()).toEqual([2, 4])
+    expect(remotes.map(({ requests }) => requests.length)).toEqual([2, 2])
+    remotes[0]!.stop()
+    for (let i = 0; i < 6; i++) expect(await asked()).toEqual([2, 4])
+    expect(remotes.map(({ requests }) => requests.length)).toEqual([2, 8])
+    const back = await startRemote(remotes[0]!.port, security)
+    await until('requests at the address that is back', async () => {
+      expect(await asked()).toEqual([2, 4])
+      return back.requests.length > 0
+    })
+  })
+
+  it('refuses a server with another certificate, and is refused with another token', async () => {
+    const security = { ...selfSigned(), token: 'secret' }
+    const remote = await startRemote(0, security)
+    const load = (ca: Buffer, token: string) =>
+      new KserveBackend().open(
+        contextFor([remote], { ...parameters, kserve_retries: '0' }, '', versionDir(ca, token)),
+      )
+    await expect(load(selfSigned().certificate, 'secret')).rejects.toThrow(/certificate/)
+    await expect(load(security.certificate, 'guessed')).rejects.toThrow('no token')
+    expect(remote.requests).toEqual([])
+  })
+
+  it('sends no token without TLS', async () => {
+    const remote = await startRemote()
+    const dir = versionDir(Buffer.from(''), 'secret')
+    await expect(
+      new KserveBackend().open(contextFor([remote], { kserve_token_file: 'token' }, '', dir)),
+    ).rejects.toThrow('needs gantry.kserve_tls')
   })
 })
 

@@ -8,7 +8,14 @@ import type { LoadedModel } from '../../../src/serving/loaded-model.js'
 import { clipFrame } from '../../support/clip-frame.js'
 import { startDetector } from '../../support/detector-rig.js'
 import { requestOf, scheduled, scheduledModel, valuesOf } from '../../support/direct-model.js'
-import { addModel, redDetector, type TestInput } from '../../support/onnx-models.js'
+import { buildOnnx } from '../../support/onnx-builder.js'
+import {
+  addModel,
+  detectorOnnx,
+  namesMetadata,
+  redDetector,
+  type TestInput,
+} from '../../support/onnx-models.js'
 import { silentLog } from '../../support/silent-log.js'
 import { tempDir } from '../../support/temp-dir.js'
 
@@ -60,7 +67,7 @@ it('the ppe ensemble finds in a picture what the camera path finds in it', async
   expect(found).toEqual(result?.detections)
 })
 
-it.each<TestInput>(['uint8-nhwc', 'uint8-nchw', 'float32-nchw'])(
+it.each<TestInput>(['uint8-nhwc', 'uint8-nchw', 'float32-nchw', 'float32-nhwc', 'int8-nchw', 'int8-nhwc'])(
   'letterbox, a %s detector and detection head give boxes in pixels of the picture',
   async (input) => {
     const repository = tempDir()
@@ -88,6 +95,56 @@ it.each<TestInput>(['uint8-nhwc', 'uint8-nchw', 'float32-nchw'])(
     })
   },
 )
+
+const anchors = 84
+/** A box in a 64x64 picture whose score is the mean red of an int8 input; every number is stored in units of `unit`. */
+const boxDetector = (input: TestInput, outputType: 'float16' | 'int8', unit: number) =>
+  detectorOnnx({
+    input,
+    outputType,
+    widthPx: 64,
+    heightPx: 64,
+    rows: 6,
+    columns: anchors,
+    fixed: {
+      0: 32 / unit,
+      [anchors]: 16 / unit,
+      [2 * anchors]: 20 / unit,
+      [3 * anchors]: 8 / unit,
+      [5 * anchors]: input.startsWith('int8') ? (128 / 255 + 0.1) / unit : 0,
+    },
+    signal: { [5 * anchors]: (input.startsWith('float32') ? 1 : 255) * unit },
+    metadata: namesMetadata(['blue', 'red']),
+  })
+const scale = `parameters { key: "gantry.head_scale" value { string_value: "0.5" } }
+  parameters { key: "gantry.head_zero_point" value { string_value: "0" } }`
+
+it.each([
+  ['float16 values', boxDetector('float32-nhwc', 'float16', 1), ''],
+  ['int8 values from int8 pixels', boxDetector('int8-nchw', 'int8', 0.5), scale],
+])('a detector that gives %s has its boxes found', async (_, onnx, parameters) => {
+  const repository = tempDir()
+  addModel(repository, 'ppe_detect', { onnx, config: `max_batch_size: 4 ${parameters}` })
+  const ensemble = await ensembleOf(ppe, await scheduledModel(repository, 'ppe_detect'))
+  const [detections] = await ensemble.infer(picture(64, 64, new Uint8Array(64 * 64 * 3).fill(255)))
+  expect(valuesOf(detections)).toEqual([22, 12, 42, 20, 1, 1])
+  expect(ensemble.labels('detections')).toEqual(['blue', 'red'])
+})
+
+it('a detector that takes float16 pixels is refused by name', async () => {
+  const repository = tempDir()
+  const shape = ['batch', 3, 64, 64]
+  const onnx = buildOnnx({
+    inputs: [{ name: 'images', type: 'float16', shape }],
+    outputs: [{ name: 'output0', type: 'float16', shape }],
+    nodes: [{ op: 'Identity', inputs: ['images'], outputs: ['output0'] }],
+  })
+  addModel(repository, 'ppe_detect', { onnx, config: 'max_batch_size: 4' })
+  const detector = await scheduledModel(repository, 'ppe_detect')
+  await expect(ensembleOf(ppe, detector)).rejects.toThrow(
+    /"ppe_detect": input "images" float16 .* is not an image/,
+  )
+})
 
 it('cameras and the model server read the ensemble of the repository alike', () => {
   expect(findCameraModel(models, 'ppe').detector.name).toBe('ppe_detect')
