@@ -1,5 +1,8 @@
 import type { SchedulerClock } from '../../src/inference/stream-scheduler.js'
 
+/** More timers than any test has within one step of time. */
+const mostCalls = 10_000
+
 /** Time that passes only when it is told to. */
 export class ManualClock implements SchedulerClock {
   #nowMs = 0
@@ -15,10 +18,15 @@ export class ManualClock implements SchedulerClock {
     return () => this.#timers.delete(timer)
   }
 
-  /** Calls what is due, in order, each at its time. */
+  /**
+   * Calls what is due, in order, each at its time.
+   *
+   * @throws when timers that are due at once set others without an end
+   */
   advance(forMs: number): void {
     const untilMs = this.#nowMs + forMs
-    for (;;) {
+    for (let calls = 0; ; calls++) {
+      if (calls === mostCalls) throw new Error(`timers do not come to an end: ${mostCalls} calls`)
       const due = [...this.#timers]
         .filter((timer) => timer.atMs <= untilMs)
         .sort((a, b) => a.atMs - b.atMs)[0]
