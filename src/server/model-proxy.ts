@@ -1,5 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import {
+  Agent,
+  request as httpRequest,
+  type ClientRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from 'node:http'
 import type { Log } from '../lifecycle/log.js'
 import { toProblem } from './problem.js'
 
@@ -70,21 +76,41 @@ function passOn(
     void reply.code(status).type('application/json').send(JSON.stringify({ error }))
   }
   if (Number(request.headers['content-length'] ?? 0) > maxRequestBytes)
-    return refuse(413, `request body exceeds the maximum allowed size of ${maxRequestBytes} bytes`)
+    return refuse(413, tooLarge(maxRequestBytes))
   if (!upstream.ready) {
     void reply.header('retry-after', '1')
     return refuse(503, 'the model server is not running')
   }
-  forward(request, reply, agent, upstream.socketPath, (error) => {
-    log.warn({ err: error }, 'request to the model server failed')
-    if (!reply.raw.headersSent) writeUnavailable(reply)
+  let ended = false
+  const end = (status: number, error: string): void => {
+    if (ended) return
+    ended = true
+    if (!reply.raw.headersSent) writeError(reply, status, error)
     else reply.raw.destroy()
+  }
+  const upstreamRequest = forward(request, reply, agent, upstream.socketPath, (error) => {
+    if (!ended) log.warn({ err: error }, 'request to the model server failed')
+    end(503, 'the model server ended while the request was in it')
+  })
+  // The model server would cut the connection while more is written to it, which looks like its end.
+  let left = maxRequestBytes
+  request.raw.on('data', (chunk: Buffer) => {
+    left -= chunk.byteLength
+    if (left >= 0) return
+    request.raw.unpipe(upstreamRequest)
+    end(413, tooLarge(maxRequestBytes))
+    upstreamRequest.destroy()
   })
 }
 
-function writeUnavailable({ raw }: FastifyReply): void {
-  raw.writeHead(503, { 'content-type': 'application/json', 'retry-after': '1', connection: 'close' })
-  raw.end(JSON.stringify({ error: 'the model server ended while the request was in it' }))
+function tooLarge(maxRequestBytes: number): string {
+  return `request body exceeds the maximum allowed size of ${maxRequestBytes} bytes`
+}
+
+function writeError({ raw }: FastifyReply, status: number, error: string): void {
+  const headers = { 'content-type': 'application/json', connection: 'close' }
+  raw.writeHead(status, status === 503 ? { ...headers, 'retry-after': '1' } : headers)
+  raw.end(JSON.stringify({ error }))
 }
 
 function forward(
@@ -93,7 +119,7 @@ function forward(
   agent: Agent,
   socketPath: string,
   failed: (error: Error) => void,
-): void {
+): ClientRequest {
   const { raw: incoming } = request
   const { raw: outgoing } = reply
   const ownHeaders = reply.getHeaders()
@@ -103,7 +129,7 @@ function forward(
     agent,
     method: request.method,
     path: incoming.url ?? '/',
-    headers: passedOn(incoming.headers),
+    headers: { ...passedOn(incoming.headers), ...framing(incoming.headers) },
   })
   upstream.once('response', (answer: IncomingMessage) => {
     for (const [name, value] of Object.entries({ ...ownHeaders, ...passedOn(answer.headers) }))
@@ -113,7 +139,7 @@ function forward(
     answer.pipe(outgoing)
     answer.once('error', failed)
   })
-  upstream.once('error', (error) => {
+  upstream.on('error', (error) => {
     if (!outgoing.destroyed) failed(error)
   })
   // The client is gone: what it asked for need not be computed.
@@ -122,6 +148,17 @@ function forward(
   })
   if (hasBody(incoming.headers)) incoming.pipe(upstream)
   else upstream.end()
+  return upstream
+}
+
+/**
+ * How the body is told from the next request, whatever the method and whatever `Connection` names: without it, Node sends the body of
+ * a GET or DELETE bare, and it would be read as another request.
+ */
+function framing(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  if (headers['transfer-encoding'] !== undefined) return { 'transfer-encoding': 'chunked' }
+  const length = headers['content-length']
+  return length === undefined ? {} : { 'content-length': length }
 }
 
 function hasBody(headers: IncomingHttpHeaders): boolean {

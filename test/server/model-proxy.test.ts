@@ -113,6 +113,33 @@ describe('/v2 of the service', () => {
     expect([large.status, large.json]).toEqual([413, { error: expect.stringMatching(/maximum/) as string }])
   })
 
+  it('keeps the body of a GET or DELETE a body, whatever its framing and whatever Connection names', async () => {
+    const seen: unknown[] = []
+    const { url } = await proxied(
+      (request, response) =>
+        void bodyOf(request).then((body) => {
+          seen.push([request.method, request.url, body])
+          response.end('answer')
+        }),
+    )
+    const body = 'GET /v2/models/other HTTP/1.1\r\nhost: a\r\n\r\n'
+    const length = { 'content-length': String(body.length), connection: 'keep-alive, content-length' }
+    for (const method of ['GET', 'DELETE'])
+      for (const headers of [{ 'transfer-encoding': 'chunked' }, length])
+        expect(await ask(`${url}/v2`, { method, headers, body })).toMatchObject({ status: 200 })
+    expect(seen).toEqual(['GET', 'GET', 'DELETE', 'DELETE'].map((method) => [method, '/v2', body]))
+  })
+
+  it('refuses a body that is too large and does not tell its length', async () => {
+    const { url } = await proxied((request) => void request.resume())
+    const sent = httpRequest(`${url}/v2/models/a/infer`, { method: 'POST' })
+    sent.on('error', () => undefined)
+    const answered = once(sent, 'response')
+    for (let piece = 0; piece < 17; piece++) sent.write(Buffer.alloc(65_536))
+    const [response] = (await answered) as [IncomingMessage]
+    expect([response.statusCode, await bodyOf(response)]).toEqual([413, expect.stringMatching(/maximum/)])
+  })
+
   it('lets go of a request whose client is gone', async () => {
     let gone = false
     let came = false
