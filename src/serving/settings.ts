@@ -81,7 +81,8 @@ function checkTrace(name: string, values: readonly string[] | undefined): void {
     throw new ServingError('UNSUPPORTED', 'trace file location can not be updated through network protocol')
   if (name === 'trace_mode')
     throw new ServingError('UNSUPPORTED', 'trace mode can not be updated through network protocol')
-  if (!(name in traceDefaults)) throw new ServingError('INVALID_ARG', `unexpected trace setting '${name}'`)
+  if (!Object.hasOwn(traceDefaults, name))
+    throw new ServingError('INVALID_ARG', `unexpected trace setting '${name}'`)
   if (values === undefined) return
   if (name === 'trace_level') checkLevels(values)
   else checkNumber(name, values)
@@ -110,7 +111,8 @@ function checkNumber(name: string, values: readonly string[]): void {
 function checkLog(name: string, value: ParameterValue): void {
   if (name === 'log_file')
     throw new ServingError('UNSUPPORTED', 'log file location can not be updated through network protocol')
-  if (!(name in logDefaults)) throw new ServingError('INVALID_ARG', `unexpected log setting '${name}'`)
+  if (!Object.hasOwn(logDefaults, name))
+    throw new ServingError('INVALID_ARG', `unexpected log setting '${name}'`)
   const valid =
     name === 'log_format'
       ? value === 'default' || value === 'ISO8601'

@@ -32,7 +32,7 @@ export function loadRequest(body: Uint8Array): LoadRequest {
 }
 
 function decoded(name: string, base64: string): Uint8Array {
-  if (/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(base64)) return Buffer.from(base64, 'base64')
+  if (/^[A-Za-z0-9+/\s]*(?:=\s*){0,2}$/.test(base64)) return Buffer.from(base64, 'base64')
   throw new ServingError('INVALID_ARG', `Unable to decode base64 data for '${name}'`)
 }
 

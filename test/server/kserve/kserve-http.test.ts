@@ -419,6 +419,18 @@ describe('repository', () => {
     expect((await send('POST', '/v2/repository/index', '{"ready":1}')).status).toBe(400)
   })
 
+  it('takes base64 in lines, and refuses what is none in linear time', async () => {
+    const load = (content: string) =>
+      send(
+        'POST',
+        '/v2/repository/models/plain/load',
+        JSON.stringify({ parameters: { config: '{}', 'file:1/model.onnx': content } }),
+      )
+    expect((await load('b25u\neA==\n')).status).toBe(200)
+    expect((await load(`${' '.repeat(60_000)}!`)).status).toBe(400)
+    server.loads.length = 0
+  })
+
   it('loads with a configuration and files, and unloads with dependents', async () => {
     const parameters = {
       config: '{"max_batch_size":2}',
@@ -436,6 +448,14 @@ describe('repository', () => {
 })
 
 describe('settings', () => {
+  it('knows no setting by the names that every object has', async () => {
+    const answers = [
+      await send('POST', '/v2/logging', '{"toString":true}'),
+      await send('POST', '/v2/trace/setting', '{"constructor":"1"}'),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([400, 400])
+  })
+
   it('gives and changes trace settings of the server and of a model', async () => {
     const set = await send(
       'POST',
