@@ -177,9 +177,11 @@ export class SupervisedProcess<
     this.#failure = undefined
     this.#expectWithin(this.spec.loadAtMostMs, 'did not become ready in time')
     child.on('message', (message: From) => this.#receive(child, message))
-    child.on('error', (error) =>
-      this.log.error({ ...this.spec.logFields, err: error }, `${this.spec.title} process error`),
-    )
+    child.on('error', (error) => {
+      this.log.error({ ...this.spec.logFields, err: error }, `${this.spec.title} process error`)
+      // One that never ran does not exit.
+      if (child.pid === undefined) this.#exited(child, error.message)
+    })
     child.on('exit', (code, signal) => this.#exited(child, signal ?? `exit code ${code ?? 'unknown'}`))
   }
 

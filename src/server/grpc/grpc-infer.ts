@@ -97,9 +97,15 @@ class InferStream {
   /** Waits while the client does not read. */
   async #write(message: Buffer): Promise<void> {
     if (this.call.write(message) || this.#ended) return
+    const { signal } = this.#client
     await new Promise<void>((resolve) => {
-      this.call.once('drain', resolve)
-      this.#client.signal.addEventListener('abort', () => resolve(), { once: true })
+      const go = (): void => {
+        this.call.off('drain', go)
+        signal.removeEventListener('abort', go)
+        resolve()
+      }
+      this.call.once('drain', go)
+      signal.addEventListener('abort', go, { once: true })
     })
   }
 

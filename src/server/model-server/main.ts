@@ -1,4 +1,4 @@
-import { setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 import { ProcessBeat } from '../../engine/process-beat.js'
 import { toErrorRecord } from '../../errors.js'
 import { createLog } from '../../lifecycle/log.js'
@@ -21,8 +21,8 @@ function send(message: FromModelServer): void {
 }
 
 async function setUp(setup: ModelServerSetup): Promise<void> {
-  // Threads inherit it, so it comes before the first of them.
-  setPriority(setup.modelServer.nice)
+  // Threads inherit it, so it comes before the first of them. Only root may go up from where the service was started.
+  setPriority(Math.max(getPriority(), setup.modelServer.nice))
   const log = createLog(setup.log, 'gantry-models')
   try {
     host = new ModelServerHost(setup, log)

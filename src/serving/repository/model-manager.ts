@@ -184,7 +184,8 @@ export class ModelManager {
         throw new ServingError('UNSUPPORTED', `failed to load '${name}', code is not taken from clients`)
       await this.#bringWithNeeds(definition, scan, upload)
     } catch (error) {
-      upload?.remove()
+      // Of several versions some may serve from it.
+      if (upload !== undefined && this.#records.get(name)?.upload !== upload) upload.remove()
       // That a client asked for what cannot be loaded does not make the server less ready.
       const record = this.#records.get(name)
       if (record !== undefined) record.wanted = wasWanted
