@@ -80,8 +80,8 @@ def read_clip(path, stride=1):
 
 
 def detect_picture(run, image, size):
-    """Boxes in pixels of the picture, scores and class ids."""
-    canvas, (scale, left, top) = letterbox(image, size, size)
+    """Boxes in pixels of the picture, scores and class ids. `size`: (width, height) of the model's input."""
+    canvas, (scale, left, top) = letterbox(image, *size)
     boxes, scores, ids = picked(run(canvas[None])[0], LEAST, PIPELINE_NMS)
     return (boxes - (left, top, left, top)) / scale, scores, ids
 
@@ -118,7 +118,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("model")
     p.add_argument("--clips", default="../pipelines/demo/clips", help="folder of NAME.mp4 and NAME.truth.json")
-    p.add_argument("--size", type=int, default=416)
+    p.add_argument("--size", type=int, nargs=2, default=(416, 416), metavar=("WIDTH", "HEIGHT"), help="of the input")
     p.add_argument("--threshold", type=float, nargs="+", default=[0.3], help="more than one: a table over all clips")
     p.add_argument("--stride", type=int, default=1, help="every n-th frame of the truth")
     a = p.parse_args()

@@ -54,11 +54,12 @@ def picked(output, lowest=LOWEST_SCORE, limit=IOU_NMS):
 
 
 def detect(run, store, size):
-    """`run`: uint8 [N, size, size, 3] -> [N, 4 + C, A]. Returns per picture boxes in its own pixels."""
+    """`run`: uint8 [N, height, width, 3] -> [N, 4 + C, A], `size`: (width, height). Returns per picture boxes in its own
+    pixels, scores and class ids."""
     found = []
     for i in range(len(store)):
         sample, image = store[i]
-        canvas, (scale, left, top) = letterbox(np.asarray(image), size, size)
+        canvas, (scale, left, top) = letterbox(np.asarray(image), *size)
         boxes, scores, ids = picked(run(canvas[None])[0])
         boxes = (boxes - (left, top, left, top)) / scale
         boxes[:, 0::2] = boxes[:, 0::2].clip(0, sample.width)
@@ -139,8 +140,9 @@ def torch_runner(detector):
 
 
 def report(store, found, per_set):
+    """`all`: over the photograph sets together (over the simulator sets where there is nothing else)."""
     names = sorted({s.set for _, s in store.samples})
-    whole = coco_scores(store, found, names)
+    whole = coco_scores(store, found, [n for n in names if not n.startswith("simulator")] or names)
     out = {"all": whole, "mean": summary(whole)}
     if per_set:
         out["sets"] = {n: coco_scores(store, found, [n]) for n in names}
@@ -166,7 +168,7 @@ def main():
     p.add_argument("--data", required=True, help="folder of the data sets")
     p.add_argument("--cache", default=".cache/ppe", help="where decoded pictures go")
     p.add_argument("--simulator", nargs="*", default=[], help="simulator folders (train/ and valid/ inside)")
-    p.add_argument("--size", type=int, default=416)
+    p.add_argument("--size", type=int, nargs=2, default=(416, 416), metavar=("WIDTH", "HEIGHT"))
     p.add_argument("--json", help="write all numbers here")
     a = p.parse_args()
     store = load(a.data, a.cache, "valid", a.simulator)

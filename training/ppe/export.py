@@ -20,7 +20,7 @@ from .weights import load_init, save_compact
 
 OPSET = 17
 CALIBRATION_PICTURES = 200
-IMAGE_SIZE = 416
+IMAGE_SIZE = (640, 384)  # width, height: cameras are 16:9
 VARIANTS = {"ppe_detect": "float32", "ppe_detect_int8": "int8", "ppe_detect_fp16": "float16"}
 
 
@@ -49,7 +49,8 @@ class _HalfBody(nn.Module):
 
 
 def write_graph(module, path, size=IMAGE_SIZE):
-    images = torch.zeros(1, size, size, 3, dtype=torch.uint8)
+    width, height = size
+    images = torch.zeros(1, height, width, 3, dtype=torch.uint8)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(
@@ -66,7 +67,7 @@ def stamp(path, precision, size):
     onnx.helper.set_model_props(
         model,
         {
-            "names": names, "stride": str(max(STRIDES)), "imgsz": f"[{size}, {size}]", "task": "detect",
+            "names": names, "stride": str(max(STRIDES)), "imgsz": f"[{size[1]}, {size[0]}]", "task": "detect",
             "precision": precision, "layout": "NHWC uint8 RGB, letterboxed with 114",
             "output": "cx, cy, w, h in input pixels, then one score per class, 0..1; no suppression",
             "license": "Apache-2.0", "description": "Gantry PPE detector",
@@ -94,7 +95,7 @@ class Pictures:
         i = next(self.feed, None)
         if i is None:
             return None
-        return {"images": letterbox(np.asarray(self.store[i][1]), self.size, self.size)[0][None]}
+        return {"images": letterbox(np.asarray(self.store[i][1]), *self.size)[0][None]}
 
 
 def float_nodes(model):
@@ -136,7 +137,7 @@ input [
     name: "images"
     data_type: TYPE_UINT8
     format: FORMAT_NHWC
-    dims: [ {size}, {size}, 3 ]
+    dims: [ {height}, {width}, 3 ]
   }}
 ]
 output [
@@ -154,9 +155,10 @@ dynamic_batching {{ }}
 def write_folder(models, name, size):
     folder = Path(models) / name
     (folder / "1").mkdir(parents=True, exist_ok=True)
-    points = sum((size // s) ** 2 for s in STRIDES)
+    width, height = size
+    points = sum((width // s) * (height // s) for s in STRIDES)
     (folder / "config.pbtxt").write_text(
-        CONFIG.format(name=name, size=size, channels=4 + len(CLASSES), points=points)
+        CONFIG.format(name=name, width=width, height=height, channels=4 + len(CLASSES), points=points)
     )
     (folder / "labels.txt").write_text("\n".join(CLASSES) + "\n")
     return folder / "1" / "model.onnx"
@@ -169,7 +171,7 @@ def main():
     p.add_argument("--data", required=True, help="data sets, for calibration")
     p.add_argument("--cache", default=".cache/ppe")
     p.add_argument("--simulator", nargs="*", default=[])
-    p.add_argument("--size", type=int, default=IMAGE_SIZE)
+    p.add_argument("--size", type=int, nargs=2, default=IMAGE_SIZE, metavar=("WIDTH", "HEIGHT"))
     p.add_argument("--compact", help="also write the weights as a float16 .npz, to train on from")
     a = p.parse_args()
     model = Detector().eval()

@@ -86,14 +86,14 @@ def main():
     p.add_argument("--data", required=True)
     p.add_argument("--cache", default=".cache/ppe")
     p.add_argument("--simulator", nargs="*", default=[])
-    p.add_argument("--size", type=int, default=416)
+    p.add_argument("--size", type=int, nargs=2, default=(416, 416), metavar=("WIDTH", "HEIGHT"))
     p.add_argument("--threshold", type=float, default=0.35)
     p.add_argument("--draw", help="folder for the 24 worst pictures")
     a = p.parse_args()
     store = load(a.data, a.cache, "valid", a.simulator)
     found = detect(onnx_runner(a.model, 2), store, a.size)
     judged = [judge(store.samples[i][1], found[i], a.threshold) for i in range(len(store))]
-    print(f"threshold {a.threshold}, size {a.size}\n\n| class | precision | recall | false boxes | missed |\n|---|---|---|---|---|")
+    print(f"threshold {a.threshold}, size {a.size[0]} x {a.size[1]}\n\n| class | precision | recall | false boxes | missed |\n|---|---|---|---|---|")
     for c, name in enumerate(CLASSES):
         right, false, missed = ([r for j in judged for r in j[k] if r[0] == c] for k in range(3))
         n = len(right)

@@ -31,14 +31,14 @@ def yardstick(path, size):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            Yolov8nTopology().eval(), torch.zeros(1, 3, size, size), path, opset_version=17, dynamo=False,
+            Yolov8nTopology().eval(), torch.zeros(1, 3, size[1], size[0]), path, opset_version=17, dynamo=False,
             input_names=["images"], output_names=["output0"],
         )
 
 
 def measure(models, size, rounds):
     rng = np.random.default_rng(0)
-    pixels = rng.integers(0, 255, (1, size, size, 3), np.uint8)
+    pixels = rng.integers(0, 255, (1, size[1], size[0], 3), np.uint8)
     planes = np.ascontiguousarray(pixels.transpose(0, 3, 1, 2)).astype(np.float32) / 255
     with tempfile.TemporaryDirectory() as tmp:
         yardstick(f"{tmp}/v8n.onnx", size)
@@ -63,10 +63,10 @@ def measure(models, size, rounds):
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--models", default="../models")
-    p.add_argument("--sizes", type=int, nargs="+", default=[640, 416])
+    p.add_argument("--sizes", nargs="+", default=["416x416", "640x384", "640x640"], help="width x height")
     p.add_argument("--rounds", type=int, default=40)
     a = p.parse_args()
-    print(json.dumps({str(s): measure(a.models, s, a.rounds) for s in a.sizes}, indent=1))
+    print(json.dumps({s: measure(a.models, [int(n) for n in s.split("x")], a.rounds) for s in a.sizes}, indent=1))
 
 
 if __name__ == "__main__":

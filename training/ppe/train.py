@@ -34,7 +34,7 @@ PIXELS_PER_BATCH = 16 * 320 * 320
 WARMUP = 0.02
 RARITY = 0.75  # pictures are drawn by the inverse count of their rarest class to this power
 EMPHASIS = {"machinery": 2.5, "vehicle": 2.5}  # the slowest to learn: large, varied, few pictures
-SIMULATOR_SHARE = 0.22
+SIMULATOR_SHARE = 0.38
 IMITATION_GAIN = 2.0
 EMA_HALF = 1500  # steps until the average's memory is full
 
@@ -199,7 +199,7 @@ def save(path, model, imitation, average, optimiser, step, spent):
 
 
 def validate(out, average, valid, step, at, spent):
-    result = report(valid, detect(torch_runner(copy.deepcopy(average).cpu()), valid, 416), False)
+    result = report(valid, detect(torch_runner(copy.deepcopy(average).cpu()), valid, (416, 416)), False)
     row = {"step": step, "done": round(at, 4), "seconds": round(spent), **result["mean"],
            **{f"{k}_ap50": round(v["ap50"], 4) for k, v in result["all"].items()}}
     with open(out / "curve.jsonl", "a") as f:
@@ -230,7 +230,7 @@ def train(rank, a, meeting):
     cache = a.cache or out / "cache"
     data, valid = load(a.data, cache, "train", a.simulator), load(a.data, cache, "valid", a.simulator)
     model = Detector()
-    if a.init:
+    if a.init and not (out / "last.pt").exists():
         start_from(model, a.init, data, a.seed)
     model = model.to(device, memory_format=torch.channels_last).train()
     average = copy.deepcopy(model).eval()

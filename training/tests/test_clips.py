@@ -50,6 +50,6 @@ def test_a_clip_is_read_frame_by_frame_and_scored(tmp_path):
             out[0, 4 + ID["head"], 0] = 0.8
         return out
 
-    found = measure(run, [tmp_path / "a.mp4"], 64)
+    found = measure(run, [tmp_path / "a.mp4"], (64, 64))
     precision, recall, objects = score(found["a"], 0.5)["head"]
     assert (precision, objects) == (1.0, 3) and abs(recall - 2 / 3) < 1e-9

@@ -9,7 +9,7 @@ import pytest
 
 from ppe.augment import GRID, Canvas, letterbox
 from ppe.cache import check_sources, load
-from ppe.evaluate import coco_scores, nms, picked
+from ppe.evaluate import coco_scores, nms, picked, report
 from ppe.model import CLASSES
 from ppe.sets import ID, SETS, convert, scored_classes, source_of
 from ppe.train import SIMULATOR_SHARE, sample_weights
@@ -98,6 +98,16 @@ def test_perfect_boxes_score_one_and_unlabelled_classes_are_not_scored(store):
     scores = coco_scores(store, found, ["hardhat-workers"])
     assert set(scores) == {"helmet"}
     assert scores["helmet"]["ap50"] == pytest.approx(1) and scores["helmet"]["map"] == pytest.approx(1)
+
+
+def test_simulator_frames_are_scored_apart_from_photographs(store):
+    photo = store.samples[0]
+    both = copy.copy(store)
+    both.samples = store.samples + [(photo[0], replace(photo[1], set="simulator0"))]
+    found = [(s.boxes[:, 1:], np.full(len(s.boxes), 0.9), s.boxes[:, 0].astype(int)) for _, s in both.samples]
+    result = report(both, found, True)
+    assert result["all"] == report(store, found[:-1], False)["all"]
+    assert "simulator0" in result["sets"]
 
 
 def test_picked_turns_points_into_corner_boxes():

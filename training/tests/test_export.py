@@ -48,7 +48,7 @@ def session(path):
 
 def test_weights_read_back_from_a_file_train_on_from_where_they_were(tmp_path):
     model = random_network()
-    write_graph(Deployed(fuse(model)), tmp_path / "m.onnx", 64)
+    write_graph(Deployed(fuse(model)), tmp_path / "m.onnx", (64, 64))
     back = Detector()
     load_init(back, tmp_path / "m.onnx")
     images = torch.from_numpy(noise(6, 96, 96)).permute(0, 3, 1, 2).float() / 255
@@ -68,7 +68,7 @@ def test_the_network_is_small_and_all_activations_are_relu():
 
 def test_the_exported_graph_equals_the_network_for_any_batch_and_size(tmp_path):
     model = random_network()
-    write_graph(Deployed(fuse(model)), tmp_path / "m.onnx", 64)
+    write_graph(Deployed(fuse(model)), tmp_path / "m.onnx", (64, 64))
     s = session(tmp_path / "m.onnx")
     for shape in ((1, 64, 64), (3, 96, 128)):
         pixels = noise(*shape)
@@ -79,7 +79,7 @@ def test_the_exported_graph_equals_the_network_for_any_batch_and_size(tmp_path):
 
 def test_the_float16_graph_stays_near(tmp_path):
     model = random_network()
-    write_graph(Half(fuse(model)), tmp_path / "m.onnx", 64)
+    write_graph(Half(fuse(model)), tmp_path / "m.onnx", (64, 64))
     pixels = noise(1, 64, 64)
     got, want = session(tmp_path / "m.onnx").run(None, {"images": pixels})[0], plain(model, pixels)
     np.testing.assert_allclose(got[:, 4:], want[:, 4:], atol=0.02)
@@ -92,16 +92,16 @@ def test_weights_come_back(tmp_path, kind):
     if kind == "npz":
         save_compact(model, path)
     else:
-        write_graph(Deployed(fuse(model)), path, 64)
+        write_graph(Deployed(fuse(model)), path, (64, 64))
     load_init(again, path)
     pixels = noise(1, 64, 64)
     np.testing.assert_allclose(plain(again, pixels)[:, 4:], plain(model, pixels)[:, 4:], atol=2e-2)
 
 
 def test_the_model_folder_says_the_shapes(tmp_path):
-    write_folder(tmp_path, "ppe_detect", 640)
+    write_folder(tmp_path, "ppe_detect", (640, 384))
     text = (tmp_path / "ppe_detect" / "config.pbtxt").read_text()
-    assert "dims: [ 640, 640, 3 ]" in text and "dims: [ 11, 8400 ]" in text
+    assert "dims: [ 384, 640, 3 ]" in text and "dims: [ 11, 5040 ]" in text
     assert (tmp_path / "ppe_detect" / "labels.txt").read_text().split() == list(CLASSES)
 
 
@@ -158,5 +158,5 @@ def test_int8_is_within_its_gap_of_fp32_on_every_fourth_valid_picture(tmp_path):
     score = {}
     for name in ("ppe_detect", "ppe_detect_int8"):
         run = onnx_runner(MODELS / name / "1" / "model.onnx", 2)
-        score[name] = report(store, detect(run, store, 416), False)["mean"]["ap50"]
+        score[name] = report(store, detect(run, store, (416, 416)), False)["mean"]["ap50"]
     assert score["ppe_detect"] - score["ppe_detect_int8"] <= GAP, score
