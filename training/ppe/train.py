@@ -34,7 +34,7 @@ PIXELS_PER_BATCH = 16 * 320 * 320
 WARMUP = 0.02
 RARITY = 0.75  # pictures are drawn by the inverse count of their rarest class to this power
 EMPHASIS = {"machinery": 2.5, "vehicle": 2.5}  # the slowest to learn: large, varied, few pictures
-SIMULATOR_SHARE = 0.38
+SIMULATOR_SHARE = 0.38  # of all draws, unless --simulator-share says otherwise
 IMITATION_GAIN = 2.0
 EMA_HALF = 1500  # steps until the average's memory is full
 
@@ -70,9 +70,9 @@ class Batches(torch.utils.data.IterableDataset):
             )
 
 
-def sample_weights(store):
+def sample_weights(store, simulator_share=SIMULATOR_SHARE):
     """Pictures of rare classes are drawn more often; copies of one source share its weight (by square root).
-    Simulator frames get SIMULATOR_SHARE of all draws, whatever their number, each the same."""
+    Simulator frames get `simulator_share` of all draws, whatever their number, each the same."""
     count = np.zeros(len(CLASSES))
     sources = {}
     simulated = np.array([s.set.startswith("simulator") for _, s in store.samples])
@@ -88,7 +88,7 @@ def sample_weights(store):
         rare = (rarity[ids] * emphasis[ids]).max() if len(ids) else 0.7
         out[i] = rare / math.sqrt(sources[(s.set, s.source)])
     if simulated.any() and not simulated.all():
-        out[simulated] = SIMULATOR_SHARE / (1 - SIMULATOR_SHARE) * out[~simulated].sum() / simulated.sum()
+        out[simulated] = simulator_share / (1 - simulator_share) * out[~simulated].sum() / simulated.sum()
     return out
 
 
@@ -158,6 +158,7 @@ def options():
     p.add_argument("--out", required=True, help="run folder: checkpoints and log")
     p.add_argument("--cache", help="decoded pictures (default: OUT/cache)")
     p.add_argument("--simulator", nargs="*", default=[], help="simulator folders (train/ and valid/ inside)")
+    p.add_argument("--simulator-share", type=float, default=SIMULATOR_SHARE, help="of all draws")
     p.add_argument("--init", help="start from a published .onnx, a .pt of this recipe, or a compact .npz")
     p.add_argument("--teacher-share", type=float, default=0.0,
                    help="share of the schedule, from its start, in which the backbone imitates an ImageNet network")
@@ -179,7 +180,7 @@ def options():
 
 
 def batches(a, train, progress, rank, device):
-    canvas = Canvas(train, sample_weights(train))
+    canvas = Canvas(train, sample_weights(train, a.simulator_share))
     return iter(
         torch.utils.data.DataLoader(
             Batches(canvas, progress, a.seed, rank, a.processes, a.teacher_share), batch_size=None, num_workers=a.workers,

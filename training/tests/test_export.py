@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from ppe.export import Half, VARIANTS, write_folder, write_graph
+from ppe.export import VIDEO, Half, VARIANTS, write_folder, write_graph
 from ppe.model import CLASSES, Deployed, Detector, decode, fuse, points
 from ppe.weights import load_init, restore_statistics, save_compact
 
@@ -115,7 +115,7 @@ def test_the_published_files_fit_and_carry_their_names():
     import onnx
 
     total = 0
-    for name in VARIANTS:
+    for name in (*VARIANTS, VIDEO):
         path = MODELS / name / "1" / "model.onnx"
         total += path.stat().st_size
         props = {p.key: p.value for p in onnx.load(path).metadata_props}
@@ -135,10 +135,11 @@ def test_the_published_fp32_file_equals_the_torch_network_read_back_from_it():
 
 
 @published
-def test_only_the_output_convolutions_of_the_int8_file_are_float():
+@pytest.mark.parametrize("name", ["ppe_detect_int8", VIDEO])
+def test_only_the_output_convolutions_of_an_int8_file_are_float(name):
     import onnx
 
-    graph = onnx.load(MODELS / "ppe_detect_int8" / "1" / "model.onnx").graph
+    graph = onnx.load(MODELS / name / "1" / "model.onnx").graph
     maker = {o: n.op_type for n in graph.node for o in n.output}
     quantised = {o for o, op in maker.items() if op == "DequantizeLinear"}
     float_convs = [n.name for n in graph.node if n.op_type == "Conv" and n.input[1] not in quantised]

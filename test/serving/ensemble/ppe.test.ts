@@ -46,7 +46,7 @@ const picture = (widthPx: number, heightPx: number, data: Uint8Array) =>
   requestOf([{ name: 'image', datatype: 'UINT8', shape: [heightPx, widthPx, 3], data }])
 
 it('the ppe ensemble finds in a picture what the camera path finds in it', async () => {
-  const ensemble = await ensembleOf(ppe, await scheduledModel(models, 'ppe_detect'))
+  const ensemble = await ensembleOf(ppe, await scheduledModel(models, 'ppe_detect_video'))
   const rig = await startDetector({ repositoryDir: models, ensemble: 'ppe', inference: { instances: 1 } })
   const size = rig.detector.info.format.input
   const rgbHwc = clipFrame(yard, 30, { widthPx: 1280, heightPx: 720 }, rig.detector.info.format)
@@ -71,13 +71,13 @@ it.each<TestInput>(['uint8-nhwc', 'uint8-nchw', 'float32-nchw', 'float32-nhwc', 
   'letterbox, a %s detector and detection head give boxes in pixels of the picture',
   async (input) => {
     const repository = tempDir()
-    addModel(repository, 'ppe_detect', {
+    addModel(repository, 'ppe_detect_video', {
       onnx: redDetector(input),
       labels: 'blue\nred',
       config:
         'max_batch_size: 4 output { name: "output0" data_type: TYPE_FP32 dims: [ 6, 84 ] label_filename: "labels.txt" }',
     })
-    const ensemble = await ensembleOf(ppe, await scheduledModel(repository, 'ppe_detect'))
+    const ensemble = await ensembleOf(ppe, await scheduledModel(repository, 'ppe_detect_video'))
     const red = new Uint8Array(128 * 64 * 3)
     for (let at = 0; at < red.length; at += 3) red[at] = 255
     const [detections] = await ensemble.infer(picture(128, 64, red))
@@ -147,7 +147,7 @@ it('a detector that takes float16 pixels is refused by name', async () => {
 })
 
 it('cameras and the model server read the ensemble of the repository alike', () => {
-  expect(findCameraModel(models, 'ppe').detector.name).toBe('ppe_detect')
+  expect(findCameraModel(models, 'ppe').detector.name).toBe('ppe_detect_video')
 })
 
 function rowsOf(values: readonly number[]): number[][] {

@@ -146,7 +146,7 @@ describe('a detector cut into stages', () => {
           ...config,
           ensemble_scheduling: {
             step: (config.ensemble_scheduling?.step ?? []).map((step) =>
-              step.model_name === 'ppe_detect' ? { ...step, model_name: 'red_split' } : step,
+              step.model_name === 'ppe_detect_video' ? { ...step, model_name: 'red_split' } : step,
             ),
           },
         },
