@@ -9,6 +9,12 @@ import { SupervisedProcess } from './supervised-process.js'
 /** Longest an engine may load its model. */
 const loadAtMostMs = 120_000
 
+/**
+ * The heap of an engine is small and short-lived: helper threads that collect it cost more in waking up than they save, and take the
+ * cores from the instances (test/bench/service-overhead.bench.ts).
+ */
+const engineOptions = ['--single-threaded-gc']
+
 export type EngineEvents = Readonly<{
   /** A detector runs: cameras can be given to the engine. Called again after every restart. */
   ready(detector: DetectorInfo): void
@@ -32,6 +38,7 @@ export class EngineProcess {
         title: 'engine',
         logFields: { engine: setup.index },
         entry: entryPath(import.meta.url, '../engine/main.js'),
+        nodeOptions: engineOptions,
         setup: { type: 'setup', setup } satisfies ToEngine,
         loadAtMostMs,
         onFirstFailure: 'end',

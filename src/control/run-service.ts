@@ -40,7 +40,7 @@ export async function runService(
 ): Promise<RunningService> {
   const metrics = createServiceMetrics()
   // Memory, CPU, handles and loop delay of this process: `process_*` and `nodejs_*`.
-  collectDefaultMetrics({ register: metrics.registry })
+  collectDefaultMetrics({ register: metrics.registry, eventLoopMonitoringPrecision: 50 })
   const version = packageVersion()
   // Base 36, because it is part of cursors and record ids.
   const epoch = wallMs().toString(36) + BigInt(`0x${randomBytes(4).toString('hex')}`).toString(36)

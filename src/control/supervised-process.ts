@@ -41,6 +41,8 @@ export type ProcessSpec = Readonly<{
   logFields: Readonly<Record<string, unknown>>
   /** Path of the compiled entry file. */
   entry: string
+  /** Options of Node for the process. */
+  nodeOptions?: readonly string[]
   /** Answer to `online`. */
   setup: object
   /** Longest from start to `ready`. */
@@ -164,7 +166,7 @@ export class SupervisedProcess<
   }
 
   #spawn(): void {
-    const [execPath, execArgv] = withDeathSignal(process.execPath, [])
+    const [execPath, execArgv] = withDeathSignal(process.execPath, this.spec.nodeOptions ?? [])
     const child = fork(this.spec.entry, [], {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

@@ -2,7 +2,9 @@
  * ONNX Runtime and nothing else: `instances` worker threads, each with one session of one thread, running uint8 or float frames back to
  * back. Prints CPU seconds and frames per second.
  *
- *     node test/bench/bare-sessions.mjs MODEL.onnx INSTANCES SECONDS WIDTH HEIGHT
+ *     node test/bench/bare-sessions.mjs MODEL.onnx INSTANCES SECONDS WIDTH HEIGHT [FPS]
+ *
+ * With FPS, all workers together run that many frames a second: a session that sleeps between frames finds its caches cold.
  */
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
 
@@ -10,7 +12,7 @@ const warmUpRuns = 5
 
 async function worker() {
   const { InferenceSession, Tensor } = (await import('onnxruntime-node')).default
-  const { model, go, end, width, height } = workerData
+  const { model, go, end, width, height, periodMs } = workerData
   const session = await InferenceSession.create(model, {
     intraOpNumThreads: 1,
     interOpNumThreads: 1,
@@ -25,10 +27,14 @@ async function worker() {
   for (let run = 0; run < warmUpRuns; run += 1) await session.run(feeds)
   parentPort.postMessage('ready')
   Atomics.wait(go, 0, 0)
+  const idle = new Int32Array(new SharedArrayBuffer(4))
+  let dueMs = performance.now()
   let frames = 0
   while (Atomics.load(end, 0) === 0) {
     await session.run(feeds)
     frames += 1
+    dueMs += periodMs
+    if (periodMs > 0) Atomics.wait(idle, 0, 0, Math.max(0, dueMs - performance.now()))
   }
   await session.release()
   parentPort.postMessage({ frames })
@@ -36,14 +42,15 @@ async function worker() {
 }
 
 async function main() {
-  const [model, instances, seconds, width, height] = process.argv.slice(2)
+  const [model, instances, seconds, width, height, fps] = process.argv.slice(2)
+  const periodMs = fps === undefined ? 0 : (1000 * Number(instances)) / Number(fps)
   const go = new Int32Array(new SharedArrayBuffer(4))
   const end = new Int32Array(new SharedArrayBuffer(4))
   const workers = Array.from(
     { length: Number(instances) },
     () =>
       new Worker(new URL(import.meta.url), {
-        workerData: { model, go, end, width: Number(width), height: Number(height) },
+        workerData: { model, go, end, width: Number(width), height: Number(height), periodMs },
       }),
   )
   const next = (thread) => new Promise((resolve) => thread.once('message', resolve))

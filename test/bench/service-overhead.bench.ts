@@ -11,6 +11,7 @@ import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { cameraSchema } from '../../src/config/camera.js'
+import { findCameraModel } from '../../src/ensemble/camera-model.js'
 import type { FrameFormat } from '../../src/frames/frame.js'
 import type { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
 import { decoderArguments } from '../../src/sources/ffmpeg-command.js'
@@ -42,7 +43,8 @@ async function service(rtsp: LoopingRtspServer): Promise<Part & { detector: Dete
   const { engines } = await running.json<{ engines: { detector: Detector | null }[] }>('/readyz')
   const detector = engines[0]?.detector
   if (!detector) throw new Error('no detector')
-  await pause(3_000)
+  // Start-up work, such as compiling what has become hot, ends within half a minute.
+  await pause(30_000)
   const inferred = () => running.metric(/gantry_frames_total\{camera="[^"]+",state="inferred",cause=""\}/)
   const frames0 = await inferred()
   const cpu0 = treeCpuSeconds(running.pid)
@@ -71,11 +73,14 @@ async function ffmpegAlone(rtsp: LoopingRtspServer, detector: Detector): Promise
   }
 }
 
-/** Bare sessions: as many workers as instances, each running frames back to back. */
+/** Bare sessions: as many workers as instances, at the rate of the cameras, so that their caches are as cold as the service's. */
 async function onnxRuntimeAlone({ input, instances }: Detector): Promise<number> {
   const script = fileURLToPath(new URL('./bare-sessions.mjs', import.meta.url))
-  const model = fileURLToPath(new URL('../../models/ppe_detect/1/model.onnx', import.meta.url))
-  const args = [script, model, instances, seconds / 2, input.widthPx, input.heightPx].map(String)
+  const repository = fileURLToPath(new URL('../../models', import.meta.url))
+  const model = findCameraModel(repository, 'ppe').detector.path
+  const args = [script, model, instances, seconds / 2, input.widthPx, input.heightPx, cameras * fps].map(
+    String,
+  )
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))

@@ -86,7 +86,5 @@ export function numberList(
 }
 
 function defined(options: { [K in keyof HeadOptions]?: HeadOptions[K] | undefined }): Partial<HeadOptions> {
-  return Object.fromEntries(
-    Object.entries(options).filter(([, value]) => value !== undefined),
-  )
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 }
