@@ -124,8 +124,8 @@ it.each([
   ['int8 values from int8 pixels', boxDetector('int8-nchw', 'int8', 0.5), scale],
 ])('a detector that gives %s has its boxes found', async (_, onnx, parameters) => {
   const repository = tempDir()
-  addModel(repository, 'ppe_detect', { onnx, config: `max_batch_size: 4 ${parameters}` })
-  const ensemble = await ensembleOf(ppe, await scheduledModel(repository, 'ppe_detect'))
+  addModel(repository, 'ppe_detect_video', { onnx, config: `max_batch_size: 4 ${parameters}` })
+  const ensemble = await ensembleOf(ppe, await scheduledModel(repository, 'ppe_detect_video'))
   const [detections] = await ensemble.infer(picture(64, 64, new Uint8Array(64 * 64 * 3).fill(255)))
   expect(valuesOf(detections)).toEqual([22, 12, 42, 20, 1, 1])
   expect(ensemble.labels('detections')).toEqual(['blue', 'red'])
@@ -139,10 +139,10 @@ it('a detector that takes float16 pixels is refused by name', async () => {
     outputs: [{ name: 'output0', type: 'float16', shape }],
     nodes: [{ op: 'Identity', inputs: ['images'], outputs: ['output0'] }],
   })
-  addModel(repository, 'ppe_detect', { onnx, config: 'max_batch_size: 4' })
-  const detector = await scheduledModel(repository, 'ppe_detect')
+  addModel(repository, 'ppe_detect_video', { onnx, config: 'max_batch_size: 4' })
+  const detector = await scheduledModel(repository, 'ppe_detect_video')
   await expect(ensembleOf(ppe, detector)).rejects.toThrow(
-    /"ppe_detect": input "images" float16 .* is not an image/,
+    /"ppe_detect_video": input "images" float16 .* is not an image/,
   )
 })
 
