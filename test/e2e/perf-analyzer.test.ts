@@ -62,7 +62,7 @@ describe.skipIf(tritonClients === undefined)('perf_analyzer, unmodified', () => 
       const { rows, said } = await perfAnalyzer([...args, '--measurement-request-count', '10'])
       expect(rows).toHaveLength(2)
       for (const row of rows) expect(Number(row['Inferences/Second'])).toBeGreaterThan(0)
-      for (const step of ['letterbox', 'ppe_detect', 'detection_head'])
+      for (const step of ['letterbox', 'ppe_detect_video', 'detection_head'])
         expect(said).toContain(`${step}, version: `)
       expect(said).not.toMatch(/error|warning|fail/i)
     },
@@ -185,7 +185,14 @@ describe.skipIf(tritonClients === undefined)('perf_analyzer, unmodified', () => 
 
     it('7: the configuration has name, batch size and tensors that are those of the metadata, and is not decoupled', async () => {
       const names = (tensors: unknown): string[] => (tensors as { name: string }[]).map(({ name }) => name)
-      for (const model of ['add_sub', 'echo_float32', 'ppe', 'letterbox', 'ppe_detect', 'detection_head']) {
+      for (const model of [
+        'add_sub',
+        'echo_float32',
+        'ppe',
+        'letterbox',
+        'ppe_detect_video',
+        'detection_head',
+      ]) {
         const [metadata, config] = [await json(`models/${model}`), await json(`models/${model}/config`)]
         expect(config).toMatchObject({ name: model, max_batch_size: expect.any(Number) as number })
         expect(names(config['input'])).toEqual(names(metadata['inputs']))
