@@ -5,13 +5,13 @@ import type { BackendContext } from '../backend.js'
 import type { LoadedModel } from '../loaded-model.js'
 import type { IndexEntry, LoadRequest } from '../model-server.js'
 import { ServingError } from '../serving-error.js'
+import { differsInInstancesOnly, isUnchanged } from './definition-changes.js'
 import { loadOrder } from './load-order.js'
 import { backendName, readDefinition, stepsOf, type ModelDefinition } from './model-definition.js'
 import { ModelRecord, unloadedReason } from './model-record.js'
 import {
   isModelName,
   printFolder,
-  printOfVersion,
   samePrint,
   scanRepositories,
   type RepositoryScan,
@@ -395,7 +395,7 @@ export class ModelManager {
     })
   }
 
-  /** Ensembles see a model that was loaded anew with its own tensors. */
+  /** Ensembles see a model that was loaded anew with its own tensors, and so do the ensembles of these. */
   async #reopenDependents(name: string): Promise<void> {
     for (const record of this.#dependents(name)) {
       const { definition, upload } = record
@@ -417,6 +417,7 @@ export class ModelManager {
         }
       }
       record.upload = upload
+      await this.#reopenDependents(record.name)
     }
   }
 
@@ -490,29 +491,6 @@ function needsOf(record: ModelRecord): readonly string[] {
 
 function needsIn(definitions: ReadonlyMap<string, ModelDefinition>): Map<string, readonly string[]> {
   return new Map([...definitions].map(([name, { config }]) => [name, stepsOf(config)]))
-}
-
-/** Whether a version that serves would be loaded from the same files with the same configuration. */
-function isUnchanged(record: ModelRecord, next: ModelDefinition, version: number): boolean {
-  const { definition } = record
-  if (definition === undefined || record.model(version) === undefined) return false
-  return (
-    JSON.stringify(definition.config) === JSON.stringify(next.config) &&
-    hasSameFiles(definition, next, version)
-  )
-}
-
-function hasSameFiles(a: ModelDefinition, b: ModelDefinition, version: number): boolean {
-  return (
-    a.folder.dir === b.folder.dir &&
-    samePrint(printOfVersion(a.print, version), printOfVersion(b.print, version))
-  )
-}
-
-/** Then the model stays the model it was, and its statistics go on. */
-function differsInInstancesOnly(a: ModelDefinition, b: ModelDefinition): boolean {
-  const rest = (definition: ModelDefinition) => JSON.stringify({ ...definition.config, instance_group: [] })
-  return rest(a) === rest(b) && b.versions.every((version) => hasSameFiles(a, b, version))
 }
 
 function notPolled(name: string): ServingError {

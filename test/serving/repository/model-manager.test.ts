@@ -295,6 +295,19 @@ describe('ensembles', () => {
     await expect.poll(() => states(manager)).toEqual(['0-both 1 UNAVAILABLE', 'a 1 READY', 'b 1 UNAVAILABLE'])
   })
 
+  it('are opened anew with a model that was replaced, and so are the ensembles of these', async () => {
+    const { manager, repository, opened } = managed()
+    addModel(repository, 'a', { onnx })
+    addModel(repository, 'inner', { config: ensembleOf('inner', 'a') })
+    addModel(repository, 'outer', { config: ensembleOf('outer', 'inner') })
+    await manager.start()
+    await manager.load('outer', noOverride)
+    expect(opened.map(({ name }) => name)).toEqual(['a', 'inner', 'outer'])
+    await manager.load('a', { ...noOverride, config: '{"metric_tags":{"line":"7"}}' })
+    expect(opened.slice(3).map(({ name }) => name)).toEqual(['a', 'inner', 'outer'])
+    expect(states(manager)).toEqual(['a 1 READY', 'inner 1 READY', 'outer 1 READY'])
+  })
+
   it('end with a model they run, say which, and are back with it', async () => {
     const { manager } = withEnsemble()
     await manager.start()
