@@ -1,0 +1,103 @@
+// One client that asks `tiny` for inference, again as soon as it is answered. Prints its latencies as JSON: p50, p95, p99 in us, and n.
+//
+//     node infer-clients.mjs http|grpc HOST:PORT SECONDS
+//
+// HTTP is bytes on a socket, so that the client costs next to nothing; gRPC is @grpc/grpc-js.
+import { Client, credentials } from '@grpc/grpc-js'
+import { connect } from 'node:net'
+
+const [protocol, address, seconds] = process.argv.slice(2)
+const tensorBytes = 1024
+const tensor = Buffer.alloc(tensorBytes)
+
+const latenciesUs = []
+const ask = protocol === 'http' ? httpClient() : grpcClient()
+await repeat(Number(seconds) / 3)
+latenciesUs.length = 0
+await repeat(Number(seconds))
+latenciesUs.sort((a, b) => a - b)
+const quantile = (q) => latenciesUs[Math.floor(q * latenciesUs.length)]
+process.stdout.write(
+  JSON.stringify({ p50: quantile(0.5), p95: quantile(0.95), p99: quantile(0.99), n: latenciesUs.length }),
+  () => process.exit(0),
+)
+
+async function repeat(forSeconds) {
+  const endMs = performance.now() + forSeconds * 1_000
+  for (;;) {
+    const sentMs = performance.now()
+    if (sentMs > endMs) return
+    await ask()
+    latenciesUs.push((performance.now() - sentMs) * 1_000)
+  }
+}
+
+function httpClient() {
+  const [host, port] = address.split(':')
+  const json = JSON.stringify({
+    inputs: [{ name: 'x0', datatype: 'FP32', shape: [256], parameters: { binary_data_size: tensorBytes } }],
+    parameters: { binary_data_output: true },
+  })
+  const head = [
+    'POST /v2/models/tiny/infer HTTP/1.1',
+    `Host: ${address}`,
+    'Content-Type: application/octet-stream',
+    `Inference-Header-Content-Length: ${json.length}`,
+    `Content-Length: ${json.length + tensorBytes}`,
+  ]
+  const request = Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n${json}`), tensor])
+  const socket = connect(Number(port), host).setNoDelay()
+  let answered = () => undefined
+  let received = Buffer.alloc(0)
+  let wholeBytes
+  socket.on('data', (chunk) => {
+    received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
+    wholeBytes ??= lengthOf(received)
+    if (wholeBytes === undefined || received.length < wholeBytes) return
+    received = Buffer.alloc(0)
+    wholeBytes = undefined
+    answered()
+  })
+  return () =>
+    new Promise((resolve) => {
+      answered = resolve
+      socket.write(request)
+    })
+}
+
+/** Bytes of the whole answer, once its head is there. */
+function lengthOf(received) {
+  const end = received.indexOf('\r\n\r\n')
+  if (end < 0) return undefined
+  const head = received.toString('latin1', 0, end)
+  if (!head.startsWith('HTTP/1.1 200')) throw new Error(head)
+  return end + 4 + Number(/content-length: (\d+)/i.exec(head)[1])
+}
+
+function grpcClient() {
+  const client = new Client(address, credentials.createInsecure())
+  const request = Buffer.concat([
+    field(1, Buffer.from('tiny')),
+    field(
+      5,
+      Buffer.concat([
+        field(1, Buffer.from('x0')),
+        field(2, Buffer.from('FP32')),
+        field(3, Buffer.of(0x80, 2)),
+      ]),
+    ),
+    field(7, tensor),
+  ])
+  const same = (bytes) => bytes
+  return () =>
+    new Promise((resolve, reject) => {
+      const path = '/inference.GRPCInferenceService/ModelInfer'
+      client.makeUnaryRequest(path, same, same, request, (error) => (error ? reject(error) : resolve()))
+    })
+}
+
+/** A length-delimited field of protobuf. */
+function field(number, bytes) {
+  const length = bytes.length < 128 ? [bytes.length] : [(bytes.length & 127) | 128, bytes.length >> 7]
+  return Buffer.concat([Buffer.from([number * 8 + 2, ...length]), bytes])
+}

@@ -1,0 +1,52 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildOnnx } from '../support/onnx-builder.js'
+import { addModel } from '../support/onnx-models.js'
+import { TestService } from '../support/service.js'
+import { until } from '../support/until.js'
+
+/** `y = x0 + x0` of 1 KB: a run takes a few microseconds, so that what is measured is the way to it. */
+export function tinyOnnx(): Uint8Array {
+  return buildOnnx({
+    inputs: [{ name: 'x0', type: 'float32', shape: [256] }],
+    outputs: [{ name: 'y', type: 'float32', shape: [256] }],
+    nodes: [{ op: 'Add', inputs: ['x0', 'x0'], outputs: ['y'] }],
+  })
+}
+
+const config = 'max_batch_size: 0 instance_group { kind: KIND_CPU count: 1 }'
+
+export type TinyRepository = Readonly<{
+  dir: string
+  onnx: string
+}>
+
+/** A new folder with the model `tiny` alone; the caller removes it. Batching is off. */
+export function tinyRepository(): TinyRepository {
+  const dir = mkdtempSync(join(tmpdir(), 'gantry-bench-'))
+  addModel(dir, 'tiny', { onnx: tinyOnnx(), config })
+  return { dir, onnx: join(dir, 'tiny/1/model.onnx') }
+}
+
+/** A service without cameras that serves `tiny`, its processes at the priority of everything else on the machine. */
+export async function tinyService(repository: TinyRepository): Promise<TestService> {
+  const service = await TestService.start({
+    pipeline: {
+      models: {
+        repository: [repository.dir, join(import.meta.dirname, '../../models')],
+        control: 'explicit',
+        load: ['tiny'],
+      },
+      modelServer: { nice: 0 },
+    },
+  })
+  await until('the model', async () => (await fetch(`${service.url}/v2/models/tiny/ready`)).ok, 60_000)
+  return service
+}
+
+/** Where the service takes gRPC. */
+export async function grpcAddress(service: TestService): Promise<string> {
+  const port = await until('gRPC', async () => (await service.ready()).modelServer?.grpcPort, 30_000)
+  return `127.0.0.1:${port}`
+}
