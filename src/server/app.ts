@@ -23,7 +23,7 @@ export type AppSettings = GuardSettings & Readonly<{ maxBodyBytes: number; maxRe
 
 const jsonBodyBytes = 256 * 1024
 const headersTimeoutMs = 10_000
-const requestTimeoutMs = 60_000
+const defaultRequestTimeoutMs = 60_000
 /** How often Node looks for connections past these; its own 30 s would let them linger. */
 const timeoutCheckMs = 2_000
 
@@ -36,6 +36,8 @@ export function createApp(
   context: RouteContext,
   settings: AppSettings,
   log: Log,
+  /** From the first byte of a request to its last. */
+  requestTimeoutMs = defaultRequestTimeoutMs,
 ): FastifyInstance {
   const app = fastify({
     logger: false,
@@ -45,8 +47,8 @@ export function createApp(
     forceCloseConnections: 'idle',
     frameworkErrors: (error, _request, reply) => sendProblem(reply, error),
     http: {
-      headersTimeout: headersTimeoutMs,
-      connectionsCheckingInterval: timeoutCheckMs,
+      headersTimeout: Math.min(headersTimeoutMs, requestTimeoutMs),
+      connectionsCheckingInterval: Math.min(timeoutCheckMs, requestTimeoutMs),
       maxHeaderSize: 16 * 1024,
     },
   })

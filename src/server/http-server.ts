@@ -27,6 +27,8 @@ export type HttpServerOptions = Readonly<{
   models?: Readonly<{ upstream: ModelUpstream; maxRequestBytes: number }>
   /** Folder of the built page. */
   webRoot?: string
+  /** Longest that the sending of a request may take; default a minute. */
+  requestTimeoutMs?: number
 }>
 
 /** Where `npm run build:web` puts the page; the same seen from `src/` and from `dist/`. */
@@ -108,7 +110,7 @@ export class HttpServer implements Service {
     if (!isLoopbackHost(settings.host) && settings.token === undefined && !settings.insecure)
       throw new PublicBindError(settings.host)
     const context: RouteContext = { gantry, draining: () => this.#draining, documents: documents() }
-    const main = createApp(apiRoutes, context, settings, log)
+    const main = createApp(apiRoutes, context, settings, log, this.options.requestTimeoutMs)
     this.#apps.push(main)
     if (models) modelProxy(main, { ...models, log })
     await servePage(main, webRoot)

@@ -17,6 +17,7 @@ import { streamInfer, unaryInfer } from './grpc-infer.js'
 import { unaryMethods, type UnaryMethod } from './grpc-methods.js'
 import { grpcStatus } from './grpc-status.js'
 import { decodeInferRequest } from './infer-request-message.js'
+import { ProtoError, ProtoReader } from './proto-reader.js'
 import { reflectedPackage } from './reflection.js'
 import {
   decodeMessage,
@@ -44,6 +45,11 @@ export type GrpcServer = Readonly<{
 }>
 
 const defaultMessageBytes = 64 * 1024 * 1024
+
+/** Largest message of a call that carries neither tensors nor files. */
+const smallMessageBytes = 1024 * 1024
+/** Parameters of a load: a configuration and files. */
+const mostLoadFields = 4_096
 
 /** Pings tell whether a silent client is still there. Clients may ping as often as perf_analyzer and load balancers do. */
 const keepalive = {
@@ -133,8 +139,20 @@ function codec(side: 'request' | 'response', type: protobuf.Type | null): Readon
   if (type === null) throw new Error('the schema of the gRPC API is not resolved')
   return {
     [`${side}Serialize`]: (message: Message) => encodeMessage(type, message),
-    [`${side}Deserialize`]: (bytes: Buffer) => decodeMessage(type, bytes),
+    [`${side}Deserialize`]: (bytes: Buffer) => {
+      checkSize(type, bytes)
+      return decodeMessage(type, bytes)
+    },
   }
+}
+
+/** A general decoder makes objects of many times the bytes of a message. @throws ProtoError */
+function checkSize(type: protobuf.Type, bytes: Buffer): void {
+  if (bytes.byteLength <= smallMessageBytes) return
+  if (type.name !== 'RepositoryModelLoadRequest') throw new ProtoError(`more than ${smallMessageBytes} bytes`)
+  const reader = new ProtoReader(bytes)
+  for (let fields = 0; reader.next(); reader.skip())
+    if (++fields > mostLoadFields) throw new ProtoError(`more than ${mostLoadFields} parameters`)
 }
 
 function inferenceImplementation(server: ModelServer, log: Log): UntypedServiceImplementation {

@@ -2,9 +2,11 @@ import { datatypes, type Datatype } from '../../serving/datatype.js'
 import type { InferRequest, ParameterValue, RequestedOutput, SequencePosition } from '../../serving/infer.js'
 import { countCopy } from '../../serving/copied-bytes.js'
 import { movableTensors } from '../../serving/movable-tensors.js'
+import { checkCount } from '../../serving/request-limits.js'
 import { ServingError } from '../../serving/serving-error.js'
 import { checkTensor } from '../../serving/tensor-check.js'
 import type { Tensor } from '../../serving/tensor.js'
+import { GrowingBytes } from './growing-bytes.js'
 import { ProtoReader } from './proto-reader.js'
 import { bytesOfContents } from './typed-contents.js'
 
@@ -37,6 +39,8 @@ export type InferRequestMessage = Readonly<{
   rawInputs: readonly Buffer[]
   /** What the views lie in. */
   bytes: Buffer
+  /** Why nothing else of it was read. */
+  refused?: ServingError
 }>
 
 /**
@@ -45,6 +49,16 @@ export type InferRequestMessage = Readonly<{
  * @throws ProtoError
  */
 export function decodeInferRequest(bytes: Buffer): InferRequestMessage {
+  try {
+    return readInferRequest(bytes)
+  } catch (error) {
+    // What the transport throws away here would be INTERNAL, and no fault of the client.
+    if (error instanceof ServingError) return { ...noRequest, bytes, refused: error }
+    throw error
+  }
+}
+
+function readInferRequest(bytes: Buffer): InferRequestMessage {
   const reader = new ProtoReader(bytes)
   let model = ''
   let version = ''
@@ -54,9 +68,9 @@ export function decodeInferRequest(bytes: Buffer): InferRequestMessage {
   const outputs: OutputMessage[] = []
   const rawInputs: Buffer[] = []
   while (reader.next()) {
-    if (reader.field === 7) rawInputs.push(rawInput(reader))
-    else if (reader.field === 5) inputs.push(readInput(reader))
-    else if (reader.field === 6) outputs.push(readOutput(reader))
+    if (reader.field === 7) checkCount('inputs', rawInputs.push(rawInput(reader)))
+    else if (reader.field === 5) checkCount('inputs', inputs.push(readInput(reader)))
+    else if (reader.field === 6) checkCount('outputs', outputs.push(readOutput(reader)))
     else if (reader.field === 1) model = reader.text()
     else if (reader.field === 2) version = reader.text()
     else if (reader.field === 3) id = reader.text()
@@ -64,6 +78,16 @@ export function decodeInferRequest(bytes: Buffer): InferRequestMessage {
     else reader.skip()
   }
   return { model, version, id, parameters, inputs, outputs, rawInputs, bytes }
+}
+
+const noRequest: Omit<InferRequestMessage, 'bytes'> = {
+  model: '',
+  version: '',
+  id: '',
+  parameters: new Map(),
+  inputs: [],
+  outputs: [],
+  rawInputs: [],
 }
 
 function rawInput(reader: ProtoReader): Buffer {
@@ -75,7 +99,7 @@ function rawInput(reader: ProtoReader): Buffer {
 function readInput(reader: ProtoReader): InputMessage {
   let name = ''
   let datatype = ''
-  let contents: Buffer | undefined
+  let contents: GrowingBytes | Buffer | undefined
   const shape: number[] = []
   const parameters: Parameters = new Map()
   reader.message((input) => {
@@ -85,23 +109,37 @@ function readInput(reader: ProtoReader): InputMessage {
       else if (input.field === 3) readSizes(input, shape)
       else if (input.field === 4) readParameter(input, parameters)
       else if (input.field === 5)
-        contents = contents === undefined ? input.view() : Buffer.concat([contents, input.view()])
+        contents = contents === undefined ? input.view() : appended(contents, input.view())
       else input.skip()
     }
   })
-  return { name, datatype, shape, parameters, contents }
+  return {
+    name,
+    datatype,
+    shape,
+    parameters,
+    contents: contents instanceof GrowingBytes ? contents.bytes : contents,
+  }
+}
+
+/** Two messages of one field are one, by the rules of protobuf. */
+function appended(contents: GrowingBytes | Buffer, more: Buffer): GrowingBytes {
+  const joined = contents instanceof GrowingBytes ? contents : new GrowingBytes()
+  if (contents !== joined) joined.append(contents as Buffer)
+  joined.append(more)
+  return joined
 }
 
 /** Packed or one alone. */
 function readSizes(reader: ProtoReader, shape: number[]): void {
   if (reader.wire === 0) {
-    shape.push(reader.int64())
+    checkCount('dims', shape.push(reader.int64()))
     return
   }
   const end = reader.lengthEnd()
   while (reader.at < end) {
     reader.varint()
-    shape.push((reader.high | 0) * 4_294_967_296 + reader.low)
+    checkCount('dims', shape.push((reader.high | 0) * 4_294_967_296 + reader.low))
   }
 }
 
@@ -132,6 +170,7 @@ function readParameter(reader: ProtoReader, parameters: Parameters): void {
     }
   })
   parameters.set(key, parameter ?? { kind: 'string', value: '' })
+  checkCount('parameters', parameters.size)
 }
 
 function readChoice(value: ProtoReader): Parameter | undefined {
@@ -158,6 +197,7 @@ function exact(rounded: number, { low, high }: ProtoReader, signed: boolean): nu
  * @throws ServingError in the words of Triton
  */
 export function inferRequestOf(message: InferRequestMessage, signal: AbortSignal | undefined): InferRequest {
+  if (message.refused !== undefined) throw message.refused
   const inputs = readTensors(message)
   const outputs = message.outputs.map(requestedOutput)
   const { priority, timeoutUs, sequence, custom } = readParameters(message.parameters)

@@ -1,6 +1,6 @@
 import type { Datatype } from '../../serving/datatype.js'
-import { packStrings } from '../../serving/elements.js'
 import { ServingError } from '../../serving/serving-error.js'
+import { GrowingBytes } from './growing-bytes.js'
 import { ProtoReader } from './proto-reader.js'
 
 /** Fields of `InferTensorContents`: which datatypes each may carry, and how an element is kept in it. */
@@ -39,8 +39,9 @@ export function bytesOfContents(
   datatype: Datatype,
 ): Uint8Array {
   const reader = new ProtoReader(contents)
-  const strings: Uint8Array[] = []
-  const chunks: Uint8Array[] = []
+  const joined = new GrowingBytes()
+  let only: Uint8Array | undefined
+  let chunks = 0
   while (reader.next()) {
     const field = fields[reader.field]
     if (field === undefined) {
@@ -49,12 +50,21 @@ export function bytesOfContents(
     }
     if (!field.datatypes.includes(datatype))
       throw otherDatatype(input, model, field.datatypes[0] ?? 'BYTES', datatype)
-    if (field.wire === 2) strings.push(reader.view())
-    else if (field.wire !== 0) chunks.push(fixed(reader, field.wire))
-    else chunks.push(varints(reader, varintBytes[datatype] ?? 4))
+    if (field.wire === 2) {
+      const element = reader.view()
+      joined.appendUint32(element.byteLength)
+      joined.append(element)
+      continue
+    }
+    const chunk = field.wire === 0 ? varints(reader, varintBytes[datatype] ?? 4) : fixed(reader, field.wire)
+    if (++chunks === 1) only = chunk
+    else {
+      if (only !== undefined) joined.append(only)
+      only = undefined
+      joined.append(chunk)
+    }
   }
-  if (datatype === 'BYTES') return packStrings(strings)
-  return chunks.length === 1 ? (chunks[0] ?? new Uint8Array(0)) : Buffer.concat(chunks)
+  return only ?? joined.bytes
 }
 
 /** Packed or one element alone. */

@@ -1,5 +1,6 @@
 import { datatypes, type Datatype } from '../../serving/datatype.js'
 import type { InferRequest, ParameterValue, RequestedOutput, SequencePosition } from '../../serving/infer.js'
+import { checkCount, type requestLimits } from '../../serving/request-limits.js'
 import { ServingError } from '../../serving/serving-error.js'
 import { movableTensors } from '../../serving/movable-tensors.js'
 import { checkTensor } from '../../serving/tensor-check.js'
@@ -27,9 +28,12 @@ export function parseInferBody(
 ): ParsedInfer {
   const json = asObject(parseJson(body.subarray(0, headerBytes)))
   const id = textMember(json, 'id', '')
-  const parameters = readParameters(asObject(member(json, 'parameters')))
-  const tensors = new InputReader(body.subarray(headerBytes), model, id).read(arrayMember(json, 'inputs'))
-  const requested = member(json, 'outputs') === undefined ? [] : arrayMember(json, 'outputs').map(readOutput)
+  const parameters = readParameters(parametersOf(json))
+  const tensors = new InputReader(body.subarray(headerBytes), model, id).read(
+    listMember(json, 'inputs', 'inputs'),
+  )
+  const requested =
+    member(json, 'outputs') === undefined ? [] : listMember(json, 'outputs', 'outputs').map(readOutput)
   return {
     request: {
       model,
@@ -70,7 +74,7 @@ class InputReader {
     const binarySize = checkContent(json)
     const name = textMember(json, 'name')
     const datatype = readDatatype(json, name)
-    const shape = arrayMember(json, 'shape').map((size) => readSize(size, "Unable to parse 'shape'"))
+    const shape = listMember(json, 'shape', 'dims').map((size) => readSize(size, "Unable to parse 'shape'"))
     const data =
       binarySize === undefined
         ? bytesOfJson(name, datatype, shape, member(json, 'data'))
@@ -94,7 +98,7 @@ class InputReader {
 
 /** The binary size, `undefined` for an input that has `data`. Exactly one of the two must be there. */
 function checkContent(json: JsonObject | undefined): unknown {
-  const parameters = asObject(member(json, 'parameters'))
+  const parameters = parametersOf(json)
   const binarySize = member(parameters, 'binary_data_size')
   const inSharedMemory = member(parameters, 'shared_memory_region') !== undefined
   const given = [
@@ -128,7 +132,7 @@ type ReadOutput = RequestedOutput & Readonly<{ binary: boolean | undefined }>
 
 function readOutput(value: unknown): ReadOutput {
   const json = asObject(value)
-  const parameters = asObject(member(json, 'parameters'))
+  const parameters = parametersOf(json)
   if (member(parameters, 'shared_memory_region') !== undefined) throw noSharedMemory()
   const classes = member(parameters, 'classification')
   return {
@@ -248,4 +252,21 @@ function arrayMember(json: JsonObject | undefined, name: string): readonly unkno
       ? `attempt to access non-existing object member '${name}'`
       : 'attempt to access JSON non-array as array'
   throw new ServingError('INVALID_ARG', `Unable to parse '${name}': ${problem}`)
+}
+
+/** An array with no more items than a request may have. */
+function listMember(
+  json: JsonObject | undefined,
+  name: string,
+  limit: keyof typeof requestLimits,
+): readonly unknown[] {
+  const list = arrayMember(json, name)
+  checkCount(limit, list.length)
+  return list
+}
+
+function parametersOf(json: JsonObject | undefined): JsonObject | undefined {
+  const parameters = asObject(member(json, 'parameters'))
+  if (parameters !== undefined) checkCount('parameters', Object.keys(parameters).length)
+  return parameters
 }

@@ -1,11 +1,5 @@
 import { elementBytes, type Datatype } from '../../serving/datatype.js'
-import {
-  elementsOf,
-  isNumberDatatype,
-  packStrings,
-  stringsOf,
-  type NumberDatatype,
-} from '../../serving/elements.js'
+import { elementsOf, isNumberDatatype, stringsOf, type NumberDatatype } from '../../serving/elements.js'
 import { ServingError } from '../../serving/serving-error.js'
 import { byteCount, elementCount } from '../../serving/tensor-check.js'
 import type { Tensor } from '../../serving/tensor.js'
@@ -79,17 +73,29 @@ function elementOf(datatype: NumberDatatype, leaf: unknown): never {
 }
 
 function stringsOfJson(data: readonly unknown[], count: number): Uint8Array {
-  const elements: Uint8Array[] = []
+  let bytes = 0
+  let found = 0
   forEachLeaf(data, 0, (leaf) => {
-    if (typeof leaf !== 'string')
-      throw new ServingError(
-        'INVALID_ARG',
-        'Unable to parse JSON bytes array: attempt to access JSON non-string as string',
-      )
-    elements.push(Buffer.from(leaf))
+    bytes += 4 + Buffer.byteLength(textLeaf(leaf))
+    found++
   })
-  if (elements.length !== count) throw wrongShape()
-  return packStrings(elements)
+  if (found !== count) throw wrongShape()
+  const packed = Buffer.allocUnsafe(bytes)
+  let at = 0
+  forEachLeaf(data, 0, (leaf) => {
+    const written = packed.write(textLeaf(leaf), at + 4)
+    packed.writeUInt32LE(written, at)
+    at += 4 + written
+  })
+  return packed
+}
+
+function textLeaf(leaf: unknown): string {
+  if (typeof leaf === 'string') return leaf
+  throw new ServingError(
+    'INVALID_ARG',
+    'Unable to parse JSON bytes array: attempt to access JSON non-string as string',
+  )
 }
 
 function forEachLeaf(data: readonly unknown[], depth: number, visit: (leaf: unknown) => void): void {

@@ -1,4 +1,5 @@
 import { ServingError } from '../../serving/serving-error.js'
+import { checkJsonSize } from './json-size.js'
 
 /** As Triton. */
 export const deepestJson = 100
@@ -9,6 +10,7 @@ export const deepestJson = 100
  * @throws ServingError `INVALID_ARG`
  */
 export function parseJson(bytes: Uint8Array): unknown {
+  checkJsonSize(bytes)
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
   if (!/\d{16}/.test(text)) {
     try {
