@@ -31,6 +31,8 @@ export class CameraUnit {
   constructor(
     public camera: CameraConfig,
     firstSeq: number,
+    /** Among the cameras of the engine, from 0; its own as long as the camera is there. */
+    readonly place: number,
     readonly giveBack: (buffer: ArrayBuffer) => void,
   ) {
     this.#nextSeq = firstSeq

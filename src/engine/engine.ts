@@ -3,6 +3,7 @@ import { CameraUnit } from './camera-unit.js'
 import type { HeldFrame } from './held-frame.js'
 import { encodePicture, encodeSnapshot } from './picture.js'
 import { ProcessBeat } from './process-beat.js'
+import { firstFree, phaseOf } from './sampling-places.js'
 import type {
   CameraAssignment,
   EngineAnswers,
@@ -68,7 +69,7 @@ export class Engine {
   /** Takes a camera on, or changes one; the others do not notice. */
   async setCamera({ camera, firstSeq }: CameraAssignment): Promise<void> {
     const known = this.#units.get(camera.id)
-    const unit = known ?? new CameraUnit(camera, firstSeq, (buffer) => this.#pool.give(buffer))
+    const unit = known ?? this.#newUnit(camera, firstSeq)
     unit.camera = camera
     this.#units.set(camera.id, unit)
     await unit.source?.stop()
@@ -82,6 +83,7 @@ export class Engine {
       log: this.log.child({ cameraId: camera.id }),
       mediaRoot: this.setup.mediaRoot,
       connectGate: this.#gate,
+      samplingPhase: phaseOf(unit.place),
     })
     unit.source = source
     source.start()
@@ -124,6 +126,11 @@ export class Engine {
     clearInterval(this.#beatTimer)
     this.#sendBeat()
     this.#beat.stop()
+  }
+
+  #newUnit(camera: CameraAssignment['camera'], firstSeq: number): CameraUnit {
+    const place = firstFree([...this.#units.values()].map((unit) => unit.place))
+    return new CameraUnit(camera, firstSeq, place, (buffer) => this.#pool.give(buffer))
   }
 
   #running(): CameraDetector {

@@ -28,7 +28,7 @@ export type DecoderSessionOptions = Readonly<{
   input: DecoderInput
   camera: CameraConfig
   memory: DecoderMemory
-  deps: Pick<SourceDeps, 'format' | 'pool' | 'log'>
+  deps: Pick<SourceDeps, 'format' | 'pool' | 'log' | 'samplingPhase'>
 }>
 
 /** One run of ffmpeg for one camera: pixels from stdout, facts from stderr, both handed on as pictures. */
@@ -104,7 +104,8 @@ export class DecoderSession implements Session {
   #arguments(): readonly string[] {
     const { camera, input, memory, deps } = this.options
     const hwaccel = memory.hwaccelBroken ? 'none' : camera.hwaccel
-    return decoderArguments(camera, input, deps.format, hwaccel, memory.arrivalPace ? 'arrival' : 'stream')
+    const pace = memory.arrivalPace ? 'arrival' : 'stream'
+    return decoderArguments(camera, input, deps.format, hwaccel, pace, deps.samplingPhase)
   }
 
   #line(text: string): void {

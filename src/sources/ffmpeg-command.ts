@@ -4,7 +4,7 @@ import type { FrameFormat } from '../frames/frame.js'
 import type { CameraLocation } from './camera-url.js'
 import { pictureFilter } from './decoder-log.js'
 import { letterboxFilters } from './geometry.js'
-import { selectExpression } from './sampling.js'
+import { selectExpression, type SamplingPhase } from './sampling.js'
 
 /** Protocols ffmpeg may open, by kind of source; a play list or a redirect cannot lead it to another. */
 const protocols = {
@@ -45,6 +45,7 @@ export function decoderArguments(
   format: FrameFormat,
   hwaccel: Hwaccel,
   pace: Pace = 'stream',
+  phase?: SamplingPhase,
 ): string[] {
   const command = ffmpeg()
     .input(input.kind === 'file' ? `file:${input.path}` : input.url)
@@ -52,7 +53,7 @@ export function decoderArguments(
     .inputOptions(hwaccel === 'none' ? [] : ['-hwaccel', hwaccel])
     .inputOptions(['-protocol_whitelist', protocols[input.kind], ...inputOptions(camera, input, pace)])
     .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '1', '-fps_mode', 'passthrough'])
-    .videoFilters(filters(camera, format).join(','))
+    .videoFilters(filters(camera, format, phase).join(','))
     .format('rawvideo')
     .output('pipe:1') as Composed
   return command._getArguments()
@@ -84,9 +85,9 @@ function pacing(camera: CameraConfig, pace: Pace): string[] {
   return ['-re', ...(camera.loop ? ['-stream_loop', '-1'] : [])]
 }
 
-function filters(camera: CameraConfig, format: FrameFormat): string[] {
+function filters(camera: CameraConfig, format: FrameFormat, phase?: SamplingPhase): string[] {
   return [
-    `select='${selectExpression(camera.sampleFps)}'`,
+    `select='${selectExpression(camera.sampleFps, phase)}'`,
     `${pictureFilter}=checksum=0`,
     ...letterboxFilters(camera, format),
   ]

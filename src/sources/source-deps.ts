@@ -3,6 +3,7 @@ import type { FramePool } from '../frames/frame-pool.js'
 import type { SourceListener } from '../frames/frame-source.js'
 import type { Log } from '../lifecycle/log.js'
 import type { ConnectGate } from './connect-gate.js'
+import type { SamplingPhase } from './sampling.js'
 
 /** What every source is given by its engine. */
 export type SourceDeps = Readonly<{
@@ -16,6 +17,8 @@ export type SourceDeps = Readonly<{
   mediaRoot: string
   /** Shared by all cameras of the engine. */
   connectGate: ConnectGate
+  /** Apart from those of the other cameras, so that their pictures do not all come at once; any moment where it is absent. */
+  samplingPhase?: SamplingPhase
   /** In `[0, 1)`, for jitter. */
   random?: () => number
 }>

@@ -6,9 +6,15 @@ import { selectExpression } from '../../src/sources/sampling.js'
 const run = promisify(execFile)
 
 /** Times, in seconds, of the pictures that pass, out of a stream whose pictures have the times `setpts` gives them. */
-async function passing(fps: number, sourceFps: number, seconds: number, times = 'PTS'): Promise<number[]> {
+async function passing(
+  fps: number,
+  sourceFps: number,
+  seconds: number,
+  times = 'PTS',
+  expression = selectExpression(fps),
+): Promise<number[]> {
   const source = `testsrc2=s=64x36:r=${sourceFps}:d=${seconds}`
-  const filters = `settb=1/90000,setpts='${times}',select='${selectExpression(fps)}',showinfo@picture=checksum=0`
+  const filters = `settb=1/90000,setpts='${times}',select='${expression}',showinfo@picture=checksum=0`
   const args = [
     '-nostats',
     '-f',
@@ -60,5 +66,44 @@ describe('selectExpression', () => {
   ])('goes on at the same rate when time jumps %s', async (_, times) => {
     const passed = await passing(5, 25, 20, times)
     expect(Math.abs(passed.length - 100)).toBeLessThanOrEqual(2)
+  })
+
+  describe('with a phase', () => {
+    /** As far as each picture after the alignment is from its phase, as a fraction of the period; negative is early. */
+    async function offsets(fps: number, sourceFps: number, phase: number): Promise<number[]> {
+      const wall = '(1000000.07+t)'
+      const times = await passing(fps, sourceFps, 10, 'PTS', selectExpression(fps, phase, wall))
+      expect(times.length).toBeGreaterThanOrEqual(10 * fps - 2)
+      expect(times.length).toBeLessThanOrEqual(10 * fps + 1)
+      const aligned = times.slice(Math.ceil(3 * fps))
+      return aligned.map((time) => (((((1000000.07 + time) * fps - phase + 0.5) % 1) + 1) % 1) - 0.5)
+    }
+
+    it.each([
+      [5, 25, 0],
+      [5, 25, 0.125],
+      [5, 25, 0.5],
+      [5, 25, 0.9],
+      [2, 30, 0.3],
+      [10, 60, 0.75],
+    ])('passes %d of %d frames per second at %d of the period', async (fps, sourceFps, phase) => {
+      const most = Math.max(1 / 8, (0.75 * fps) / sourceFps) + 1e-3
+      for (const offset of await offsets(fps, sourceFps, phase))
+        expect(Math.abs(offset)).toBeLessThanOrEqual(most)
+    })
+
+    it.each([0, 0.3, 0.5, 0.8])(
+      'leaves a camera alone that has no other picture to choose: %d',
+      async (phase) => {
+        const expression = selectExpression(25, phase, '(1000000.07+t)')
+        expect(await passing(25, 25, 10, 'PTS', expression)).toHaveLength(250)
+      },
+    )
+
+    it('loses no more than the moment of the alignment when time jumps', async () => {
+      const times = '7200/TB+PTS-gte(N,100)*3600/TB'
+      const passed = await passing(5, 25, 20, times, selectExpression(5, 0.5, '(1000000.07+t)'))
+      expect(Math.abs(passed.length - 100)).toBeLessThanOrEqual(3)
+    })
   })
 })
