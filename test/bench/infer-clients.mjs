@@ -1,4 +1,4 @@
-// One client that asks `tiny` for inference, again as soon as it is answered. Prints its latencies as JSON: p50, p95, p99 in us, and n.
+// One client that asks `tiny` for inference, again as soon as it is answered. Prints its latencies as JSON: p10, p50, p95, p99 in us, and n.
 //
 //     node infer-clients.mjs http|grpc HOST:PORT SECONDS
 //
@@ -18,7 +18,13 @@ await repeat(Number(seconds))
 latenciesUs.sort((a, b) => a - b)
 const quantile = (q) => latenciesUs[Math.floor(q * latenciesUs.length)]
 process.stdout.write(
-  JSON.stringify({ p50: quantile(0.5), p95: quantile(0.95), p99: quantile(0.99), n: latenciesUs.length }),
+  JSON.stringify({
+    p50: quantile(0.5),
+    p10: quantile(0.1),
+    p95: quantile(0.95),
+    p99: quantile(0.99),
+    n: latenciesUs.length,
+  }),
   () => process.exit(0),
 )
 

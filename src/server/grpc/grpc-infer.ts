@@ -15,10 +15,19 @@ export function unaryInfer(
 ): (call: ServerUnaryCall<InferRequestMessage, Buffer>, answer: sendUnaryData<Buffer>) => void {
   return (call, answer) => {
     const client = new AbortController()
-    call.once('cancelled', () => client.abort())
+    const onCancel = () => client.abort()
+    call.once('cancelled', onCancel)
+    // The library calls every call cancelled once it has ended.
+    const answered = () => call.off('cancelled', onCancel)
     infer(server, call.request, client.signal).then(
-      (message) => answer(null, message),
-      (error: unknown) => answer(grpcStatus(error, log)),
+      (message) => {
+        answered()
+        answer(null, message)
+      },
+      (error: unknown) => {
+        answered()
+        answer(grpcStatus(error, log))
+      },
     )
   }
 }

@@ -19,6 +19,7 @@ import { grpcStatus } from './grpc-status.js'
 import { decodeInferRequest } from './infer-request-message.js'
 import { ProtoError, ProtoReader } from './proto-reader.js'
 import { reflectedPackage } from './reflection.js'
+import { statusBehindMessage } from './unary-call.js'
 import {
   decodeMessage,
   encodeMessage,
@@ -52,10 +53,12 @@ const smallMessageBytes = 1024 * 1024
 const mostLoadFields = 4_096
 
 /** Pings tell whether a silent client is still there. Clients may ping as often as perf_analyzer and load balancers do. */
-const keepalive = {
+const channelOptions = {
   'grpc.keepalive_time_ms': 7_200_000,
   'grpc.keepalive_timeout_ms': 20_000,
   'grpc.max_concurrent_streams': 4096,
+  // Its own statistics of calls, which nobody asks.
+  'grpc.enable_channelz': 0,
 }
 
 /**
@@ -66,10 +69,10 @@ const keepalive = {
 export async function startGrpc(server: ModelServer, options: GrpcOptions): Promise<GrpcServer> {
   const { token, log, maxMessageBytes = defaultMessageBytes } = options
   const grpc = new Server({
-    ...keepalive,
+    ...channelOptions,
     'grpc.max_receive_message_length': maxMessageBytes,
     'grpc.max_send_message_length': -1,
-    ...(token === undefined ? {} : { interceptors: [tokenInterceptor(token)] }),
+    interceptors: [...(token === undefined ? [] : [tokenInterceptor(token)]), statusBehindMessage],
   })
   const health = new HealthMethods(server)
   grpc.addService(inferenceDefinition(), inferenceImplementation(server, log))

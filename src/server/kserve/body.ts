@@ -37,9 +37,13 @@ export async function readBody(
         reject(new BodyTooLargeError(maxBytes))
       }
     })
-    request.once('end', () => resolve(body.done()))
-    request.once('error', () => reject(gone()))
-    request.once('close', () => reject(gone()))
+    const onGone = () => reject(gone())
+    request.once('end', () => {
+      request.off('error', onGone).off('close', onGone)
+      resolve(body.done())
+    })
+    request.once('error', onGone)
+    request.once('close', onGone)
   })
 }
 
