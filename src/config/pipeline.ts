@@ -123,6 +123,33 @@ export const modelServerSchema = z.strictObject({
     .max(1024 ** 3)
     .default(64 * 1024 ** 2)
     .describe('Largest inference request, by HTTP or gRPC.'),
+  rateLimit: z
+    .strictObject({
+      mode: z
+        .enum(['off', 'execution_count'])
+        .default('off')
+        .describe(
+          'With `execution_count`, a run waits for the resources that `rate_limiter` of its `instance_group` asks for.',
+        ),
+      resources: z
+        .array(
+          z.strictObject({
+            name: z.string().min(1).max(128),
+            count: z.number().int().min(1).max(1_000_000),
+            device: z
+              .string()
+              .regex(/^(cpu|gpu\d+)$/, 'must be cpu or gpu<number>')
+              .optional()
+              .describe(
+                'Device it is on; without it, every device, or all together if the resource is global.',
+              ),
+          }),
+        )
+        .max(256)
+        .default([])
+        .describe('How much there is of a resource; else the most that one instance asks for.'),
+    })
+    .prefault({}),
   probe: z
     .strictObject({
       enabled: z

@@ -176,7 +176,8 @@ export const ignored: readonly Rule[] = [
   {
     field: 'instance_group.rate_limiter',
     isSet: (c) => c.instance_group.some((group) => group.rate_limiter !== undefined),
-    why: 'instances are not rate limited',
+    why: 'instances for cameras are not rate limited',
+    only: 'cameras',
   },
   {
     field: 'instance_group.host_policy',

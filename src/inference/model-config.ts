@@ -39,13 +39,19 @@ export type ModelOutput = Readonly<{
   is_non_linear_format_io?: boolean
 }>
 
+/** What a run of an instance needs; `global` is of the server, else each device has its own. */
+export type RateLimiterConfig = Readonly<{
+  resources: readonly Readonly<{ name?: string; global?: boolean; count?: number }>[]
+  priority?: number
+}>
+
 export type InstanceGroup = Readonly<{
   name?: string
   kind?: 'KIND_AUTO' | 'KIND_GPU' | 'KIND_CPU' | 'KIND_MODEL'
   count?: number
   gpus: readonly number[]
   profile: readonly string[]
-  rate_limiter?: unknown
+  rate_limiter?: RateLimiterConfig
   passive?: boolean
   secondary_devices: readonly unknown[]
   host_policy?: string

@@ -11,6 +11,8 @@ import { CachedModel } from './response-cache/cached-model.js'
 import { modelGeneration } from './response-cache/model-generation.js'
 import type { ResponseCache } from './response-cache/response-cache.js'
 import { backendName } from './repository/model-definition.js'
+import { instanceClaims } from './scheduling/rate-limit/claims.js'
+import type { RateLimiter } from './scheduling/rate-limit/rate-limiter.js'
 import { createScheduledModel } from './scheduling/create-scheduled-model.js'
 import type { ScheduledModel } from './scheduling/scheduled-model.js'
 import { StatisticsRecorder } from './statistics-recorder.js'
@@ -21,6 +23,8 @@ export type ModelOpenerOptions = Readonly<{
   find: FindModel
   /** `undefined` where nothing is kept. */
   cache: ResponseCache | undefined
+  /** `undefined` where the rate limiter is off. */
+  rateLimiter?: RateLimiter | undefined
   /** A run of a model does not end, and takes its thread with it. */
   onHung: (reason: string) => void
   log: Log
@@ -60,8 +64,10 @@ export class ModelOpener {
     context: BackendContext,
     statistics: StatisticsRecorder,
   ): Promise<ScheduledModel> {
-    const { log, onHung } = this.options
+    const { log, onHung, rateLimiter } = this.options
     const { name, version, versionDir } = context
+    if (rateLimiter === undefined && instanceClaims(opened.config).length > 0)
+      log.warn({ model: name }, 'rate_limiter has no effect: modelServer.rateLimit.mode is off')
     return createScheduledModel(opened, {
       name,
       version,
@@ -69,6 +75,7 @@ export class ModelOpener {
       statistics,
       log,
       onHung,
+      rateLimiter,
     })
   }
 

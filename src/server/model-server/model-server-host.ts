@@ -19,6 +19,7 @@ import { createProbe } from '../../serving/repository/probe/create-probe.js'
 import { RepositoryPoller } from '../../serving/repository/repository-poller.js'
 import { createResponseCache } from '../../serving/response-cache/create-response-cache.js'
 import type { ResponseCache } from '../../serving/response-cache/response-cache.js'
+import { RateLimiter } from '../../serving/scheduling/rate-limit/rate-limiter.js'
 import type { StatisticsRecorder } from '../../serving/statistics-recorder.js'
 import { ServingError } from '../../serving/serving-error.js'
 import { MemorySettings } from '../../serving/settings.js'
@@ -53,6 +54,7 @@ export class ModelServerHost {
       ]),
       find: (name, version) => this.#find(name, version),
       cache: this.#cache,
+      rateLimiter: rateLimiterOf(modelServer.rateLimit),
       onHung: (reason) => endHung(reason, log),
       log,
     })
@@ -135,6 +137,13 @@ export class ModelServerHost {
       log: this.log,
     })
   }
+}
+
+function rateLimiterOf({
+  mode,
+  resources,
+}: ModelServerSetup['modelServer']['rateLimit']): RateLimiter | undefined {
+  return mode === 'off' ? undefined : new RateLimiter(resources)
 }
 
 /** A thread cannot be ended inside a native run, so the process is: it is started again. */

@@ -9,6 +9,8 @@ import { batchingPays } from './batching-probe.js'
 import { batcherRules } from './batcher-rules.js'
 import { requestRules } from './check-request.js'
 import { InstanceSet } from './instance-set.js'
+import { instanceClaims } from './rate-limit/claims.js'
+import type { RateLimiter } from './rate-limit/rate-limiter.js'
 import { RequestOutcome } from './request-outcome.js'
 import { RequestScheduler } from './request-scheduler.js'
 import { reshaped } from './reshape.js'
@@ -33,6 +35,8 @@ export type ScheduledModelOptions = Readonly<{
   onHung: (reason: string) => void
   /** Longest a run may take; default five minutes. */
   hungAfterMs?: number
+  /** `undefined` where it is off: nothing waits for resources. */
+  rateLimiter?: RateLimiter | undefined
   clock?: SchedulerClock
 }>
 
@@ -58,7 +62,7 @@ export async function createScheduledModel(
 }
 
 async function start(opened: OpenedModel, options: ScheduledModelOptions): Promise<ScheduledModel> {
-  const { name, version, modelDir, statistics, log, clock = timers } = options
+  const { name, version, modelDir, statistics, log, rateLimiter, clock = timers } = options
   const labels = outputLabels(opened.config, modelDir, opened.labels)
   const sequences = sequenceRules(name, opened.config, modelDir)
   const warmUps = warmUpRequests(opened.config, modelDir)
@@ -79,10 +83,14 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
     onHung: options.onHung,
     hungAfterMs: options.hungAfterMs ?? defaultHungAfterMs,
     onBroken: breakModel,
+    turns: rateLimiter?.register(instanceClaims(opened.config)),
   })
   const outcome = new RequestOutcome(statistics, outputShapes(opened.config))
   await instances.start()
-  const chosen = await settleBatching(opened, instances, log)
+  const chosen = await settleBatching(opened, instances, log).catch(async (error: unknown) => {
+    await instances.close()
+    throw error
+  })
   const scheduler: Scheduler =
     sequences === undefined
       ? new RequestScheduler(batcherRules(chosen.config), instances, outcome, statistics, clock)

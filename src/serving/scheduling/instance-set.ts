@@ -4,6 +4,7 @@ import { backoffMs } from '../../lifecycle/backoff.js'
 import { atMost, delay } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { BackendInstance, BatchResult, Execution } from '../backend.js'
+import type { InstanceTurns } from './rate-limit/rate-limiter.js'
 
 export type InstanceSetOptions = Readonly<{
   /** For people. */
@@ -19,6 +20,8 @@ export type InstanceSetOptions = Readonly<{
   hungAfterMs: number
   /** Instances kept ending: no more are started. Called once. */
   onBroken: (reason: string) => void
+  /** Every run waits for its turn; absent: none does. */
+  turns?: InstanceTurns | undefined
 }>
 
 type Slot = {
@@ -89,7 +92,7 @@ export class InstanceSet {
 
   /** Runs that could start now. @param ahead - also those that would wait a moment behind a short run. */
   idle(ahead: boolean): number {
-    const depth = ahead && this.#runsAreShort() ? 2 : 1
+    const depth = ahead && this.options.turns === undefined && this.#runsAreShort() ? 2 : 1
     let idle = 0
     for (const { instance, running } of this.#slots)
       if (instance !== undefined) idle += Math.max(0, depth - running)
@@ -104,20 +107,33 @@ export class InstanceSet {
   /**
    * Runs a batch on the instance of that number, or on the one with the least to do.
    *
+   * @param onStart - called when it begins, after it waited for its turn; not if it fails before.
    * @throws what the instance throws
    */
-  async run(batch: readonly Execution[], index?: number): Promise<BatchResult> {
+  async run(
+    batch: readonly Execution[],
+    index?: number,
+    onStart: () => void = nothing,
+  ): Promise<BatchResult> {
     const slot = index === undefined ? this.#leastBusy() : this.#slots[index]
     if (slot?.instance === undefined) throw new WorkerExitedError(this.options.name, undefined)
-    const startedMs = this.options.clock.nowMs()
-    if (slot.running === 0) slot.sinceMs = startedMs
+    if (slot.running === 0) slot.sinceMs = Infinity
     slot.running += 1
+    const turn = this.options.turns?.take(slot.index)
+    const release = turn === undefined ? nothing : await turn
     try {
-      const result = await slot.instance.execute(batch)
+      if (slot.sinceMs === Infinity) slot.sinceMs = this.options.clock.nowMs()
+      onStart()
+      const { instance } = slot
+      // It may have ended, or the model with it, while the run waited for its turn.
+      if (instance === undefined || (turn !== undefined && this.#stopped.signal.aborted))
+        throw new WorkerExitedError(this.options.name, undefined)
+      const result = await instance.execute(batch)
       slot.failures = 0
       this.#remember(result.times.computeInferNs / 1e6)
       return result
     } finally {
+      release()
       slot.running -= 1
       slot.sinceMs = this.options.clock.nowMs()
       if (slot.instance !== undefined) queueMicrotask(this.options.onIdle)
@@ -128,6 +144,7 @@ export class InstanceSet {
   async close(forMs = 5_000): Promise<void> {
     this.#stopped.abort()
     this.#stopWatch?.()
+    this.options.turns?.close()
     const closing = this.#slots.map(async (slot) => {
       await slot.instance?.close()
       slot.instance = undefined
@@ -217,4 +234,8 @@ export class InstanceSet {
       else this.#watch()
     })
   }
+}
+
+function nothing(): void {
+  // Where there is nothing to wait for.
 }

@@ -60,18 +60,24 @@ export class RequestScheduler implements Scheduler, BatchRunner<PendingRequest> 
   }
 
   async #run(batch: readonly PendingRequest[]): Promise<void> {
-    const startedMs = this.clock.nowMs()
-    const places = batch.map((pending) => {
-      this.#leave(pending)
-      pending.startedMs = startedMs
-      return this.rules.preserveOrdering ? this.#order.enter('') : atOnce
-    })
+    const places = batch.map(() => (this.rules.preserveOrdering ? this.#order.enter('') : atOnce))
+    let started = false
+    const start = () => {
+      started = true
+      const startedMs = this.clock.nowMs()
+      for (const pending of batch) {
+        pending.startedMs = startedMs
+        this.#leave(pending)
+      }
+    }
     try {
-      const result = await this.instances.run(batch.map((pending) => pending.execution()))
+      const executions = batch.map((pending) => pending.execution())
+      const result = await this.instances.run(executions, undefined, start)
       const items = batch.reduce((sum, pending) => sum + pending.batchSize, 0)
       this.statistics.recordExecution(items, result.times)
       batch.forEach((pending, index) => places[index]!(() => this.outcome.settle(pending, result, index)))
     } catch (error) {
+      if (!started) start()
       const failure = backendError(error)
       batch.forEach((pending, index) => places[index]!(() => this.outcome.fail(pending, failure)))
     }

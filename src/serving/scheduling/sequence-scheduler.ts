@@ -110,13 +110,13 @@ export class SequenceScheduler implements Scheduler {
   }
 
   async #run(instance: number, batch: SequenceBatch): Promise<void> {
-    const startedMs = this.clock.nowMs()
-    const places = batch.map((sequence) =>
-      sequence === undefined ? undefined : this.#take(sequence, startedMs),
-    )
-    const executions = this.#executions(places)
+    const places = batch.map((sequence) => (sequence === undefined ? undefined : this.#take(sequence)))
+    const start = () => {
+      const startedMs = this.clock.nowMs()
+      for (const place of places) if (place !== undefined) place.pending.startedMs = startedMs
+    }
     try {
-      const result = await this.instances.run(executions, instance)
+      const result = await this.instances.run(this.#executions(places), instance, start)
       this.statistics.recordExecution(places.filter((place) => place !== undefined).length, result.times)
       places.forEach((place, index) => {
         if (place !== undefined) this.#settle(place, result, index)
@@ -129,10 +129,10 @@ export class SequenceScheduler implements Scheduler {
     this.pump()
   }
 
-  #take(sequence: Sequence, startedMs: number): Place {
+  #take(sequence: Sequence): Place {
     const pending = sequence.queue.shift()!
     sequence.running = true
-    pending.startedMs = startedMs
+    pending.startedMs = this.clock.nowMs()
     this.#leave(pending)
     return { sequence, pending }
   }
