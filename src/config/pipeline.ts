@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { cameraSchema } from './camera.js'
+import { cameraNetworksSchema } from './camera-networks.js'
 
 const portSchema = z.number().int().min(0).max(65_535)
 
@@ -355,6 +356,7 @@ export const pipelineSchema = z
       .optional()
       .describe('Folder that file cameras must lie in; default: the folder of this file.'),
     cameras: z.array(cameraSchema).max(1024).default([]),
+    cameraNetworks: cameraNetworksSchema.prefault({}),
     tracking: z.strictObject({}).prefault({}).describe('No settings in this version.'),
     rules: z
       .array(z.never('rules are not available in this version: leave the list empty'))

@@ -2,6 +2,7 @@ import { cameraSchema, type CameraConfig, type CameraPatch, type NewCamera } fro
 import { redactUrl } from '../config/redact.js'
 import { CameraExistsError, CameraNotFoundError } from '../engine/engine-errors.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
+import type { AddressPolicy } from '../sources/address-policy.js'
 import { validateCameraUrl } from '../sources/camera-url.js'
 import { CameraEntry } from './camera-entry.js'
 import type { CameraStore } from './camera-store.js'
@@ -12,6 +13,7 @@ export type DirectoryDeps = Readonly<{
   metrics: ServiceMetrics
   engines: number
   mediaRoot: string
+  addresses: AddressPolicy
 }>
 
 /** Every camera there is, where it came from and which engine serves it. */
@@ -68,7 +70,7 @@ export class CameraDirectory {
     // A client that sends back the view it was given must not put the mask in place of the password.
     const changes = asked.url === redactUrl(entry.config.url) ? { ...asked, url: undefined } : asked
     const changed = patched(entry.config, changes)
-    if (changes.url !== undefined) await validateCameraUrl(changed.url, { mediaRoot: this.deps.mediaRoot })
+    if (changes.url !== undefined) await validateCameraUrl(changed.url, this.deps)
     const wasKept = entry.persist
     entry.config = changed
     entry.persist = persist ?? entry.persist
@@ -90,7 +92,7 @@ export class CameraDirectory {
   }
 
   async #admit(camera: CameraConfig, persist: boolean, origin: CameraView['origin']): Promise<CameraEntry> {
-    await validateCameraUrl(camera.url, { mediaRoot: this.deps.mediaRoot })
+    await validateCameraUrl(camera.url, this.deps)
     if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
     const entry = new CameraEntry(camera, persist, origin, this.#leastBusyEngine(), this.deps.metrics)
     this.#entries.set(camera.id, entry)

@@ -10,6 +10,7 @@ import { createServiceMetrics } from '../metrics/service-metrics.js'
 import { createHttpServer, type HttpServer } from '../server/http-server.js'
 import { KafkaSink } from '../sinks/kafka-sink.js'
 import { WebSocketHub } from '../sinks/websocket/websocket-hub.js'
+import { AddressPolicy } from '../sources/address-policy.js'
 import { CameraDirectory } from './camera-directory.js'
 import { CameraStore } from './camera-store.js'
 import type { Gantry } from './gantry.js'
@@ -50,6 +51,7 @@ export async function runService(
     metrics,
     engines: config.engines,
     mediaRoot,
+    addresses: new AddressPolicy(config.cameraNetworks),
   })
   await directory.load(config.cameras)
   const { kafka } = config.sinks
@@ -67,6 +69,7 @@ export async function runService(
       inference: config.inference,
       maxConcurrentConnects: config.maxConcurrentConnects,
       mediaRoot,
+      cameraNetworks: config.cameraNetworks,
       log: config.log,
     },
     directory,

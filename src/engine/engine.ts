@@ -21,6 +21,7 @@ import { frameBytes, type Frame } from '../frames/frame.js'
 import { FramePool } from '../frames/frame-pool.js'
 import type { SourceListener, SourceWarning } from '../frames/frame-source.js'
 import type { Log } from '../lifecycle/log.js'
+import { AddressPolicy } from '../sources/address-policy.js'
 import { ConnectGate } from '../sources/connect-gate.js'
 import { createSource, isPushSource } from '../sources/create-source.js'
 
@@ -37,6 +38,7 @@ export class Engine {
   readonly #units = new Map<string, CameraUnit>()
   readonly #beat = new ProcessBeat()
   readonly #gate: ConnectGate
+  readonly #addresses: AddressPolicy
   #detector: CameraDetector | undefined
   #pool = new FramePool(0, 0)
   #pictureCameras: ReadonlySet<string> = new Set()
@@ -49,6 +51,7 @@ export class Engine {
     readonly log: Log,
   ) {
     this.#gate = new ConnectGate(setup.maxConcurrentConnects)
+    this.#addresses = new AddressPolicy(setup.cameraNetworks)
   }
 
   /** Loads the model and its instances. @throws GantryError when the model cannot be used. */
@@ -82,6 +85,7 @@ export class Engine {
       nextSeq: () => unit.nextSeq(),
       log: this.log.child({ cameraId: camera.id }),
       mediaRoot: this.setup.mediaRoot,
+      addresses: this.#addresses,
       connectGate: this.#gate,
       samplingPhase: phaseOf(unit.place),
     })

@@ -1,4 +1,5 @@
 import type { CameraConfig } from '../config/camera.js'
+import type { CameraNetworks } from '../config/camera-networks.js'
 import type { InferenceConfig } from '../config/pipeline.js'
 import type { DetectionsMessage } from '../events/detections-message.js'
 import type { PictureHeader } from '../events/stream-protocol.js'
@@ -17,6 +18,7 @@ export type EngineSetup = Readonly<{
   inference: InferenceConfig
   maxConcurrentConnects: number
   mediaRoot: string
+  cameraNetworks: CameraNetworks
   log: LogSettings
 }>
 

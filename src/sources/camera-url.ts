@@ -1,6 +1,8 @@
 import { realpath, stat } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import { extname, isAbsolute, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { AddressPolicy, plainHost } from './address-policy.js'
 import { CameraUrlError } from './source-errors.js'
 
 /** Where a camera's pictures come from, checked and in the form its source needs. */
@@ -24,12 +26,14 @@ const videoExtensions = new Set(
  * Checks a camera's URL against the schemes Gantry opens, and a path against the media folder.
  *
  * @param settings.mediaRoot - absolute; relative paths start here, and nothing outside it is opened.
+ * @param settings.addresses - asked about addresses only; names are looked up when the camera is opened.
  * @throws CameraUrlError `GANTRY_CAMERA_URL` naming the problem and the fix.
  */
 export async function validateCameraUrl(
   url: string,
-  settings: Readonly<{ mediaRoot: string }>,
+  settings: Readonly<{ mediaRoot: string; addresses?: AddressPolicy }>,
 ): Promise<CameraLocation> {
+  const addresses = settings.addresses ?? new AddressPolicy()
   if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(url))
     throw new CameraUrlError(url, 'holds control characters', 'Remove them.')
   if (url.trim() === '') throw new CameraUrlError(url, 'is empty', schemeHint)
@@ -43,10 +47,10 @@ export async function validateCameraUrl(
       return { kind: 'push' }
     case 'rtsp':
     case 'rtsps':
-      return { kind: 'rtsp', url: networkUrl(url) }
+      return { kind: 'rtsp', url: networkUrl(url, addresses) }
     case 'http':
     case 'https':
-      return { kind: 'http', url: networkUrl(url) }
+      return { kind: 'http', url: networkUrl(url, addresses) }
     case 'file':
       return localMedia(url, filePath(url), settings.mediaRoot)
     case undefined:
@@ -57,7 +61,7 @@ export async function validateCameraUrl(
 }
 
 /** In normal form: no fragment, and credentials encoded so that ffmpeg decodes what the owner meant. */
-function networkUrl(url: string): string {
+function networkUrl(url: string, addresses: AddressPolicy): string {
   const parsed = parseUrl(url)
   if (/\s/.test(url)) throw new CameraUrlError(url, 'holds white space', 'Write a space as %20.')
   if (url.includes('\\')) throw new CameraUrlError(url, 'holds a backslash', 'Write it as %5C.')
@@ -66,6 +70,14 @@ function networkUrl(url: string): string {
   if (!/^(\[[0-9a-f:.]+\]|[a-z0-9_.~-]+)$/i.test(parsed.hostname))
     throw new CameraUrlError(url, 'names an impossible host', 'Write its name or IP address.')
   if (parsed.port === '0') throw new CameraUrlError(url, 'has port 0', 'Name the port the camera listens on.')
+  const host = plainHost(parsed.hostname)
+  const refusal = isIP(host) === 0 ? undefined : addresses.refusal(host)
+  if (refusal !== undefined)
+    throw new CameraUrlError(
+      url,
+      `names ${host}, which ${refusal}`,
+      'Use the address of the camera; one that is meant goes into cameraNetworks.allow of the pipeline file.',
+    )
   const { username, password } = parsed
   // A password with a raw slash ends the host part early; what follows would be taken for host and path, and shown as such.
   if (username + password !== '' && parsed.pathname.includes('@'))

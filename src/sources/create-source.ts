@@ -3,8 +3,7 @@ import type { CameraStatus } from '../frames/camera-state.js'
 import type { FrameSource } from '../frames/frame-source.js'
 import { wallMs } from '../lifecycle/clock.js'
 import { validateCameraUrl } from './camera-url.js'
-import { DecoderSession, type DecoderMemory } from './decoder-session.js'
-import type { DecoderInput } from './ffmpeg-command.js'
+import { DecoderSession, type DecodedLocation, type DecoderMemory } from './decoder-session.js'
 import { FolderSession } from './folder-session.js'
 import { PushSource } from './push-source.js'
 import type { OpenSession } from './session.js'
@@ -20,7 +19,7 @@ import { SupervisedSource } from './supervised-source.js'
 export async function createSource(camera: CameraConfig, deps: SourceDeps): Promise<FrameSource> {
   if (!camera.enabled) return new IdleSource('disabled', 'switched off', deps)
   try {
-    const location = await validateCameraUrl(camera.url, { mediaRoot: deps.mediaRoot })
+    const location = await validateCameraUrl(camera.url, deps)
     switch (location.kind) {
       case 'push':
         return new PushSource(camera, deps)
@@ -42,7 +41,7 @@ export function isPushSource(source: FrameSource): source is PushSource {
   return source instanceof PushSource
 }
 
-function decoding(camera: CameraConfig, input: DecoderInput, deps: SourceDeps): OpenSession {
+function decoding(camera: CameraConfig, input: DecodedLocation, deps: SourceDeps): OpenSession {
   const memory: DecoderMemory = { hwaccelBroken: false, arrivalPace: false }
   return (listener) => new DecoderSession({ camera, input, memory, deps }, listener)
 }

@@ -5,9 +5,11 @@ import { nowMs } from '../lifecycle/clock.js'
 import { openByteChannel } from './byte-channel.js'
 import { parseDecoderLine, type DecoderLine } from './decoder-log.js'
 import { DecoderProcess, type ProcessEnd } from './decoder-process.js'
-import { failureOf, isHwaccelFailure } from './failure-reason.js'
+import type { CameraLocation } from './camera-url.js'
+import { failureOf, isHwaccelFailure, type Failure } from './failure-reason.js'
 import { decoderArguments, type DecoderInput } from './ffmpeg-command.js'
 import { FrameAssembler } from './frame-assembler.js'
+import { HttpGate, unreachable } from './http-gate.js'
 import { LogLimiter } from './log-limiter.js'
 import { PicturePairing } from './picture-pairing.js'
 import { secretsOf, withoutSecrets } from './secrets.js'
@@ -24,11 +26,14 @@ const timeless = /^(mpjpeg|mjpeg|jpeg_pipe|png_pipe)$/
 /** What one decoder run taught about the camera; the next run of the same source starts from it. */
 export type DecoderMemory = { hwaccelBroken: boolean; arrivalPace: boolean }
 
+/** What ffmpeg decodes; the other locations are not its business. */
+export type DecodedLocation = Extract<CameraLocation, { kind: 'rtsp' | 'http' | 'file' }>
+
 export type DecoderSessionOptions = Readonly<{
-  input: DecoderInput
+  input: DecodedLocation
   camera: CameraConfig
   memory: DecoderMemory
-  deps: Pick<SourceDeps, 'format' | 'pool' | 'log' | 'samplingPhase'>
+  deps: Pick<SourceDeps, 'format' | 'pool' | 'log' | 'samplingPhase' | 'addresses'>
 }>
 
 /** One run of ffmpeg for one camera: pixels from stdout, facts from stderr, both handed on as pictures. */
@@ -41,6 +46,7 @@ export class DecoderSession implements Session {
   readonly #secrets: readonly string[]
   #process: DecoderProcess | undefined
   #readEnd: Socket | undefined
+  #gate: HttpGate | undefined
   #stopping = false
   #restartReason: string | undefined
 
@@ -65,12 +71,15 @@ export class DecoderSession implements Session {
 
   async #run(): Promise<SessionEnd> {
     try {
-      const end = await this.#decode()
+      const input = await this.#wayIn()
+      if ('reason' in input) return { kind: 'failed', ...input }
+      const end = await this.#decode(input)
       this.#tellSuppressed()
       return this.#conclude(end)
     } catch (error) {
       return { kind: 'failed', reason: redactText((error as Error).message), retry: 'normal' }
     } finally {
+      this.#gate?.close()
       this.#readEnd?.destroy()
       this.#assembler.release()
       const held = this.#pairing.release()
@@ -78,7 +87,18 @@ export class DecoderSession implements Session {
     }
   }
 
-  async #decode(): Promise<ProcessEnd | undefined> {
+  /** The input as ffmpeg may have it: its address is one that cameras may be opened at, now. */
+  async #wayIn(): Promise<DecoderInput | Failure> {
+    const { input, deps } = this.options
+    if (input.kind === 'file') return input
+    const found = await deps.addresses.resolve(new URL(input.url).hostname)
+    if (found.kind !== 'open') return unreachable(found)
+    if (input.kind === 'rtsp') return input
+    this.#gate = await HttpGate.open(deps.addresses, found.nearness)
+    return { ...input, proxyUrl: this.#gate.proxyUrl }
+  }
+
+  async #decode(input: DecoderInput): Promise<ProcessEnd | undefined> {
     const channel = await openByteChannel({
       space: () => this.#assembler.space(),
       filled: (bytes) => {
@@ -92,7 +112,7 @@ export class DecoderSession implements Session {
       return undefined
     }
     const drained = closed(channel.readEnd)
-    this.#process = new DecoderProcess(this.#arguments(), channel.writeEnd, (text) => this.#line(text))
+    this.#process = new DecoderProcess(this.#arguments(input), channel.writeEnd, (text) => this.#line(text))
     // The child has its own copy; ours would keep the channel open after its end.
     channel.writeEnd.destroy()
     const end = await this.#process.ended
@@ -101,8 +121,8 @@ export class DecoderSession implements Session {
     return end
   }
 
-  #arguments(): readonly string[] {
-    const { camera, input, memory, deps } = this.options
+  #arguments(input: DecoderInput): readonly string[] {
+    const { camera, memory, deps } = this.options
     const hwaccel = memory.hwaccelBroken ? 'none' : camera.hwaccel
     const pace = memory.arrivalPace ? 'arrival' : 'stream'
     return decoderArguments(camera, input, deps.format, hwaccel, pace, deps.samplingPhase)
@@ -182,7 +202,10 @@ export class DecoderSession implements Session {
     const errors = end.tail.filter((line) => /\[(error|fatal|panic)\]|setpriv/.test(line))
     if (errors.length === 0 && !this.#stopping && this.options.input.kind !== 'rtsp')
       return { kind: 'finished' }
-    return { kind: 'failed', ...failureOf(errors, this.options.input.kind === 'file') }
+    return {
+      kind: 'failed',
+      ...(this.#gate?.problem ?? failureOf(errors, this.options.input.kind === 'file')),
+    }
   }
 
   #hwaccelFailed(end: ProcessEnd): boolean {

@@ -24,7 +24,10 @@ const networkTimeoutUs = '10000000'
 
 export type Hwaccel = CameraConfig['hwaccel']
 
-export type DecoderInput = Extract<CameraLocation, { kind: 'rtsp' | 'http' | 'file' }>
+/** An HTTP camera is opened through its {@link HttpGate}. */
+export type DecoderInput =
+  | Extract<CameraLocation, { kind: 'rtsp' | 'file' }>
+  | Readonly<{ kind: 'http'; url: string; proxyUrl: string }>
 
 /** `stream`: by the stream's own clock; `arrival`: as it comes, for live streams without one. */
 export type Pace = 'stream' | 'arrival'
@@ -59,8 +62,8 @@ export function decoderArguments(
   return command._getArguments()
 }
 
-function inputOptions(camera: CameraConfig, { kind }: DecoderInput, pace: Pace): string[] {
-  switch (kind) {
+function inputOptions(camera: CameraConfig, input: DecoderInput, pace: Pace): string[] {
+  switch (input.kind) {
     case 'rtsp':
       return [
         ...['-probesize', '32768', '-analyzeduration', '500000', '-fpsprobesize', '0'],
@@ -70,13 +73,13 @@ function inputOptions(camera: CameraConfig, { kind }: DecoderInput, pace: Pace):
     case 'http':
       return [
         ...['-format_whitelist', formats.http, '-probesize', '1000000', '-analyzeduration', '1000000'],
-        ...['-rw_timeout', networkTimeoutUs],
+        ...['-rw_timeout', networkTimeoutUs, '-http_proxy', input.proxyUrl],
         ...pacing(camera, pace),
       ]
     case 'file':
       return ['-format_whitelist', formats.file, ...pacing(camera, pace)]
     default:
-      return kind satisfies never
+      return input satisfies never
   }
 }
 

@@ -2,6 +2,7 @@ import type { FrameFormat } from '../frames/frame.js'
 import type { FramePool } from '../frames/frame-pool.js'
 import type { SourceListener } from '../frames/frame-source.js'
 import type { Log } from '../lifecycle/log.js'
+import type { AddressPolicy } from './address-policy.js'
 import type { ConnectGate } from './connect-gate.js'
 import type { SamplingPhase } from './sampling.js'
 
@@ -15,6 +16,8 @@ export type SourceDeps = Readonly<{
   log: Log
   /** Folder that file cameras lie in; absolute. */
   mediaRoot: string
+  /** Where network cameras may be opened. */
+  addresses: AddressPolicy
   /** Shared by all cameras of the engine. */
   connectGate: ConnectGate
   /** Apart from those of the other cameras, so that their pictures do not all come at once; any moment where it is absent. */

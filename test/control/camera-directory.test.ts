@@ -6,6 +6,7 @@ import { cameraSchema, newCameraSchema } from '../../src/config/camera.js'
 import { CameraDirectory } from '../../src/control/camera-directory.js'
 import { CameraStore } from '../../src/control/camera-store.js'
 import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
+import { AddressPolicy } from '../../src/sources/address-policy.js'
 
 const url = 'rtsp://admin:secret@127.0.0.1:554/live'
 
@@ -24,6 +25,7 @@ describe('CameraDirectory', () => {
       metrics: createServiceMetrics(),
       engines,
       mediaRoot: dir,
+      addresses: new AddressPolicy(),
     })
   const camera = (id: string, more: object = {}) => newCameraSchema.parse({ id, url, ...more })
 

@@ -8,6 +8,7 @@ import { decoderArguments } from '../../src/sources/ffmpeg-command.js'
 import { CameraUrlError } from '../../src/sources/source-errors.js'
 import { tempFolder } from '../support/video-clips.js'
 
+const proxyUrl = 'http://127.0.0.1:9'
 const format = { input: { widthPx: 640, heightPx: 640 }, align: 'center' } as const
 
 describe('a camera URL', () => {
@@ -38,7 +39,7 @@ describe('a camera URL', () => {
   it.each([
     ['rtsp://cam.local/stream', 'rtsp://cam.local/stream'],
     ['rtsp://10.0.0.7:554/Streaming/Channels/102?transportmode=unicast', undefined],
-    ['rtsps://[fe80::1]:322/live', 'rtsps://[fe80::1]:322/live'],
+    ['rtsps://[fd00::1]:322/live', 'rtsps://[fd00::1]:322/live'],
     ['RTSP://Cam/Stream', 'rtsp://Cam/Stream'],
     ['rtsp://user@cam/s', 'rtsp://user:@cam/s'],
     ['rtsp://admin:p@ss@cam/s', 'rtsp://admin:p%40ss@cam/s'],
@@ -129,6 +130,20 @@ describe('a camera URL', () => {
     'rtsp://cam\\evil/s',
     'http://exa mple/s',
     'http://cam%00/s',
+    // no address of a camera, in whatever form
+    'http://169.254.169.254/latest/meta-data',
+    'rtsp://169.254.1.7/s',
+    'rtsp://2852039166/s',
+    'rtsp://0xa9.254.0376.254/s',
+    'rtsp://[::ffff:169.254.169.254]/s',
+    'rtsp://[fe80::1]/s',
+    'http://[fd00:ec2::254]/',
+    'http://100.100.100.200/',
+    'rtsp://0/s',
+    'rtsp://0.0.0.0:8554/s',
+    'http://[::]:8000/',
+    'rtsp://239.0.0.1/s',
+    'http://255.255.255.255/',
     // outside of the media folder, or no video
     '/etc/passwd',
     '../secret.mp4',
@@ -181,7 +196,8 @@ describe('a camera URL', () => {
         const location = await validateCameraUrl(url, { mediaRoot }).catch(() => undefined)
         if (location === undefined || location.kind === 'push' || location.kind === 'folder') return
         const camera = cameraSchema.parse({ id: 'cam', url: url || 'x' })
-        const args = decoderArguments(camera, location, format, 'none')
+        const input = location.kind === 'http' ? { ...location, proxyUrl } : location
+        const args = decoderArguments(camera, input, format, 'none')
         const inputs = args.flatMap((arg, index) => (arg === '-i' ? [args[index + 1] ?? ''] : []))
         expect(inputs).toHaveLength(1)
         expect(inputs[0]).toMatch(
@@ -191,7 +207,7 @@ describe('a camera URL', () => {
         const plain =
           location.kind === 'file'
             ? ({ kind: 'file', path: '/x' } as const)
-            : { kind: location.kind, url: 'x' }
+            : { kind: location.kind, url: 'x', proxyUrl }
         expect(args.filter((arg) => arg !== inputs[0])).toEqual(
           decoderArguments(camera, plain, format, 'none').filter((arg) => arg !== 'x' && arg !== 'file:/x'),
         )

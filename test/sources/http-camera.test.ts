@@ -5,7 +5,7 @@ import { extname } from 'node:path'
 import sharp from 'sharp'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { ffmpegRun, makeClip, tempFolder } from '../support/video-clips.js'
-import { WatchedSource } from '../support/watched-source.js'
+import { WatchedSource, type WatchOptions } from '../support/watched-source.js'
 
 describe('an HTTP camera', () => {
   let folder: Awaited<ReturnType<typeof tempFolder>>
@@ -34,9 +34,12 @@ describe('an HTTP camera', () => {
     server = createServer((request, response) => {
       asked.push(request.url ?? '')
       if (request.url === '/live.mjpg') multipart(response, still)
+      else if (request.url?.startsWith('/to?') === true)
+        response.writeHead(302, { location: request.url.slice('/to?'.length) }).end()
+      else if (request.url?.startsWith('/list?') === true)
+        response.end(playList(request.url.slice('/list?'.length)))
       else if (request.url === '/to-file') response.writeHead(302, { location: 'file:///etc/passwd' }).end()
-      else if (request.url === '/bad.m3u8')
-        response.end('#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n')
+      else if (request.url === '/bad.m3u8') response.end(playList('file:///etc/passwd'))
       else serveFile(request, response, folder.file((request.url ?? '').slice(1)))
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -51,8 +54,12 @@ describe('an HTTP camera', () => {
     await folder.remove()
   })
 
-  async function start(path: string, camera: Record<string, unknown> = {}): Promise<WatchedSource> {
-    watched = await WatchedSource.start({ url: `${base}${path}`, ...camera })
+  async function start(
+    path: string,
+    camera: Record<string, unknown> = {},
+    options: WatchOptions = {},
+  ): Promise<WatchedSource> {
+    watched = await WatchedSource.start({ url: `${base}${path}`, ...camera }, options)
     return watched
   }
 
@@ -84,6 +91,41 @@ describe('an HTTP camera', () => {
     expect(camera.logLines.join('')).not.toMatch(/root:/)
   })
 
+  it('follows a redirect to an address that is allowed', async () => {
+    const camera = await start(`/to?${base}/clip.mp4`)
+    await camera.untilFrames(3, 15_000)
+  })
+
+  it.each(['/to?', '/list?'])('S3: is led to no closed address by %s', async (path) => {
+    const camera = await start(`${path}http://169.254.169.254/latest.ts`)
+    const status = await camera.untilState('backoff')
+    expect(status.reason).toContain('169.254.169.254 is a metadata service of a cloud')
+    expect(camera.frames).toEqual([])
+  })
+
+  it('S3: never asks an address that the settings deny', async () => {
+    const inner = createServer((request) => asked.push(`inner ${request.url}`))
+    await new Promise<void>((resolve) => inner.listen(0, '127.0.0.2', resolve))
+    const { port } = inner.address() as AddressInfo
+    const networks = { allow: [], deny: ['127.0.0.2'] }
+    try {
+      const camera = await start(`/to?http://127.0.0.2:${port}/secret.ts`, {}, { networks })
+      expect((await camera.untilState('backoff')).reason).toContain('cameraNetworks.deny')
+      expect(asked.filter((path) => path.startsWith('inner'))).toEqual([])
+    } finally {
+      inner.closeAllConnections()
+      await new Promise((resolve) => inner.close(resolve))
+    }
+  })
+
+  it('S3: opens no RTSP camera whose name stands for a closed address', async () => {
+    watched = await WatchedSource.start(
+      { url: 'rtsp://localhost:1/s' },
+      { networks: { allow: [], deny: ['127.0.0.0/8', '::1'] } },
+    )
+    expect((await watched.untilState('backoff')).reason).toContain('cameraNetworks.deny')
+  })
+
   it('says that there is nothing at the address', async () => {
     const camera = await start('/missing.mp4')
     expect((await camera.untilState('backoff')).reason).toBe('stream not found on the camera (404)')
@@ -102,6 +144,10 @@ function serveFile(request: IncomingMessage, response: ServerResponse, path: str
     'content-range': `bytes ${from}-${size - 1}/${size}`,
   })
   createReadStream(path, { start: from }).pipe(response)
+}
+
+function playList(segment: string): string {
+  return `#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n${segment}\n#EXT-X-ENDLIST\n`
 }
 
 function multipart(response: ServerResponse, still: Buffer): void {

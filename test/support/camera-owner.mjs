@@ -2,6 +2,7 @@
 import { cameraSchema } from '../../dist/config/camera.js'
 import { FramePool } from '../../dist/frames/frame-pool.js'
 import { createLog } from '../../dist/lifecycle/log.js'
+import { AddressPolicy } from '../../dist/sources/address-policy.js'
 import { ConnectGate } from '../../dist/sources/connect-gate.js'
 import { createSource } from '../../dist/sources/create-source.js'
 
@@ -21,6 +22,7 @@ const source = await createSource(cameraSchema.parse({ id: 'owned', url: process
   nextSeq: () => ++seq,
   log: createLog({ level: 'error', format: 'json' }, 'owner'),
   mediaRoot: '/',
+  addresses: new AddressPolicy(),
   connectGate: new ConnectGate(1),
 })
 source.start()

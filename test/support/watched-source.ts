@@ -1,11 +1,13 @@
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { cameraSchema, type CameraConfig } from '../../src/config/camera.js'
+import type { CameraNetworks } from '../../src/config/camera-networks.js'
 import { FramePool } from '../../src/frames/frame-pool.js'
 import type { CameraState, CameraStatus } from '../../src/frames/camera-state.js'
 import type { FrameSource, SourceListener } from '../../src/frames/frame-source.js'
 import { frameBytes, type Frame, type FrameFormat } from '../../src/frames/frame.js'
 import { nowMs } from '../../src/lifecycle/clock.js'
+import { AddressPolicy } from '../../src/sources/address-policy.js'
 import { ConnectGate } from '../../src/sources/connect-gate.js'
 import { createSource } from '../../src/sources/create-source.js'
 import type { SourceDeps } from '../../src/sources/source-deps.js'
@@ -17,6 +19,7 @@ export type SeenWarning = Readonly<{ kind: string; detail: string; atMs: number 
 export type WatchOptions = Readonly<{
   format?: FrameFormat
   mediaRoot?: string
+  networks?: CameraNetworks
   gate?: ConnectGate
   pool?: FramePool
   random?: () => number
@@ -60,6 +63,7 @@ export class WatchedSource implements SourceListener {
       // No redaction here: what reaches the log must be clean already.
       log: pino({ level: 'debug' }, sink),
       mediaRoot: options.mediaRoot ?? '/',
+      addresses: new AddressPolicy(options.networks),
       connectGate: options.gate ?? new ConnectGate(4),
       ...(options.random === undefined ? {} : { random: options.random }),
     }

@@ -7,39 +7,41 @@ import { FramePool } from '../../frames/frame-pool.js'
 import type { CameraStatus } from '../../frames/camera-state.js'
 import { atMost } from '../../lifecycle/delay.js'
 import { createLog } from '../../lifecycle/log.js'
+import { AddressPolicy } from '../../sources/address-policy.js'
 import { validateCameraUrl } from '../../sources/camera-url.js'
 import { ConnectGate } from '../../sources/connect-gate.js'
 import { createSource } from '../../sources/create-source.js'
+import type { SourceDeps } from '../../sources/source-deps.js'
 import type { Finding } from '../findings.js'
 
 const probeMs = 10_000
 /** Small, because nobody looks at the pictures of a probe. */
 const probeFormat: FrameFormat = { input: { widthPx: 64, heightPx: 64 }, align: 'center' }
 
+/** What all cameras of a file have in common. */
+type Setting = Pick<SourceDeps, 'mediaRoot' | 'addresses' | 'connectGate'>
+
 /** Whether each camera's URL would be opened; with `probe`, whether a picture comes. */
 export async function checkCameras(
   config: PipelineConfig,
   { probe }: { probe: boolean },
 ): Promise<Finding[]> {
-  const gate = new ConnectGate(config.maxConcurrentConnects)
-  return Promise.all(
-    config.cameras.map((camera) => checkCamera(camera, config.mediaRoot ?? '.', probe, gate)),
-  )
+  const setting: Setting = {
+    mediaRoot: config.mediaRoot ?? '.',
+    addresses: new AddressPolicy(config.cameraNetworks),
+    connectGate: new ConnectGate(config.maxConcurrentConnects),
+  }
+  return Promise.all(config.cameras.map((camera) => checkCamera(camera, probe, setting)))
 }
 
-async function checkCamera(
-  camera: CameraConfig,
-  mediaRoot: string,
-  probe: boolean,
-  gate: ConnectGate,
-): Promise<Finding> {
+async function checkCamera(camera: CameraConfig, probe: boolean, setting: Setting): Promise<Finding> {
   const subject = `camera ${camera.id}`
   try {
-    const { kind } = await validateCameraUrl(camera.url, { mediaRoot })
+    const { kind } = await validateCameraUrl(camera.url, setting)
     const detail = kind === 'push' ? 'pictures are pushed to it' : redactUrl(camera.url)
     if (!camera.enabled) return { subject, state: 'skipped', detail: `${detail} (disabled)` }
     if (!probe || kind === 'push') return { subject, state: 'ok', detail }
-    return { subject, ...(await firstPicture(camera, mediaRoot, gate)) }
+    return { subject, ...(await firstPicture(camera, setting)) }
   } catch (error) {
     const { message, hint } = toErrorRecord(error)
     return { subject, state: 'failed', detail: message, fix: hint }
@@ -47,11 +49,7 @@ async function checkCamera(
 }
 
 /** Opens the camera exactly as the service would, until its first picture or its first failure. */
-async function firstPicture(
-  camera: CameraConfig,
-  mediaRoot: string,
-  connectGate: ConnectGate,
-): Promise<Omit<Finding, 'subject'>> {
+async function firstPicture(camera: CameraConfig, setting: Setting): Promise<Omit<Finding, 'subject'>> {
   let tell: (what: Frame | CameraStatus) => void = () => undefined
   const outcome = new Promise<Frame | CameraStatus>((resolve) => (tell = resolve))
   const source = await createSource(camera, {
@@ -59,8 +57,7 @@ async function firstPicture(
     pool: new FramePool(frameBytes(probeFormat), 2),
     nextSeq: () => 1,
     log: createLog({ level: 'error', format: 'json' }, 'check'),
-    mediaRoot,
-    connectGate,
+    ...setting,
     listener: {
       frame: tell,
       status: (status) => {

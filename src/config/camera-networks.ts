@@ -1,0 +1,40 @@
+import { BlockList, isIP } from 'node:net'
+import { z } from 'zod'
+
+/** `192.168.7.0/24`, `fe80::/10`, or one address. */
+const networkSchema = z
+  .string()
+  .refine(isNetwork, 'must be an address or a network such as 169.254.0.0/16 or fe80::/10')
+
+export const cameraNetworksSchema = z.strictObject({
+  allow: z
+    .array(networkSchema)
+    .default([])
+    .describe(
+      'Networks cameras may be opened in although they are closed by default: link-local (169.254.0.0/16, fe80::/10), metadata services of clouds, multicast.',
+    ),
+  deny: z
+    .array(networkSchema)
+    .default([])
+    .describe('Networks no camera may be opened in, such as 127.0.0.0/8; goes before `allow`.'),
+})
+export type CameraNetworks = Readonly<z.infer<typeof cameraNetworksSchema>>
+
+function isNetwork(text: string): boolean {
+  try {
+    addNetwork(new BlockList(), text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** @throws when the text is neither an address nor `address/prefix length`. */
+export function addNetwork(list: BlockList, network: string): void {
+  const [address = '', prefix, ...rest] = network.split('/')
+  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+  const bits = prefix === undefined ? (family === 'ipv6' ? 128 : 32) : Number(prefix)
+  if (rest.length > 0 || prefix?.trim() === '' || isIP(address) === 0 || !Number.isInteger(bits))
+    throw new RangeError(`"${network}" is no network`)
+  list.addSubnet(address, bits, family)
+}
