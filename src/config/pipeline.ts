@@ -135,8 +135,8 @@ export const modelServerSchema = z.strictObject({
       resources: z
         .array(
           z.strictObject({
-            name: z.string().min(1).max(128),
-            count: z.number().int().min(1).max(1_000_000),
+            name: z.string().min(1).max(128).describe('As `rate_limiter` names it.'),
+            count: z.number().int().min(1).max(1_000_000).describe('How much there is of it.'),
             device: z
               .string()
               .regex(/^(cpu|gpu\d+)$/, 'must be cpu or gpu<number>')
