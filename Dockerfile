@@ -27,7 +27,7 @@ WORKDIR /data
 ENV NODE_ENV=production
 USER 10001:10001
 VOLUME /data
-EXPOSE 8000 8002
+EXPOSE 8000 8001 8002
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8002/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["node", "/app/dist/cli/main.js"]
@@ -47,7 +47,7 @@ WORKDIR /data
 ENV NODE_ENV=production
 USER 10001:10001
 VOLUME /data
-EXPOSE 8000 8002
+EXPOSE 8000 8001 8002
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8002/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["node", "/app/dist/cli/main.js"]
