@@ -148,14 +148,14 @@ class Canvas:
         return canvas, judged, boxes
 
     def draw(self, rng, size, mosaic):
-        """(image, judged, boxes, the image before its colours were changed)."""
+        """(image, judged, boxes)."""
         if rng.random() < mosaic:
             image, judged, boxes = self.mosaic(rng, size)
         elif rng.random() < CLOSE:
             image, judged, boxes = self.single(rng, size, (1.0, 2.2))
         else:
             image, judged, boxes = self.single(rng, size, (0.65, 1.4) if mosaic > 0 else (0.85, 1.15))
-        return colour(image, rng), judged, boxes, image
+        return colour(image, rng), judged, boxes
 
 
 def letterbox(image, width, height):

@@ -84,7 +84,9 @@ def build(rule, name, folder, pixels_path):
 
 
 def fingerprint(rule):
-    return hashlib.sha1(repr(rule).encode()).hexdigest()[:8]
+    """Of everything the rule says; the same in every process (the order of a set differs from one to the next)."""
+    plain = {**vars(rule), "labelled": sorted(rule.labelled), "score": rule.score and sorted(rule.score)}
+    return hashlib.sha1(repr(sorted(plain.items())).encode()).hexdigest()[:8]
 
 
 def load(data, cache, split, simulator=()):

@@ -1,7 +1,8 @@
-"""The detector: a plain conv + ReLU network with a one-conv decoupled-free head at strides 8, 16 and 32.
+"""The detector: a plain conv + ReLU network with a one-conv decoupled-free head at strides 8, 16 and 32, and beside its
+backbone a context path that knows ImageNet (context.py).
 
 Made for ONNX Runtime's CPU kernels: every activation is ReLU (so that conv + ReLU fuses in fp32 and in int8 QDQ
-form), every heavy layer is a dense 3x3 or 1x1 convolution, and decoding is one add, one exp and two multiplications
+form), every heavy layer of the main path is a dense 3x3 or 1x1 convolution, and decoding is one add, one exp and two multiplications
 on [N, 4, A]. Written from the published ideas (CSP blocks, path aggregation, anchor-free points); no foreign code.
 """
 
@@ -9,11 +10,15 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+from .context import CHANNELS as CONTEXT_CHANNELS
+from .context import Context
+
 CLASSES = ("helmet", "head", "person", "vest", "no_vest", "machinery", "vehicle")
 STRIDES = (8, 16, 32)
 # Widths of the backbone after strides 2, 4, 8, 16, 32, and of the neck. Chosen by latency, see README.md.
 WIDTHS = (16, 32, 64, 128, 192)
 NECK = 64
+CONTEXT = (48, 128)  # channels that the context path adds at strides 16 and 32
 MAX_LOG_SIZE = 6.0
 
 
@@ -77,13 +82,19 @@ class Backbone(nn.Module):
         w2, w4, w8, w16, w32 = widths
         self.stem = nn.Sequential(ConvBnRelu(3, w2, 3, 2), ConvBnRelu(w2, w4, 3, 2))
         self.stage8 = nn.Sequential(ConvBnRelu(w4, w8, 3, 2), Csp(w8, w8, 1))
-        self.stage16 = nn.Sequential(ConvBnRelu(w8, w16, 3, 2), Csp(w16, w16, 2))
-        self.stage32 = nn.Sequential(ConvBnRelu(w16, w32, 3, 2), Csp(w32, w32, 1), PoolPyramid(w32))
+        self.context = Context()
+        self.context16 = ConvBnRelu(CONTEXT_CHANNELS[0], CONTEXT[0], 1)
+        self.context32 = ConvBnRelu(CONTEXT_CHANNELS[1], CONTEXT[1], 1)
+        self.step16 = ConvBnRelu(w8, w16, 3, 2)
+        self.stage16 = Csp(w16 + CONTEXT[0], w16, 1)
+        self.step32 = ConvBnRelu(w16, w32, 3, 2)
+        self.stage32 = nn.Sequential(Csp(w32 + CONTEXT[1], w32, 1), PoolPyramid(w32))
 
     def forward(self, x):
         p8 = self.stage8(self.stem(x))
-        p16 = self.stage16(p8)
-        return p8, p16, self.stage32(p16)
+        c16, c32 = self.context(x)
+        p16 = self.stage16(torch.cat([self.step16(p8), self.context16(c16)], 1))
+        return p8, p16, self.stage32(torch.cat([self.step32(p16), self.context32(c32)], 1))
 
 
 class Neck(nn.Module):
@@ -148,20 +159,12 @@ class Detector(nn.Module):
                 nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
 
     def levels(self, images):
-        return self.levels_of(self.backbone(images))
-
-    def levels_of(self, features):
-        return [head(x) for head, x in zip(self.heads, self.neck(*features))]
+        return [head(x) for head, x in zip(self.heads, self.neck(*self.backbone(images)))]
 
     def forward(self, images):
-        return self.with_features(images)[:2]
-
-    def with_features(self, images):
-        """(boxes, classes, the backbone's features at strides 8, 16 and 32)."""
-        features = self.backbone(images)
-        boxes, classes = zip(*self.levels_of(features))
+        boxes, classes = zip(*self.levels(images))
         flat = lambda xs: torch.cat([x.flatten(2) for x in xs], 2).transpose(1, 2)
-        return flat(boxes).float(), flat(classes).float(), features
+        return flat(boxes).float(), flat(classes).float()
 
 
 def points(height, width, device="cpu"):
@@ -218,4 +221,5 @@ def fuse(detector):
             module[1] = nn.Identity()
     with torch.no_grad():
         model.backbone.stem[0][0].weight.div_(255.0)
+        model.backbone.context.stem.weight.div_(255.0)
     return model

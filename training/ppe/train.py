@@ -24,8 +24,8 @@ from .augment import Canvas
 from .cache import check_sources, load
 from .evaluate import detect, report, torch_runner
 from .loss import detection_loss, judged_points
+from .context import load_pretrained
 from .model import CLASSES, Detector, decode, points
-from .teacher import Imitation, Teacher, prepare
 from .weights import load_init, restore_statistics
 
 # Share of the schedule -> sizes drawn, chance of a mosaic.
@@ -35,19 +35,15 @@ WARMUP = 0.02
 RARITY = 0.75  # pictures are drawn by the inverse count of their rarest class to this power
 EMPHASIS = {"machinery": 2.5, "vehicle": 2.5}  # the slowest to learn: large, varied, few pictures
 SIMULATOR_SHARE = 0.38  # of all draws, unless --simulator-share says otherwise
-IMITATION_GAIN = 2.0
+CONTEXT_RATE = 0.2  # learning rate of the context path, as a share of the other rates
 EMA_HALF = 1500  # steps until the average's memory is full
 
 
 class Batches(torch.utils.data.IterableDataset):
-    """Endless batches, seeded by (seed, rank, worker, first step), phase by a shared progress value.
+    """Endless batches, seeded by (seed, rank, worker, first step), phase by a shared progress value."""
 
-    Up to `taught` of the schedule a batch ends with its images before their colours were changed, later with None.
-    """
-
-    def __init__(self, canvas, progress, seed, rank, ranks, taught):
+    def __init__(self, canvas, progress, seed, rank, ranks):
         self.canvas, self.progress, self.seed, self.rank, self.ranks = canvas, progress, seed, rank, ranks
-        self.taught = taught
 
     def __iter__(self):
         import cv2
@@ -66,7 +62,6 @@ class Batches(torch.utils.data.IterableDataset):
                 torch.from_numpy(np.stack([d[0] for d in drawn])),
                 torch.from_numpy(np.stack([d[1] for d in drawn])),
                 [torch.from_numpy(d[2]) for d in drawn],
-                torch.from_numpy(np.stack([d[3] for d in drawn])) if at < self.taught else None,
             )
 
 
@@ -92,11 +87,16 @@ def sample_weights(store, simulator_share=SIMULATOR_SHARE):
     return out
 
 
-def groups(models, decay):
-    """Weight decay on convolution weights only."""
-    every = [p for model in models for p in model.parameters()]
-    wide = [p for p in every if p.ndim > 1]
-    return [{"params": wide, "weight_decay": decay}, {"params": [p for p in every if p.ndim <= 1]}]
+def groups(model, decay, rate):
+    """Weight decay on convolution weights only; the context path, trained already, learns more slowly."""
+    model.backbone.context.freeze()
+    context = {id(p) for p in model.backbone.context.parameters()}
+    out = []
+    for share, members in ((1.0, lambda p: id(p) not in context), (CONTEXT_RATE, lambda p: id(p) in context)):
+        some = [p for p in model.parameters() if p.requires_grad and members(p)]
+        out.append({"params": [p for p in some if p.ndim > 1], "weight_decay": decay, "lr": rate, "share": share})
+        out.append({"params": [p for p in some if p.ndim <= 1], "weight_decay": 0.0, "lr": rate, "share": share})
+    return out
 
 
 def update_average(average, model, step):
@@ -109,31 +109,25 @@ def update_average(average, model, step):
                 a.copy_(m)
 
 
-def train_step(model, batch, device, imitation=None, teacher=None):
-    """Loss and its parts; with a teacher, the price of not seeing what it sees is added."""
-    images, judged, targets, plain = batch
+def train_step(model, batch, device):
+    """Loss and its parts."""
+    images, judged, targets = batch
     x = images.to(device, non_blocking=True).permute(0, 3, 1, 2).float().div_(255.0)
     x = x.contiguous(memory_format=torch.channels_last)
     h, w = x.shape[2:]
-    taught = 0.0
     with torch.autocast(device, torch.bfloat16):
-        raw, logits, features = model.with_features(x)
-        if teacher is not None and plain is not None:
-            taught = imitation(features[1:], teacher(plain))
+        raw, logits = model(x)
     xy, strides = points(h, w, device)
     mask = judged_points(judged.to(device), h, w)
-    loss, parts = detection_loss(
-        raw, logits, decode(raw, xy, strides), [t.to(device) for t in targets], mask, xy, strides
-    )
-    return loss + IMITATION_GAIN * taught, {**parts, "taught": float(torch.as_tensor(taught).detach())}
+    return detection_loss(raw, logits, decode(raw, xy, strides), [t.to(device) for t in targets], mask, xy, strides)
 
 
 class Ranks:
     """The processes of one training: averages gradients in one flat buffer and carries rank 0's clock to all."""
 
-    def __init__(self, models, rank, count):
+    def __init__(self, model, rank, count):
         self.rank, self.count = rank, count
-        self.parameters = [p for model in models for p in model.parameters()]
+        self.parameters = [p for p in model.parameters() if p.requires_grad]
         self.flat = torch.zeros(sum(p.numel() for p in self.parameters) + 1)
 
     def average(self, clock):
@@ -160,8 +154,6 @@ def options():
     p.add_argument("--simulator", nargs="*", default=[], help="simulator folders (train/ and valid/ inside)")
     p.add_argument("--simulator-share", type=float, default=SIMULATOR_SHARE, help="of all draws")
     p.add_argument("--init", help="start from a published .onnx, a .pt of this recipe, or a compact .npz")
-    p.add_argument("--teacher-share", type=float, default=0.0,
-                   help="share of the schedule, from its start, in which the backbone imitates an ImageNet network")
     p.add_argument("--minutes", type=float, help="length of the schedule in minutes of training")
     p.add_argument("--steps", type=int, help="length of the schedule in steps")
     p.add_argument("--lr", type=float, default=2e-3)
@@ -183,17 +175,17 @@ def batches(a, train, progress, rank, device):
     canvas = Canvas(train, sample_weights(train, a.simulator_share))
     return iter(
         torch.utils.data.DataLoader(
-            Batches(canvas, progress, a.seed, rank, a.processes, a.teacher_share), batch_size=None, num_workers=a.workers,
+            Batches(canvas, progress, a.seed, rank, a.processes), batch_size=None, num_workers=a.workers,
             prefetch_factor=4 if a.workers else None, pin_memory=device == "cuda",
             multiprocessing_context="spawn" if a.workers else None,
         )
     )
 
 
-def save(path, model, imitation, average, optimiser, step, spent):
+def save(path, model, average, optimiser, step, spent):
     torch.save(
         {"model": model.state_dict(), "average": average.state_dict(), "optimiser": optimiser.state_dict(),
-         "imitation": imitation.state_dict(), "step": step, "spent": spent},
+         "step": step, "spent": spent},
         path.with_suffix(".tmp"),
     )
     path.with_suffix(".tmp").rename(path)
@@ -209,7 +201,10 @@ def validate(out, average, valid, step, at, spent):
 
 
 def start_from(model, path, store, seed):
-    """`--init`; a fused file gets the statistics of 48 training canvases, the same ones in every process."""
+    """`--init`, or nothing but the context path; a fused file gets the statistics of 48 training canvases, the same ones
+    in every process."""
+    if path is None:
+        return load_pretrained(model.backbone.context)
     load_init(model, path)
     if str(path).endswith(".onnx"):
         canvas, rng = Canvas(store, sample_weights(store)), np.random.default_rng(seed)
@@ -231,18 +226,16 @@ def train(rank, a, meeting):
     cache = a.cache or out / "cache"
     data, valid = load(a.data, cache, "train", a.simulator), load(a.data, cache, "valid", a.simulator)
     model = Detector()
-    if a.init and not (out / "last.pt").exists():
+    if not (out / "last.pt").exists():
         start_from(model, a.init, data, a.seed)
     model = model.to(device, memory_format=torch.channels_last).train()
     average = copy.deepcopy(model).eval()
-    imitation = Imitation().to(device)
-    teacher = Teacher(out / "teacher.onnx") if a.teacher_share else None
-    optimiser = torch.optim.AdamW(groups((model, imitation), a.decay), a.lr, betas=(0.9, 0.99))
+    optimiser = torch.optim.AdamW(groups(model, a.decay, a.lr), betas=(0.9, 0.99))
     step, spent, last = 0, 0.0, out / "last.pt"
     if last.exists():
         state = torch.load(last, map_location=device, weights_only=True)
         model.load_state_dict(state["model"]), average.load_state_dict(state["average"])
-        optimiser.load_state_dict(state["optimiser"]), imitation.load_state_dict(state["imitation"])
+        optimiser.load_state_dict(state["optimiser"])
         step, spent = state["step"], state["spent"]
         print(f"continuing at step {step}, {spent / 60:.1f} min spent", flush=True)
 
@@ -251,15 +244,15 @@ def train(rank, a, meeting):
 
     at = share(step)
     progress = torch.tensor([at, float(step)]).share_memory_()
-    feed, ranks = batches(a, data, progress, rank, device), Ranks((model, imitation), rank, a.processes)
+    feed, ranks = batches(a, data, progress, rank, device), Ranks(model, rank, a.processes)
     log, seen, since = [], 0, time.time()
     while at < 1:
         tick = time.time()
         rate = a.lr * min(1.0, at / WARMUP) * (0.02 + 0.98 * (1 + math.cos(math.pi * at)) / 2)
         for g in optimiser.param_groups:
-            g["lr"] = rate
+            g["lr"] = rate * g["share"]
         batch = next(feed)
-        loss, parts = train_step(model, batch, device, imitation, teacher)
+        loss, parts = train_step(model, batch, device)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         at = ranks.average(share(step + 1))
@@ -271,18 +264,18 @@ def train(rank, a, meeting):
         if rank == 0:
             update_average(average, model, step)
         seen += len(batch[0]) * a.processes
-        log.append((loss.item(), parts["cls"], parts["box"], parts["taught"]))
+        log.append((loss.item(), parts["cls"], parts["box"]))
         spent += time.time() - tick
         if rank:
             continue
         if step % 50 == 0:
-            l, c, b, t = np.mean(log, 0)
+            l, c, b = np.mean(log, 0)
             speed = seen / (time.time() - since)
-            print(f"step {step} done {at:.3f} lr {rate:.5f} loss {l:.3f} cls {c:.3f} box {b:.3f} taught {t:.3f} {speed:.1f} img/s",
+            print(f"step {step} done {at:.3f} lr {rate:.5f} loss {l:.3f} cls {c:.3f} box {b:.3f} {speed:.1f} img/s",
                   flush=True)
             log, seen, since = [], 0, time.time()
         if step % a.every == 0 or at >= 1:
-            save(last, model, imitation, average, optimiser, step, spent)
+            save(last, model, average, optimiser, step, spent)
         if step % a.evaluate_every == 0 or at >= 1:
             begin = time.time()
             validate(out, average, valid, step, at, spent)
@@ -300,8 +293,6 @@ def main():
     both = check_sources(*(load(a.data, cache, split, a.simulator) for split in ("train", "valid")))
     if both:
         print(f"warning: {len(both)} sources are in both splits: {both[:3]}", flush=True)
-    if a.teacher_share:
-        prepare(Path(a.out) / "teacher.onnx")
     if a.processes == 1:
         return train(0, a, None)
     with tempfile.TemporaryDirectory() as tmp:

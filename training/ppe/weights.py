@@ -53,9 +53,9 @@ def load_onnx(model, path):
                 bn = module[1]
                 bn.running_mean.zero_(), bn.running_var.fill_(1.0 - bn.eps), bn.weight.fill_(1.0)
                 bn.bias.copy_(bias)
-            elif name.endswith((".box", ".cls")):
+            elif isinstance(module, torch.nn.Conv2d) and module.bias is not None:
                 weight, bias = of(name)
-                module.weight.copy_(weight), module.bias.copy_(bias)
+                module.weight.copy_(weight * 255.0 if name == "backbone.context.stem" else weight), module.bias.copy_(bias)
 
 
 @torch.no_grad()
