@@ -4,7 +4,7 @@ import { once } from 'node:events'
 export type RawAnswer = Readonly<{ status: number; json: unknown; text: string }>
 
 /** Bytes to write in order; each waits until the one before went out. */
-export type Pieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>
+export type Pieces = Iterable<string | Uint8Array, void> | AsyncIterable<string | Uint8Array, void>
 
 /**
  * Writes bytes as they are, with no client in between, and reads until the other side closes. What it closes on while bytes are still

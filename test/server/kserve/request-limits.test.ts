@@ -241,7 +241,7 @@ describe.each(doors)('a sender that is slow, to %s', (door) => {
     expect(server.requests).toEqual([])
   })
 
-  it('is told 408 when it trickles for longer than a request may take', async () => {
+  it('is cut off when it trickles for longer than a request may take', async () => {
     const { through, server } = await opened(timeouts)
     const answer = await through(
       door,
@@ -253,7 +253,8 @@ describe.each(doors)('a sender that is slow, to %s', (door) => {
         }
       })(),
     )
-    expect(answer.status).toBe(408)
+    // Who goes on writing may be reset before it has read the answer.
+    expect([408, 0]).toContain(answer.status)
     expect(server.requests).toEqual([])
   })
 
