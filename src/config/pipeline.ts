@@ -116,7 +116,9 @@ export const modelServerSchema = z.strictObject({
     .min(0)
     .max(19)
     .default(10)
-    .describe('Priority of the process: at more than 0, cameras get the processor first.'),
+    .describe(
+      'Priority of the process once there are cameras: at more than 0 they get the processor first, and one core of several is left to them.',
+    ),
   maxRequestBytes: z
     .number()
     .int()

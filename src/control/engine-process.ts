@@ -39,7 +39,7 @@ export class EngineProcess {
         logFields: { engine: setup.index },
         entry: entryPath(import.meta.url, '../engine/main.js'),
         nodeOptions: engineOptions,
-        setup: { type: 'setup', setup } satisfies ToEngine,
+        setup: () => ({ type: 'setup', setup }) satisfies ToEngine,
         loadAtMostMs,
         onFirstFailure: 'end',
         unavailable: (reason) => new EngineUnavailableError(reason),

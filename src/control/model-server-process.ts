@@ -28,6 +28,7 @@ export class ModelServerProcess {
   readonly #tempDir: string
   readonly #process: SupervisedProcess<FromModelServer, ToModelServer>
   #beat: ModelServerBeat | undefined
+  #besideCameras = false
   #cpuSeconds = 0
 
   constructor(
@@ -44,7 +45,11 @@ export class ModelServerProcess {
         title: 'model server',
         logFields: {},
         entry: entryPath(import.meta.url, '../server/model-server/main.js'),
-        setup: { type: 'setup', setup } satisfies ToModelServer,
+        setup: () =>
+          ({
+            type: 'setup',
+            setup: { ...setup, besideCameras: this.#besideCameras },
+          }) satisfies ToModelServer,
         loadAtMostMs: listenAtMostMs,
         onFirstFailure: 'retry',
         unavailable: (reason) => new ServingError('UNAVAILABLE', `the model server is away: ${reason}`),
@@ -72,6 +77,13 @@ export class ModelServerProcess {
   /** Resolves once it listens for the first time, or is stopped. Failures are logged and tried again. */
   start(): Promise<void> {
     return this.#process.start()
+  }
+
+  /** There are cameras: from now on they get the processor first. */
+  giveWay(): void {
+    if (this.#besideCameras) return
+    this.#besideCameras = true
+    this.#process.tell({ type: 'giveWay' })
   }
 
   /** Prometheus text of its models; empty while it is away. */
@@ -115,7 +127,7 @@ function setupOf(
   version: string,
   socketPath: string,
   tempDir: string,
-): ModelServerSetup {
+): Omit<ModelServerSetup, 'besideCameras'> {
   const { repository: _, ...models } = config.models
   const { host, grpcPort, token } = config.server
   return {

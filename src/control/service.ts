@@ -60,6 +60,7 @@ export class GantryService implements Gantry {
     for (const sink of this.#deps.sinks) sink.start()
     await Promise.all(this.#engines.map((engine) => engine.start()))
     // Cameras first: a service is ready without its model server.
+    if (this.#deps.directory.size > 0) this.#deps.modelServer?.giveWay()
     void this.#deps.modelServer?.start()
   }
 
@@ -90,6 +91,7 @@ export class GantryService implements Gantry {
 
   async addCamera(camera: NewCamera): Promise<CameraView> {
     const entry = await this.#deps.directory.add(camera)
+    this.#deps.modelServer?.giveWay()
     this.#assign(entry)
     return entry.view()
   }

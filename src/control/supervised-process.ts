@@ -43,8 +43,8 @@ export type ProcessSpec = Readonly<{
   entry: string
   /** Options of Node for the process. */
   nodeOptions?: readonly string[]
-  /** Answer to `online`. */
-  setup: object
+  /** Answer to `online`, made anew for every start. */
+  setup: () => object
   /** Longest from start to `ready`. */
   loadAtMostMs: number
   /** What happens when the first start fails: nothing more, or it is tried again like after a death. */
@@ -192,7 +192,7 @@ export class SupervisedProcess<
     if (!isShared(message)) return this.events.message(message)
     switch (message.type) {
       case 'online':
-        child.send(this.spec.setup)
+        child.send(this.spec.setup())
         return
       case 'ready':
         this.#becomeReady(message)

@@ -1,9 +1,9 @@
-// Clients that ask ppe_detect for inference, each again as soon as it is answered. At a low priority, as a stranger's machine would be.
+// Clients that ask ppe_detect for inference, each again as soon as it is answered.
 import { Agent, request } from 'node:http'
-import { setPriority } from 'node:os'
+import { standAside } from './stand-aside.mjs'
 
 const [port, clients] = process.argv.slice(2).map(Number)
-setPriority(10)
+standAside()
 
 const pixels = 416 * 416 * 3
 const head = Buffer.from(

@@ -47,7 +47,7 @@ try {
   for (let round = 0; round < rounds; round += 1) {
     await measured(alone)
     const entry = fileURLToPath(new URL('./api-clients.mjs', import.meta.url))
-    const load = fork(entry, [`${service.httpPort}`, `${clients}`])
+    const load = fork(entry, [`${service.httpPort}`, `${clients}`], { detached: true })
     await once(load, 'message')
     await measured(loaded)
     load.send('stop')

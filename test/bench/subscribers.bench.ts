@@ -43,7 +43,7 @@ try {
   for (let round = 0; round < rounds; round += 1) {
     await measured(alone)
     const entry = fileURLToPath(new URL('./subscribers.mjs', import.meta.url))
-    const crowd = fork(entry, [`${service.httpPort}`, `${subscribers}`])
+    const crowd = fork(entry, [`${service.httpPort}`, `${subscribers}`], { detached: true })
     await once(crowd, 'message')
     await measured(crowded)
     crowd.kill('SIGKILL')

@@ -1,10 +1,9 @@
 // Many WebSocket subscribers that read and forget: bare sockets, so that they cost the machine as little as may be.
 import { connect } from 'node:net'
-import { setPriority } from 'node:os'
+import { standAside } from './stand-aside.mjs'
 
 const [port, count] = process.argv.slice(2).map(Number)
-// The lowest priority: they stand for the machines of other people.
-setPriority(19)
+standAside()
 const upgrade = `GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: gantry.v1\r\n\r\n`
 
 /** A masked text frame, and a masked pong: the mask is zero, which the protocol allows. */

@@ -1,6 +1,6 @@
-import { getPriority, setPriority } from 'node:os'
 import { ProcessBeat } from '../../engine/process-beat.js'
 import { toErrorRecord } from '../../errors.js'
+import { giveWay } from '../../lifecycle/give-way.js'
 import { createLog } from '../../lifecycle/log.js'
 import { ModelServerHost } from './model-server-host.js'
 import type { FromModelServer, ModelServerSetup, ToModelServer } from './protocol.js'
@@ -14,6 +14,7 @@ import type { FromModelServer, ModelServerSetup, ToModelServer } from './protoco
 const beatMs = 1_000
 
 let host: ModelServerHost | undefined
+let nice = 0
 const beat = new ProcessBeat()
 
 function send(message: FromModelServer): void {
@@ -21,8 +22,9 @@ function send(message: FromModelServer): void {
 }
 
 async function setUp(setup: ModelServerSetup): Promise<void> {
-  // Threads inherit it, so it comes before the first of them. Only root may go up from where the service was started.
-  setPriority(Math.max(getPriority(), setup.modelServer.nice))
+  nice = setup.modelServer.nice
+  // Threads inherit it, so it comes before the first of them.
+  if (setup.besideCameras) letCamerasFirst()
   const log = createLog(setup.log, 'gantry-models')
   try {
     host = new ModelServerHost(setup, log)
@@ -34,6 +36,10 @@ async function setUp(setup: ModelServerSetup): Promise<void> {
   } catch (error) {
     send({ type: 'failed', error: toErrorRecord(error) })
   }
+}
+
+function letCamerasFirst(): void {
+  if (nice > 0) giveWay(nice)
 }
 
 function sendBeat(): void {
@@ -50,6 +56,9 @@ function receive(message: ToModelServer): void {
   switch (message.type) {
     case 'setup':
       void setUp(message.setup)
+      return
+    case 'giveWay':
+      letCamerasFirst()
       return
     case 'ask': {
       const { requestId } = message

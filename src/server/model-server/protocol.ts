@@ -8,6 +8,8 @@ export type ModelServerSetup = Readonly<{
   models: Omit<ModelsConfig, 'repository'>
   inference: InferenceConfig
   modelServer: ModelServerConfig
+  /** There are cameras, which get the processor first. */
+  besideCameras: boolean
   /** Unix socket for HTTP from control. */
   socketPath: string
   /** gRPC clients come here directly. */
@@ -30,6 +32,8 @@ export type ModelServerAnswers = { metrics: string }
 /** Control -> model server. */
 export type ToModelServer =
   | Message<'setup', { setup: ModelServerSetup }>
+  /** The first camera came. */
+  | Message<'giveWay'>
   | Message<'ask', { requestId: number; question: ModelServerQuestion }>
   | Message<'stop', { drainMs: number }>
 
