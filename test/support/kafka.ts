@@ -134,7 +134,8 @@ export class KafkaBroker {
   }
 
   #format(): void {
-    const clusterId = randomBytes(16).toString('base64url')
+    // A leading dash would be read as an option.
+    const clusterId = randomBytes(16).toString('base64url').replace(/^-/, 'A')
     const properties = join(this.folder, 'server.properties')
     const args = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', properties]
     const { status, stderr } = spawnSync('java', [...this.#javaArgs('-Xmx128m'), ...args], {

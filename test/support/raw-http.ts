@@ -24,7 +24,7 @@ export async function exchange(to: NetConnectOpts, pieces: Pieces): Promise<RawA
 }
 
 async function writeAll(socket: Socket, pieces: Pieces): Promise<void> {
-  for await (const piece of pieces) {
+  for await (const piece of pieces as AsyncIterable<string | Uint8Array>) {
     if (socket.destroyed) return
     if (!socket.write(piece)) await drained(socket)
   }
