@@ -1,9 +1,11 @@
 import { readdirSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { residentBytes } from '../support/cpu.js'
 import { rtspCameras } from '../support/demo-cameras.js'
 import { descendants } from '../support/processes.js'
 import { TestService } from '../support/service.js'
+import { until } from '../support/until.js'
 
 export type SoakOptions = Readonly<{
   cameras: number
@@ -12,6 +14,8 @@ export type SoakOptions = Readonly<{
   warmUpMs: number
   runMs: number
   everyMs: number
+  /** Models to serve beside the cameras; all of the repository when absent. */
+  models?: readonly string[]
 }>
 
 /** What one process did over the run. */
@@ -33,6 +37,8 @@ export type SoakReport = Readonly<{
   restarts: number
 }>
 
+const repository = fileURLToPath(new URL('../../models', import.meta.url))
+
 /** The metric of the control process is the time between two looks at its loop, lateness included. */
 const lookEveryMs = 50
 
@@ -45,6 +51,7 @@ export async function soak(options: SoakOptions, progress: (text: string) => voi
     await using service = await TestService.start({
       pipeline: {
         modelServer: {},
+        ...(options.models && { models: { repository, control: 'explicit', load: options.models } }),
         cameras: Array.from({ length: options.cameras }, (_, index) => ({
           id: `cam-${index + 1}`,
           url: rtsp.url(`/cam${index + 1}`),
@@ -54,11 +61,18 @@ export async function soak(options: SoakOptions, progress: (text: string) => voi
     })
     for (let index = 1; index <= options.cameras; index += 1)
       await service.cameraIs(`cam-${index}`, 'live', 60_000)
+    await until('models loaded', () => modelsAreLoaded(service), 300_000, 500)
     await pause(options.warmUpMs)
     return await watch(service, options, progress)
   } finally {
     await rtsp.stop()
   }
+}
+
+/** Until then the model server grows, and rightly so. */
+async function modelsAreLoaded(service: TestService): Promise<true | undefined> {
+  const { ok } = await fetch(`${service.url}/v2/health/ready`)
+  return ok ? true : undefined
 }
 
 async function watch(
@@ -93,14 +107,19 @@ async function watch(
   }
 }
 
-/** Our processes by what they are; decoders are ffmpeg's affair. */
+/** The long-lived processes by the file they run; decoders and the children that try a model out come and go. */
+const entries = [
+  ['engine', /\/engine\/main\.js(?: |$)/],
+  ['model server', /\/server\/model-server\/main\.js(?: |$)/],
+] as const
+
 function processesOf(pid: number): ReadonlyMap<string, number> {
-  const ours = descendants(pid).filter(({ command }) => /main\.js/.test(command))
-  const name = (command: string) => (/engine\/main/.test(command) ? 'engine' : 'model server')
-  return new Map([
-    ['control', pid],
-    ...ours.map(({ command, pid: child }) => [name(command), child] as const),
-  ])
+  const children = descendants(pid)
+  const found = entries.flatMap(([name, entry]) => {
+    const child = children.find(({ command }) => entry.test(command))
+    return child ? [[name, child.pid] as const] : []
+  })
+  return new Map([['control', pid], ...found])
 }
 
 function sample(pid: number): Omit<Sample, 'atMs'> {
