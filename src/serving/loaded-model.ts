@@ -16,6 +16,8 @@ export interface LoadedModel {
   /** Class names of an output, for classification; empty if it has none. */
   labels(output: string): readonly string[]
   statistics(): ModelStatistics
+  /** Names what it computes now: configuration and files, its own or of the models it runs. Those with the same answer alike. */
+  generation(): Promise<string>
   /** Resolves with the reason if the model can serve no more, and is to be loaded anew. Absent: it always can. */
   readonly broken?: Promise<string> | undefined
   /**

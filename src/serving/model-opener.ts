@@ -7,8 +7,7 @@ import type { FindModel } from './ensemble/step-model.js'
 import type { LoadedModel } from './loaded-model.js'
 import { recorderOf } from './metrics/recorder-of.js'
 import { outputLabels } from './output-labels.js'
-import { CachedModel } from './response-cache/cached-model.js'
-import { modelGeneration } from './response-cache/model-generation.js'
+import { CachedModel, type RecordedModel } from './response-cache/cached-model.js'
 import type { ResponseCache } from './response-cache/response-cache.js'
 import { backendName } from './repository/model-definition.js'
 import { instanceClaims } from './scheduling/rate-limit/claims.js'
@@ -44,19 +43,18 @@ export class ModelOpener {
     if (backend === 'ensemble') return this.#ensemble(context)
     const recorder = (before && recorderOf(before)) ?? this.#recorder(context)
     const opened = await backends.find(backend, context.name).open(context)
-    return this.#cached(await this.#serve(opened, context, recorder), context)
+    return this.#cached(await this.#serve(opened, context, recorder))
   }
 
-  #ensemble(context: BackendContext): Promise<LoadedModel> {
+  async #ensemble(context: BackendContext): Promise<LoadedModel> {
     const { name, version, config, versionDir } = context
     const { find, log } = this.options
     const labels = outputLabels(config, dirname(versionDir))
-    if (config.response_cache?.enable === true)
-      log.warn({ model: name }, 'response_cache has no effect: set it on the models that the ensemble runs')
-    return createEnsembleModel(
+    const ensemble = await createEnsembleModel(
       { name, version, config, versionDir, labels },
       { find, log, serve: (opened, step) => this.#serve(opened, step, this.#recorder(step)) },
     )
+    return this.#cached(ensemble)
   }
 
   #serve(
@@ -83,11 +81,14 @@ export class ModelOpener {
     return new StatisticsRecorder(name, version, config.metric_tags)
   }
 
-  async #cached(model: ScheduledModel, { versionDir }: BackendContext): Promise<LoadedModel> {
+  /** Files are read once, at the load, so that no request waits for it. */
+  async #cached(model: RecordedModel): Promise<LoadedModel> {
     const { cache, log } = this.options
     if (model.config.response_cache?.enable !== true) return model
-    if (cache !== undefined && model.config.sequence_batching === undefined)
-      return new CachedModel(model, cache, await modelGeneration(model.config, versionDir))
+    if (cache !== undefined && model.config.sequence_batching === undefined) {
+      await model.generation()
+      return new CachedModel(model, cache)
+    }
     const why = cache === undefined ? 'models.cache keeps nothing' : 'answers of sequences are not kept'
     log.warn({ model: model.name }, `response_cache has no effect: ${why}`)
     return model

@@ -1,6 +1,7 @@
 import { EnsembleModel } from './ensemble/ensemble-model.js'
 import type { LoadedModel } from './loaded-model.js'
 import { ServedModel } from './repository/served-model.js'
+import { CachedModel } from './response-cache/cached-model.js'
 import { requestDurations, type Duration, type ModelStatistics } from './statistics.js'
 
 /**
@@ -12,7 +13,7 @@ export function ownStepsNamed(models: readonly LoadedModel[], name: string): rea
 }
 
 function ensembleOf(model: LoadedModel): EnsembleModel | undefined {
-  if (model instanceof ServedModel) return ensembleOf(model.inner)
+  if (model instanceof ServedModel || model instanceof CachedModel) return ensembleOf(model.inner)
   return model instanceof EnsembleModel ? model : undefined
 }
 

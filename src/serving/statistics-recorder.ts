@@ -114,9 +114,10 @@ export class StatisticsRecorder {
     this.histograms.request.observe(requestNs)
   }
 
-  /** The response cache was asked in vain. @param ns - for the look-up and for keeping the answer. */
+  /** The response cache was asked in vain. @param ns - for the look-up and for keeping the answer; the request took so much longer. */
   recordCacheMiss(ns: number): void {
     this.#add('cache_miss', ns)
+    this.#inference.success.ns += Math.max(0, Math.round(ns))
   }
 
   duration(name: DurationName): Duration {

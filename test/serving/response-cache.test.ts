@@ -26,7 +26,7 @@ const request = (more: Partial<InferRequest> = {}): InferRequest => ({
 
 function cached(cache = new MemoryResponseCache(10_000)) {
   const model = new FakeLoadedModel({ name: 'm', version: '1', versionDir: '' })
-  return { model, cached: new CachedModel(model, cache, 'g') }
+  return { model, cached: new CachedModel(model, cache) }
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))

@@ -45,7 +45,7 @@ describe('StatisticsRecorder', () => {
     recorder.recordCacheMiss(3_000)
     const { inference, inferenceCount, executionCount } = recorder.statistics()
     expect(inference).toMatchObject({
-      success: { count: 1, ns: 5_000 },
+      success: { count: 1, ns: 8_000 },
       queue: { count: 1, ns: 0 },
       compute_infer: { count: 0, ns: 0 },
       cache_hit: { count: 1, ns: 2_000 },

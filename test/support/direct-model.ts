@@ -73,6 +73,7 @@ export function plainModel(
       throw new Error('not counted')
     },
     close: () => Promise.resolve(),
+    generation: () => Promise.resolve(parts.name),
     ...parts,
   } satisfies LoadedModel & { statistics: () => ModelStatistics }
 }

@@ -51,6 +51,10 @@ export class FakeLoadedModel implements LoadedModel {
     return this.recorder.statistics()
   }
 
+  generation(): Promise<string> {
+    return Promise.resolve('g')
+  }
+
   infer(request: InferRequest): Promise<readonly Tensor[]> {
     this.asked.push(request)
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }))

@@ -7,12 +7,16 @@ import { ServingMetrics } from '../../src/serving/metrics/serving-metrics.js'
 import { LocalModelServer } from '../../src/serving/local-model-server.js'
 import { ModelOpener } from '../../src/serving/model-opener.js'
 import { ModelManager } from '../../src/serving/repository/model-manager.js'
+import type { ResponseCache } from '../../src/serving/response-cache/response-cache.js'
 import { MemorySettings } from '../../src/serving/settings.js'
 import { silentLog } from './silent-log.js'
 import { tempDir } from './temp-dir.js'
 
 /** Serves a folder of models in this process, as the model server does; it ends with the test. */
-export async function serveRepository(dir: string): Promise<LocalModelServer> {
+export async function serveRepository(
+  dir: string,
+  { cache, control = 'none' }: Readonly<{ cache?: ResponseCache; control?: 'none' | 'explicit' }> = {},
+): Promise<LocalModelServer> {
   const log = silentLog()
   const opener: ModelOpener = new ModelOpener({
     backends: new BackendRegistry([
@@ -25,7 +29,7 @@ export async function serveRepository(dir: string): Promise<LocalModelServer> {
         return undefined
       }
     },
-    cache: undefined,
+    cache,
     onHung: (reason) => {
       throw new Error(reason)
     },
@@ -33,8 +37,8 @@ export async function serveRepository(dir: string): Promise<LocalModelServer> {
   })
   const manager: ModelManager = new ModelManager({
     repositories: [dir],
-    control: 'none',
-    load: [],
+    control,
+    load: ['*'],
     isBuiltIn: isBuiltInStep,
     open: (context, before) => opener.open(context, before),
     probe: () => Promise.resolve(),

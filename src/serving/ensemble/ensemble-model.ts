@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { nowMs } from '../../lifecycle/clock.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { ModelConfig } from '../../inference/model-config.js'
@@ -75,6 +76,15 @@ export class EnsembleModel implements LoadedModel {
     return this.parts.statistics.statistics()
   }
 
+  /** That of the versions that its steps would run now: a newer one takes over without a reload of the ensemble. */
+  async generation(): Promise<string> {
+    const { config, plan } = this.parts
+    const steps = await Promise.all(plan.steps.map(({ model }) => model.current().generation()))
+    return createHash('sha256')
+      .update(JSON.stringify([config, steps]))
+      .digest('base64url')
+  }
+
   async infer(request: InferRequest): Promise<readonly Tensor[]> {
     if (this.#closed !== undefined)
       throw new ServingError('UNAVAILABLE', `Request for unknown model: '${this.name}' is not ready`)
@@ -99,7 +109,7 @@ export class EnsembleModel implements LoadedModel {
 
   /** As Triton counts: compute times are the sums over the steps, whose queues are in none of them. */
   async #run(request: InferRequest, beganMs: number): Promise<readonly Tensor[]> {
-    const { plan, statistics } = this.parts
+    const { statistics } = this.parts
     const { outputs, batchSize } = checkRequest(request, this.#rules)
     const startedMs = nowMs()
     const times = { computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 }
@@ -108,11 +118,22 @@ export class EnsembleModel implements LoadedModel {
       times.computeInferNs += step.computeInferNs
       times.computeOutputNs += step.computeOutputNs
     }
-    const tensors = await runEnsemble(plan, this.#gates, { ...request, onRun }, outputs)
+    const tensors = await this.#steps({ ...request, onRun }, outputs)
     statistics.recordExecution(batchSize, times)
     statistics.recordSuccess(batchSize, sinceNs(beganMs), (startedMs - beganMs) * 1e6, times)
     request.onRun?.(times)
     return tensors
+  }
+
+  /** A failure says which ensemble it was in, as Triton's do, and counts as none of the ensemble's backend. */
+  async #steps(request: InferRequest, outputs: readonly string[]): Promise<readonly Tensor[]> {
+    try {
+      return await runEnsemble(this.parts.plan, this.#gates, request, outputs)
+    } catch (error) {
+      const { status, message } = backendError(error)
+      const reason = request.signal?.aborted === true ? 'CANCELED' : 'OTHER'
+      throw new ServingError(status, `in ensemble '${this.name}', ${message}`, reason, error)
+    }
   }
 
   async #close(drainMs: number): Promise<void> {

@@ -26,7 +26,7 @@ export function sharedStep(title: string, model: LoadedModel, version: number, f
     current: () => {
       const found = find(name, version)
       if (found !== undefined) return found
-      throw new ServingError('UNAVAILABLE', `in ensemble step '${name}', model '${name}' is not ready`)
+      throw new ServingError('UNAVAILABLE', `Request for unknown model: '${name}' has no available versions`)
     },
   }
 }

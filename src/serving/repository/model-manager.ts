@@ -430,7 +430,7 @@ export class ModelManager {
     const record = this.#records.get(name)
     if (record === undefined) return
     const needs = needsOf(record)
-    for (const dependent of this.#dependents(name)) this.#retire(dependent, lostNeed(dependent.name, name))
+    this.#retireDependents(name)
     this.#retire(record)
     record.wanted = false
     record.explicit = false
@@ -439,6 +439,14 @@ export class ModelManager {
       const inner = this.#records.get(need)
       if (inner !== undefined && !inner.explicit && this.#dependents(need).length === 0)
         this.#unload(need, true)
+    }
+  }
+
+  /** Ensembles that run the model, and the ensembles that run these. */
+  #retireDependents(name: string): void {
+    for (const dependent of this.#dependents(name)) {
+      this.#retireDependents(dependent.name)
+      this.#retire(dependent, lostNeed(dependent.name, name))
     }
   }
 

@@ -43,6 +43,10 @@ export class ServedModel implements LoadedModel {
     return this.inner.statistics()
   }
 
+  generation(): Promise<string> {
+    return this.inner.generation()
+  }
+
   async infer(request: InferRequest): Promise<readonly Tensor[]> {
     if (this.#closed !== undefined)
       throw new ServingError(

@@ -17,11 +17,9 @@ export type RecordedModel = LoadedModel & Readonly<{ recorder: StatisticsRecorde
 export class CachedModel implements LoadedModel {
   readonly #running = new Map<string, Promise<readonly Tensor[]>>()
 
-  /** @param generation - the same for all that may answer for each other, in this process and others. */
   constructor(
     readonly inner: RecordedModel,
     readonly cache: ResponseCache,
-    readonly generation: string,
   ) {}
 
   get name(): string {
@@ -60,13 +58,19 @@ export class CachedModel implements LoadedModel {
     return this.inner.statistics()
   }
 
+  generation(): Promise<string> {
+    return this.inner.generation()
+  }
+
   async infer(request: InferRequest): Promise<readonly Tensor[]> {
     if (request.sequence !== undefined) return this.inner.infer(request)
     const beganMs = nowMs()
-    const key = requestKey(this.name, this.version, this.generation, request)
+    const generation = await this.#generationNow()
+    if (generation === undefined) return this.inner.infer(request)
+    const key = requestKey(this.name, this.version, generation, request)
     const running = this.#running.get(key)
     if (running !== undefined) return this.#ofOther(running, request, beganMs)
-    const answer = this.#answer(key, request, beganMs)
+    const answer = this.#answer(key, generation, request, beganMs)
     this.#running.set(key, answer)
     try {
       return await answer
@@ -77,6 +81,11 @@ export class CachedModel implements LoadedModel {
 
   close(drainMs: number): Promise<void> {
     return this.inner.close(drainMs)
+  }
+
+  /** `undefined` while it is not known: a step of an ensemble may be away. */
+  #generationNow(): Promise<string | undefined> {
+    return this.generation().catch(() => undefined)
   }
 
   /** The answer of the same request that came before. Its failure is its own: then this one runs by itself. */
@@ -94,7 +103,12 @@ export class CachedModel implements LoadedModel {
     }
   }
 
-  async #answer(key: string, request: InferRequest, beganMs: number): Promise<readonly Tensor[]> {
+  async #answer(
+    key: string,
+    generation: string,
+    request: InferRequest,
+    beganMs: number,
+  ): Promise<readonly Tensor[]> {
     const known = await this.cache.get(key)
     const lookupMs = nowMs() - beganMs
     if (known !== undefined) {
@@ -103,7 +117,8 @@ export class CachedModel implements LoadedModel {
     }
     const outputs = kept(await this.inner.infer(request))
     const insertBeganMs = nowMs()
-    await this.cache.put(key, outputs)
+    // A step of an ensemble may have been replaced meanwhile: then nobody knows whose answer this is.
+    if (generation === (await this.#generationNow())) await this.cache.put(key, outputs)
     this.inner.recorder.recordCacheMiss((lookupMs + nowMs() - insertBeganMs) * 1e6)
     return outputs
   }

@@ -102,6 +102,7 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
     name,
     version,
     opened: chosen,
+    modelDir,
     rules,
     labels,
     instances,

@@ -1,8 +1,10 @@
+import { join } from 'node:path'
 import { nowMs } from '../../lifecycle/clock.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { OpenedModel } from '../backend.js'
 import type { InferRequest } from '../infer.js'
 import type { LoadedModel } from '../loaded-model.js'
+import { modelGeneration } from '../response-cache/model-generation.js'
 import { ServingError } from '../serving-error.js'
 import type { ModelStatistics } from '../statistics.js'
 import type { StatisticsRecorder } from '../statistics-recorder.js'
@@ -17,6 +19,8 @@ export type ScheduledModelParts = Readonly<{
   name: string
   version: string
   opened: OpenedModel
+  /** `<repository>/<model>`; the files of the version are below it. */
+  modelDir: string
   rules: RequestRules
   labels: ReadonlyMap<string, readonly string[]>
   instances: InstanceSet
@@ -31,6 +35,7 @@ export type ScheduledModelParts = Readonly<{
 export class ScheduledModel implements LoadedModel {
   readonly #inFlight = new Set<Promise<unknown>>()
   #closed: Promise<void> | undefined
+  #generation: Promise<string> | undefined
   #brokenBecause: string | undefined
 
   constructor(readonly parts: ScheduledModelParts) {
@@ -76,6 +81,11 @@ export class ScheduledModel implements LoadedModel {
 
   statistics(): ModelStatistics {
     return this.parts.statistics.statistics()
+  }
+
+  generation(): Promise<string> {
+    this.#generation ??= modelGeneration(this.config, join(this.parts.modelDir, this.version))
+    return this.#generation
   }
 
   infer(request: InferRequest): Promise<readonly Tensor[]> {

@@ -242,7 +242,11 @@ describe('an ensemble whose steps fail', () => {
       ],
       [waiting, failing, sum],
     )
-    await expect(ensemble.infer(request())).rejects.toThrow('Exceeds maximum queue size')
+    await expect(ensemble.infer(request())).rejects.toMatchObject({
+      status: 'UNAVAILABLE',
+      message: "in ensemble 'e', Exceeds maximum queue size",
+      reason: 'OTHER',
+    })
     expect(ended).toEqual(['waiting'])
     expect(ensemble.statistics().inference).toMatchObject({ fail: { count: 1 }, success: { count: 0 } })
   })
