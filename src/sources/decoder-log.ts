@@ -5,7 +5,7 @@ export type DecoderLine =
   /** A picture passed the sampler; its pixels follow on stdout in the same order. `ptsMs` is null where the stream has no time. */
   | Readonly<{ kind: 'picture'; ptsMs: number | null; source: SizePx; key: boolean }>
   /** A key frame was decoded, sampled or not. */
-  | Readonly<{ kind: 'key' }>
+  | Readonly<{ kind: 'key'; ptsMs: number | null }>
   /** The decoder met damaged or missing data. */
   | Readonly<{ kind: 'damage'; text: string }>
   /** The container that was opened. */
@@ -35,7 +35,8 @@ const harmless =
 
 export function parseDecoderLine(line: string): DecoderLine {
   if (line.startsWith(`[${pictureFilter} `)) return pictureOf(line)
-  if (/^\[info\] \d+\.\d+$/.test(line)) return { kind: 'key' }
+  const key = /^\[info\] (-?\d+\.\d+|-?nan)$/.exec(line)
+  if (key !== null) return { kind: 'key', ptsMs: msOf(key[1]) }
   const level = /\[(panic|fatal|error|warning|info)\] /.exec(line)
   if (level === null) return chatter
   const text = line.slice(level.index + level[0].length)
@@ -49,13 +50,18 @@ export function parseDecoderLine(line: string): DecoderLine {
 function pictureOf(line: string): DecoderLine {
   const match = / pts_time:(\S+) .* s:(\d+)x(\d+) .* iskey:([01]) /.exec(line)
   if (match === null) return chatter
-  const seconds = Number(match[1])
   return {
     kind: 'picture',
-    ptsMs: Number.isFinite(seconds) ? seconds * 1e3 : null,
+    ptsMs: msOf(match[1]),
     source: { widthPx: Number(match[2]), heightPx: Number(match[3]) },
     key: match[4] === '1',
   }
+}
+
+/** Milliseconds of a printed number of seconds; null of what is none. */
+function msOf(printed: string | undefined): number | null {
+  const seconds = Number(printed)
+  return Number.isFinite(seconds) ? seconds * 1e3 : null
 }
 
 function inputOf(text: string): DecoderLine {

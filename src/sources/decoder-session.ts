@@ -135,7 +135,7 @@ export class DecoderSession implements Session {
         this.#picture(line)
         return
       case 'key':
-        this.#suspects.key(nowMs())
+        this.#suspects.key(line.ptsMs, nowMs())
         return
       case 'damage':
         if (this.#suspects.damage(line.text, nowMs())) this.#report(line.text)
@@ -157,6 +157,7 @@ export class DecoderSession implements Session {
   }
 
   #picture(line: Extract<DecoderLine, { kind: 'picture' }>): void {
+    if (!line.key) this.#suspects.picture(line.ptsMs)
     const info = { ptsMs: line.ptsMs, source: line.source, suspect: this.#suspects.suspect }
     if (this.#pairing.info(info)) this.#readEnd?.resume()
   }

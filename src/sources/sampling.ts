@@ -17,7 +17,7 @@ export type SamplingPhase = number
  * ever set to later, so the average still is never above `fps`. Without it, cameras whose pictures happen to come at the same moment
  * would do so at every sample, and wait for each other.
  *
- * Each key frame is printed, sampled or not: damage ends there.
+ * The time of each key frame is printed, sampled or not: damage ends there.
  *
  * @param wallSeconds - expression for the machine's time.
  */
@@ -27,7 +27,7 @@ export function selectExpression(fps: number, phase?: SamplingPhase, wallSeconds
   const jump = (period * 2).toFixed(6)
   const p = period.toFixed(6)
   return [
-    'if(key,print(n),0)',
+    'if(key,print(t),0)',
     `st(1,isnan(t)+isnan(prev_selected_t)+lt(t,ld(0)-${jump})+gte(t,ld(0)-${early}))`,
     `if(ld(1)*not(isnan(t)),st(0,${p}+if(gt(abs(t-ld(0)),${jump}),t,max(ld(0),t-${p}))),0)`,
     ...(phase === undefined ? [] : alignment(period, phase, wallSeconds)),

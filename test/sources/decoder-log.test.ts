@@ -19,7 +19,9 @@ describe('parseDecoderLine', () => {
       picture.replace('0.2 ', 'NOPTS '),
       { kind: 'picture', ptsMs: null, key: false },
     ],
-    ['a key frame', '[info] 250.000000', { kind: 'key' }],
+    ['a key frame', '[info] 250.040000', { kind: 'key', ptsMs: 250_040 }],
+    ['a key frame before the beginning', '[info] -0.040000', { kind: 'key', ptsMs: -40 }],
+    ['a key frame without time', '[info] nan', { kind: 'key', ptsMs: null }],
     ['the container', "[info] Input #0, mpjpeg, from 'http://cam/v':", { kind: 'input', format: 'mpjpeg' }],
     ['damage', '[h264 @ 0x1] [error] error while decoding MB 11 0', { kind: 'damage' }],
     ['a damaged frame', '[warning] rtsp://x: corrupt decoded frame in stream 0', { kind: 'damage' }],
@@ -45,26 +47,55 @@ describe('parseDecoderLine', () => {
 describe('SuspectTracker', () => {
   it('doubts from the first damage to the next key frame', () => {
     const tracker = new SuspectTracker()
-    tracker.key(0)
+    tracker.key(0, 0)
     expect(tracker.suspect).toBe(false)
     tracker.damage('error while decoding MB', 100)
     expect(tracker.suspect).toBe(true)
-    tracker.key(1_000)
+    tracker.key(1_000, 1_000)
     expect(tracker.suspect).toBe(false)
   })
 
   it('does not take a key frame that was decoded before the damage for the end of it', () => {
     const tracker = new SuspectTracker()
     tracker.damage('error while decoding MB', 100)
-    tracker.key(180)
+    tracker.picture(160)
+    tracker.key(200, 180)
     expect(tracker.suspect).toBe(true)
+  })
+
+  it('sees the end of the damage by stream time when all is read at once, and late', () => {
+    const tracker = new SuspectTracker()
+    tracker.key(0, 0)
+    tracker.damage('RTP: missed 6 packets', 2_000)
+    for (let ptsMs = 160; ptsMs < 500; ptsMs += 20) tracker.picture(ptsMs)
+    tracker.key(500, 2_000)
+    expect(tracker.suspect).toBe(false)
+  })
+
+  it('counts from the last of several complaints', () => {
+    const tracker = new SuspectTracker()
+    tracker.damage('error while decoding MB', 0)
+    tracker.picture(0)
+    tracker.damage('error while decoding MB', 0)
+    tracker.key(300, 0)
+    expect(tracker.suspect).toBe(true)
+  })
+
+  it('goes by the clock where the stream has no time', () => {
+    const tracker = new SuspectTracker()
+    tracker.damage('error while decoding MB', 0)
+    tracker.picture(null)
+    tracker.key(null, 249)
+    expect(tracker.suspect).toBe(true)
+    tracker.key(null, 250)
+    expect(tracker.suspect).toBe(false)
   })
 
   it('forgives what every decoder says that joins between two key frames, once only', () => {
     const tracker = new SuspectTracker()
     expect(tracker.damage('non-existing PPS 0 referenced', 0)).toBe(false)
     expect(tracker.damage('no frame!', 1)).toBe(false)
-    tracker.key(2)
+    tracker.key(0, 2)
     expect(tracker.suspect).toBe(false)
     expect(tracker.damage('no frame!', 10)).toBe(true)
   })

@@ -74,7 +74,7 @@ describe('a stream with faults in it', () => {
       })
       expect(marked.length / bursts).toBeGreaterThanOrEqual(0.95)
       const sound = camera.frames.filter((frame) => group(frame) % 2 === 0 && isInner(frame, 2))
-      expect(sound.filter((frame) => frame.quality === 'suspect').length / sound.length).toBeLessThan(0.05)
+      expect(sound.filter((frame) => frame.quality === 'suspect')).toEqual([])
       expect(camera.warnings.filter(({ kind: warned }) => warned === 'decode_error').length).toBeGreaterThan(
         0,
       )
