@@ -1,0 +1,18 @@
+import { expect, it } from 'vitest'
+import { kafkaMissing } from '../support/kafka.js'
+import { brokerOutage } from './broker-outage.js'
+import { outageComplaints } from './outage-complaints.js'
+
+const missing = await kafkaMissing()
+
+/** The short form; `npm run soak:broker` is the long one. */
+it.skipIf(missing !== undefined)(
+  'R12: a broker that is away costs neither start nor memory; the oldest go, counted; the rest is delivered at once',
+  async () => {
+    const options = { outageMs: 15_000, recordsPerSecond: 400, maxQueuedRecords: 4_000 }
+    const report = await brokerOutage(options, () => undefined)
+    expect(outageComplaints(report, options.maxQueuedRecords)).toEqual([])
+    expect(report.dropped).toBeGreaterThan(0)
+  },
+  180_000,
+)

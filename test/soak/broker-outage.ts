@@ -1,0 +1,118 @@
+import { residentBytes } from '../support/cpu.js'
+import { detectionsMessage } from '../support/detections.js'
+import { KafkaBroker } from '../support/kafka.js'
+import { consumeAll } from '../support/kafka-records.js'
+import { until } from '../support/until.js'
+import { kafkaSink, ownTopic } from '../sinks/kafka/kafka-fixture.js'
+
+export type OutageOptions = Readonly<{
+  /** From the start of the sink to the start of its broker. */
+  outageMs: number
+  recordsPerSecond: number
+  /** The default of the product if it is left out. */
+  maxQueuedRecords?: number
+}>
+
+export type OutageReport = Readonly<{
+  /** Until the sink had started and taken its first record, with no broker there. */
+  startMs: number
+  baseRssBytes: number
+  /** While the broker was away. */
+  mostRssBytes: number
+  mostQueued: number
+  accepted: number
+  dropped: number
+  delivered: number
+  /** Records in the topic, repetitions included, and different ones among them. */
+  stored: number
+  storedOnce: number
+  /** Records that are missing although none as old as they had to go. */
+  missing: number
+  /** Records delivered per second from the first to the end of the backlog, over those that came in that time. */
+  drainRatio: number
+}>
+
+const feedEveryMs = 20
+const cameras = 16
+
+/** Runs a sink whose broker is away for long and then comes, and counts what becomes of the records. */
+export async function brokerOutage(
+  options: OutageOptions,
+  progress: (text: string) => void,
+): Promise<OutageReport> {
+  const broker = await KafkaBroker.prepare()
+  const { maxQueuedRecords } = options
+  const bounds = maxQueuedRecords === undefined ? {} : { maxQueuedRecords }
+  const topic = ownTopic()
+  const { sink, accept } = kafkaSink(broker.address, topic, bounds)
+  const baseRssBytes = residentBytes(process.pid)
+  const watched = { mostRssBytes: 0, mostQueued: 0, accepted: 0 }
+  const beganMs = performance.now()
+  const feedUpToNow = () => {
+    const due = ((performance.now() - beganMs) / 1e3) * options.recordsPerSecond
+    while (watched.accepted <= due) {
+      const seq = (watched.accepted += 1)
+      accept(detectionsMessage({ cameraId: `cam-${seq % cameras}`, seq }))
+    }
+    watched.mostQueued = Math.max(watched.mostQueued, sink.health.queued)
+  }
+  sink.start()
+  feedUpToNow()
+  const startMs = performance.now() - beganMs
+  const feed = setInterval(feedUpToNow, feedEveryMs)
+  try {
+    await until(
+      'the end of the outage',
+      () => {
+        watched.mostRssBytes = Math.max(watched.mostRssBytes, residentBytes(process.pid))
+        const sinceMs = performance.now() - beganMs
+        progress(
+          `${Math.round(sinceMs / 1e3)} s, ${sink.health.queued} waiting, ${sink.health.dropped} dropped`,
+        )
+        return sinceMs >= options.outageMs
+      },
+      options.outageMs + 10_000,
+      200,
+    )
+    await broker.start()
+    const drainRatio = await drain(sink, () => watched.accepted)
+    clearInterval(feed)
+    await sink.stop(20_000)
+    const stored = await idsIn(broker.address, topic, sink.health.delivered)
+    const seqs = new Set(stored.map((id) => Number(id.split('/').at(-1))))
+    // A batch under way while others go is older than they are.
+    const oldestSure = sink.health.dropped + 500
+    const missing = Array.from({ length: watched.accepted }, (_, index) => index + 1).filter(
+      (seq) => seq > oldestSure && !seqs.has(seq),
+    ).length
+    const { dropped, delivered } = sink.health
+    return {
+      ...{ startMs, baseRssBytes, ...watched, dropped, delivered, missing, drainRatio },
+      ...{ stored: stored.length, storedOnce: new Set(stored).size },
+    }
+  } finally {
+    clearInterval(feed)
+    await sink.stop(0)
+    await broker.stop()
+  }
+}
+
+/** @returns how many times faster than new ones come the waiting records go. */
+async function drain(
+  sink: Readonly<{ health: { delivered: number; queued: number } }>,
+  accepted: () => number,
+): Promise<number> {
+  await until('the first delivery', () => sink.health.delivered > 0, 30_000, 5)
+  const before = { atMs: performance.now(), delivered: sink.health.delivered, accepted: accepted() }
+  await until('the end of the backlog', () => sink.health.queued < 500, 60_000, 5)
+  return (sink.health.delivered - before.delivered) / Math.max(1, accepted() - before.accepted)
+}
+
+async function idsIn(address: string, topic: string, count: number): Promise<readonly string[]> {
+  const consumer = await consumeAll(address, topic)
+  try {
+    return (await consumer.atLeast(count, 60_000)).map(({ headers }) => headers['ce_id'] ?? '')
+  } finally {
+    await consumer.stop()
+  }
+}
