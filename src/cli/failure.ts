@@ -25,8 +25,12 @@ export function exitCodeOf(error: unknown): number {
   return askedWrongly.has(toErrorRecord(error).code) ? exitCodes.usage : exitCodes.runtime
 }
 
-/** Commander's own words as an error of ours; undefined for what is none, such as `--help`. */
-export function usageErrorOf(error: CommanderError): UsageError | undefined {
+/**
+ * Commander's own words as an error of ours; undefined for what is none, such as `--help`.
+ *
+ * @param command - whose help tells more, such as `gantry models`.
+ */
+export function usageErrorOf(error: CommanderError, command: string): UsageError | undefined {
   if (error.exitCode === 0) return undefined
   if (error.code === 'commander.help')
     return new UsageError('no command was given', 'Name one of the commands above.')
@@ -34,7 +38,7 @@ export function usageErrorOf(error: CommanderError): UsageError | undefined {
   const suggestion = /\(Did you mean (.*)\?\)/.exec(rest.join(' '))?.[1]
   return new UsageError(
     message,
-    suggestion ? `Did you mean ${suggestion}?` : '`gantry --help` lists commands and options.',
+    suggestion ? `Did you mean ${suggestion}?` : `\`${command} --help\` lists commands and options.`,
   )
 }
 

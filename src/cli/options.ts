@@ -10,6 +10,7 @@ export type PipelineOptions = Readonly<{
   config?: string
   host?: string
   httpPort?: string
+  grpcPort?: string
   metricsPort?: string
   logLevel?: string
   set?: readonly string[]
@@ -33,6 +34,7 @@ export function addSettingFlags(command: Command): Command {
   return command
     .option('--host <address>', 'address to listen on (server.host)')
     .option('--http-port <port>', 'port of the API and the page (server.httpPort)')
+    .option('--grpc-port <port>', 'port of the model server for gRPC (server.grpcPort)')
     .option('--metrics-port <port>', 'second port with /metrics only (server.metricsPort)')
     .option('--log-level <level>', 'debug, info, warn or error (log.level)')
     .addOption(setOption())
@@ -43,6 +45,7 @@ export function flagSettings(options: PipelineOptions & GlobalOptions): FlagSett
   const named: [flag: string, path: string, text: string | undefined][] = [
     ['--host', 'server.host', options.host],
     ['--http-port', 'server.httpPort', options.httpPort],
+    ['--grpc-port', 'server.grpcPort', options.grpcPort],
     ['--metrics-port', 'server.metricsPort', options.metricsPort],
     ['--log-level', 'log.level', options.logLevel ?? (options.quiet && 'warn')],
   ]

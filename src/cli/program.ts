@@ -15,7 +15,7 @@ Exit codes: 0 ok (also after SIGTERM), 1 it went wrong while running, 2 command 
 130 after Ctrl-C, 143 after a second SIGTERM.
 Settings: flags, then GANTRY__SECTION__KEY in the environment, then the pipeline file, then defaults.`
 
-function buildProgram(context: CommandContext): Command {
+function buildProgram(context: CommandContext, json: boolean): Command {
   const program = new Command('gantry')
     .description('Real-time video analytics for factory cameras.')
     .version(packageVersion(), '-V, --version')
@@ -25,8 +25,9 @@ function buildProgram(context: CommandContext): Command {
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
     .configureOutput({
       writeOut: (text) => context.terminal.out(text.trimEnd()),
-      // Its errors are reported by us, in one form with all others.
-      writeErr: () => undefined,
+      // Its errors are reported by us, in one form with all others; what is left is the help of a bare `gantry` or `gantry models`.
+      outputError: () => undefined,
+      writeErr: (text) => !json && context.terminal.err(text.trimEnd()),
       getOutHasColors: () => context.terminal.color.out,
     })
     .showSuggestionAfterError()
@@ -54,16 +55,15 @@ function inheritSettings(command: Command, parent: Command): void {
  */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = exitCodes.ok
-  const program = buildProgram({ terminal, exit: (given) => (code = given) })
+  // After a usage error commander has no options to tell; the arguments themselves always do.
+  const has = (flag: string) => args.includes(flag)
+  const program = buildProgram({ terminal, exit: (given) => (code = given) }, has('--json'))
   try {
     await program.parseAsync(args, { from: 'user' })
     return code
   } catch (error) {
-    const failure = error instanceof CommanderError ? usageErrorOf(error) : error
+    const failure = error instanceof CommanderError ? usageErrorOf(error, commandNamed(program, args)) : error
     if (failure === undefined) return exitCodes.ok
-    if (isBareCall(error)) terminal.err(program.helpInformation().trimEnd())
-    // After a usage error commander has no options to tell; the arguments themselves always do.
-    const has = (flag: string) => args.includes(flag)
     const options: GlobalOptions = program.opts()
     reportFailure(failure, terminal, {
       json: options.json ?? has('--json'),
@@ -73,7 +73,14 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   }
 }
 
-/** `gantry` or `gantry models` with nothing behind it: help is the answer, and still it is no success. */
-function isBareCall(error: unknown): boolean {
-  return error instanceof CommanderError && error.code === 'commander.help'
+/** `gantry models inspect` of the words of a command line, as far as they name commands. */
+function commandNamed(program: Command, args: readonly string[]): string {
+  const names = [program.name()]
+  let command: Command | undefined = program
+  for (const word of args.filter((arg) => !arg.startsWith('-'))) {
+    command = command.commands.find((inner) => inner.name() === word)
+    if (command === undefined) break
+    names.push(word)
+  }
+  return names.join(' ')
 }

@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { ZodError } from 'zod'
+import { cameraUrlFault } from './camera-url-syntax.js'
 import { ConfigError, type ConfigProblem } from './config-error.js'
 import { overridesOfEnvironment, overridesOfFlags, type FlagSetting, type Override } from './environment.js'
 import { interpolate, mapStrings, type TextSources } from './interpolate.js'
 import { duplicateCameras, pipelineSchema, type PipelineConfig } from './pipeline.js'
 import { complaintsOf, type Complaint } from './schema-problem.js'
 import { schemaAt, valueOfText } from './schema-walk.js'
+import { readPipelineText } from './pipeline-text.js'
 import { formatPath, setAt, type SettingPath } from './setting-path.js'
 import { YamlDocument } from './yaml-document.js'
 
@@ -44,22 +46,10 @@ export function loadPipeline(
   }
   const document = new YamlDocument(
     path ?? 'settings',
-    path === undefined ? 'apiVersion: gantry/v1' : readText(path),
+    path === undefined ? 'apiVersion: gantry/v1' : readPipelineText(path),
   )
   const config = checked(document, flags, sources, baseDir)
   return { config, path: absolute, baseDir }
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
-    const message = missing
-      ? 'no such file'
-      : `cannot be read: ${error instanceof Error ? error.message : String(error)}`
-    throw new ConfigError([{ file: path, path: '', message, hint: 'pipelines/ has examples' }])
-  }
 }
 
 function checked(
@@ -83,6 +73,7 @@ function checked(
   const complaints = (result.error?.issues ?? [])
     .flatMap((issue) => complaintsOf(issue, pipelineSchema, values))
     .concat(result.success ? [] : unseenDuplicates(result.error, values))
+    .concat(urlFaults(values))
     // Text left behind by an unset variable would only be complained about once more.
     .filter(({ path }) => !unfilled.some((left) => startsWith(path, left.path)))
   const problems = [
@@ -120,6 +111,18 @@ function unseenDuplicates(error: ZodError, { cameras }: Record<string, unknown>)
   if (error.issues.some(({ code, path }) => code === 'custom' && path[0] === 'cameras' && path[2] === 'id'))
     return []
   return duplicateCameras(cameras).map((duplicate) => ({ ...duplicate, aboutKey: false }))
+}
+
+/** Clients of the API get these as errors of their own; here they belong among the other problems. */
+function urlFaults({ cameras }: Record<string, unknown>): Complaint[] {
+  if (!Array.isArray(cameras)) return []
+  return cameras.flatMap((camera: unknown, index) => {
+    const url = isSection(camera) ? camera['url'] : undefined
+    const fault = typeof url === 'string' && url !== '' ? cameraUrlFault(url) : undefined
+    if (fault === undefined) return []
+    const hint = fault.fix.replace(/\.$/, '').replace(/^./, (first) => first.toLowerCase())
+    return [{ path: ['cameras', index, 'url'], aboutKey: false, message: fault.problem, hint }]
+  })
 }
 
 function isSection(values: unknown): values is Record<string, unknown> {

@@ -40,6 +40,8 @@ function worded(issue: Issue, value: unknown): { message: string; hint?: string 
     case 'invalid_type':
       if (!issue.message.startsWith('Invalid input')) return { message: custom }
       if (value === undefined) return { message: `missing: ${typeWord(issue.expected)} is needed` }
+      if (typeof value === 'number' && !Number.isFinite(value) && issue.expected !== 'string')
+        return { message: `must be a finite number, not ${kindOf(value)}` }
       return { message: `must be ${typeWord(issue.expected)}, not ${kindOf(value)}` }
     case 'invalid_value': {
       const values = issue.values.map(String)
@@ -83,6 +85,8 @@ function typeWord(expected: string): string {
 function kindOf(value: unknown): string {
   if (value === null) return 'empty'
   if (Array.isArray(value)) return 'a list'
+  if (Number.isNaN(value)) return '.nan'
+  if (value === Infinity || value === -Infinity) return value > 0 ? '.inf' : '-.inf'
   if (typeof value === 'number') return `the number ${value}`
   if (typeof value === 'boolean') return String(value)
   return typeof value === 'string' ? 'a text' : 'a section of settings'

@@ -2,6 +2,7 @@ import { realpath, stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { extname, isAbsolute, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { cameraUrlFault, schemeOf } from '../config/camera-url-syntax.js'
 import { AddressPolicy, plainHost } from './address-policy.js'
 import { CameraUrlError } from './source-errors.js'
 
@@ -13,8 +14,6 @@ export type CameraLocation =
   | Readonly<{ kind: 'folder'; path: string }>
   | Readonly<{ kind: 'push' }>
 
-const schemes = ['rtsp', 'rtsps', 'http', 'https', 'file', 'push']
-const schemeHint = `Use one of ${schemes.map((scheme) => `${scheme}:`).join(' ')} or the path of a video or folder.`
 /** Containers and raw streams; no play lists, which name further files. */
 const videoExtensions = new Set(
   '.mp4 .m4v .mov .mkv .webm .avi .ts .m2ts .mts .mpg .mpeg .flv .3gp .h264 .264 .h265 .265 .hevc .mjpeg .mjpg .gif'.split(
@@ -34,16 +33,10 @@ export async function validateCameraUrl(
   settings: Readonly<{ mediaRoot: string; addresses?: AddressPolicy }>,
 ): Promise<CameraLocation> {
   const addresses = settings.addresses ?? new AddressPolicy()
-  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(url))
-    throw new CameraUrlError(url, 'holds control characters', 'Remove them.')
-  if (url.trim() === '') throw new CameraUrlError(url, 'is empty', schemeHint)
-  if (url !== url.trim()) throw new CameraUrlError(url, 'begins or ends with white space', 'Remove it.')
-  if (url.startsWith('-')) throw new CameraUrlError(url, 'begins with "-"', 'Write the path as ./-name.')
-  const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(url)?.[1]?.toLowerCase()
-  switch (scheme) {
+  const fault = cameraUrlFault(url)
+  if (fault) throw new CameraUrlError(url, fault.problem, fault.fix)
+  switch (schemeOf(url)) {
     case 'push':
-      if (url.toLowerCase() !== 'push:')
-        throw new CameraUrlError(url, 'says more than "push:"', 'Write just push:')
       return { kind: 'push' }
     case 'rtsp':
     case 'rtsps':
@@ -53,23 +46,14 @@ export async function validateCameraUrl(
       return { kind: 'http', url: networkUrl(url, addresses) }
     case 'file':
       return localMedia(url, filePath(url), settings.mediaRoot)
-    case undefined:
-      return localMedia(url, url, settings.mediaRoot)
     default:
-      throw new CameraUrlError(url, `has the scheme "${scheme}:", which is not opened`, schemeHint)
+      return localMedia(url, url, settings.mediaRoot)
   }
 }
 
 /** In normal form: no fragment, and credentials encoded so that ffmpeg decodes what the owner meant. */
 function networkUrl(url: string, addresses: AddressPolicy): string {
-  const parsed = parseUrl(url)
-  if (/\s/.test(url)) throw new CameraUrlError(url, 'holds white space', 'Write a space as %20.')
-  if (url.includes('\\')) throw new CameraUrlError(url, 'holds a backslash', 'Write it as %5C.')
-  if (!/^[a-z]+:\/\//i.test(url) || parsed.hostname === '')
-    throw new CameraUrlError(url, 'names no host', 'Write rtsp://host:port/path.')
-  if (!/^(\[[0-9a-f:.]+\]|[a-z0-9_.~-]+)$/i.test(parsed.hostname))
-    throw new CameraUrlError(url, 'names an impossible host', 'Write its name or IP address.')
-  if (parsed.port === '0') throw new CameraUrlError(url, 'has port 0', 'Name the port the camera listens on.')
+  const parsed = new URL(url)
   const host = plainHost(parsed.hostname)
   const refusal = isIP(host) === 0 ? undefined : addresses.refusal(host)
   if (refusal !== undefined)
@@ -79,27 +63,8 @@ function networkUrl(url: string, addresses: AddressPolicy): string {
       'Use the address of the camera; one that is meant goes into cameraNetworks.allow of the pipeline file.',
     )
   const { username, password } = parsed
-  // A password with a raw slash ends the host part early; what follows would be taken for host and path, and shown as such.
-  if (username + password !== '' && parsed.pathname.includes('@'))
-    throw new CameraUrlError(
-      url,
-      'has "@" behind its host',
-      'Percent-encode the password: / is %2F, @ is %40.',
-    )
   const login = username + password === '' ? '' : `${reencoded(username)}:${reencoded(password)}@`
   return `${parsed.protocol}//${login}${parsed.host}${parsed.pathname}${parsed.search}`
-}
-
-function parseUrl(url: string): URL {
-  try {
-    return new URL(url)
-  } catch {
-    throw new CameraUrlError(
-      url,
-      'is not a URL',
-      'Write rtsp://user:password@host:port/path; in the password @ is %40, : is %3A, / is %2F, # is %23, ? is %3F.',
-    )
-  }
 }
 
 /** Everything but letters, digits and -._~ percent-encoded; what is no valid encoding is taken as typed. */

@@ -50,7 +50,7 @@ export class FrameStamper {
       seq: this.nextSeq(),
       capturedAtMs: this.#lastCapturedAtMs,
       arrivedMs: times.arrivedMs,
-      ptsMs: info.ptsMs ?? times.arrivedMs,
+      ptsMs: Math.round((info.ptsMs ?? times.arrivedMs) * 1e3) / 1e3,
       quality: info.suspect ? 'suspect' : 'ok',
       source: info.source,
       regionPx,

@@ -118,6 +118,12 @@ describe('gantry serve', () => {
       'a camera URL that is not opened',
       `${free}\ncameras: [{ id: a, url: "gopher://h" }]`,
       2,
+      'GANTRY_CONFIG',
+    ],
+    [
+      'a camera whose file is not there',
+      `${free}\ncameras: [{ id: a, url: "none.mp4" }]`,
+      2,
       'GANTRY_CAMERA_URL',
     ],
   ])('refuses %s in two lines', { timeout: 60_000 }, async (_, yaml, code, error) => {

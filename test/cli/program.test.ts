@@ -51,7 +51,7 @@ describe('gantry', () => {
     [['serv'], "unknown command 'serv'", 'Did you mean serve?'],
     [['serve', '--confg', 'x'], "unknown option '--confg'", 'Did you mean --config?'],
     [['models', 'lst'], "unknown command 'lst'", 'Did you mean list?'],
-    [['models', 'inspect'], "missing required argument 'model'", '--help'],
+    [['models', 'inspect'], "missing required argument 'model'", 'gantry models inspect --help'],
     [['serve'], 'no pipeline file was named', '-c FILE'],
     [['serve', '-c', 'x.yaml', '--set', 'engines'], '--set engines: no "=" in it', '--set key=value'],
   ])('%j is a usage error with a way out', async (args, message, hint) => {
@@ -63,10 +63,16 @@ describe('gantry', () => {
     expect(help).toContain(hint)
   })
 
-  it.each([[[]], [['models']]])('%j shows help on stderr and is no success', async (args) => {
+  it.each([
+    [[], 'Usage: gantry [options]'],
+    [['models'], 'Usage: gantry models [options]'],
+  ])('%j shows its own help on stderr and is no success', async (args, usage) => {
     const { code, stdout, stderr } = await gantry(args)
     expect([code, stdout]).toEqual([2, ''])
-    expect(stderr).toContain('Usage: gantry')
+    expect(stderr.split('\n')[0]).toContain(usage)
+    expect(JSON.parse((await gantry([...args, '--json'])).stderr)).toMatchObject({
+      error: { code: 'GANTRY_USAGE' },
+    })
   })
 
   it('tells every problem of a pipeline file and no stack', async () => {
@@ -111,12 +117,15 @@ describe('gantry', () => {
       '--print-config',
       '--http-port',
       '81',
+      '--grpc-port',
+      '82',
       '--set',
       'cameras[0].sampleFps=2',
     ]
     const { code, stdout } = await gantry(args, { GANTRY__SERVER__TOKEN: 'canary-canary-canary' })
     expect(code).toBe(0)
     expect(stdout).toContain('httpPort: 81')
+    expect(stdout).toContain('grpcPort: 82')
     expect(stdout).toContain('sampleFps: 2')
     expect(stdout).not.toContain('canary')
   })

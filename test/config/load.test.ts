@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigError, type ConfigProblem } from '../../src/config/config-error.js'
 import type { FlagSetting } from '../../src/config/environment.js'
+import { unreadable } from '../../src/config/pipeline-text.js'
 import { loadPipeline, type SettingSources } from '../../src/config/load.js'
 
 let folder: string
@@ -93,9 +94,42 @@ describe('loadPipeline', () => {
   it('names a file that does not exist', () => {
     expect(() => loadPipeline(join(folder, 'none.yaml'))).toThrow(/none\.yaml: no such file/)
   })
+
+  it('says that a folder is no file, and that a file is not for this user', () => {
+    expect(() => loadPipeline(folder)).toThrow(/: is a folder; name the pipeline file in it$/)
+    const denied = Object.assign(new Error('EACCES: permission denied, open'), { code: 'EACCES' })
+    expect(unreadable(denied)).toMatchObject({ message: 'this user may not read it' })
+  })
 })
 
 describe('problems of a pipeline file', () => {
+  it('calls what YAML takes for a number and nobody can use by its name', () => {
+    expect(
+      problemsOf('engines: .nan\nserver: { httpPort: .inf, grpcPort: -.inf }').map((p) => p.message),
+    ).toEqual([
+      'must be a finite number, not .nan',
+      'must be a finite number, not .inf',
+      'must be a finite number, not -.inf',
+    ])
+  })
+
+  it('tells what is wrong with URLs of cameras together with everything else', () => {
+    const yaml =
+      'cameras:\n  - { id: a, url: "gopher://h" }\n  - { id: b, url: "rtsp://u:c4nary/x@h/1" }\n  - { id: c, url: 5 }\nengines: 0'
+    const problems = problemsOf(yaml)
+    expect(problems.map(({ line, path }) => [line, path])).toEqual([
+      [3, 'cameras[0].url'],
+      [4, 'cameras[1].url'],
+      [5, 'cameras[2].url'],
+      [6, 'engines'],
+    ])
+    expect(problems[0]).toMatchObject({
+      message: 'has the scheme "gopher:", which is not opened',
+      hint: containing('use one of rtsp:'),
+    })
+    expect(JSON.stringify(problems)).not.toContain('c4nary')
+  })
+
   it.each([
     [
       'unknown key',

@@ -61,6 +61,7 @@ describe('a camera that pushes', () => {
       await picture(64, 128, 'blue').png().toBuffer(),
     ]
     expect(await Promise.all(pictures.map((image) => source.push(image)))).toEqual([{ seq: 1 }, { seq: 2 }])
+    for (const { ptsMs } of camera.frames) expect(ptsMs).toBe(Number(ptsMs.toFixed(3)))
     expect(camera.frames.map((frame) => frame.source)).toEqual([
       { widthPx: 320, heightPx: 180 },
       { widthPx: 64, heightPx: 128 },

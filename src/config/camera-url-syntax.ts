@@ -1,0 +1,47 @@
+/** Why a text cannot be a camera's URL, and what to write instead. Shows nothing of the URL but its scheme. */
+export type UrlFault = Readonly<{ problem: string; fix: string }>
+
+const schemes = ['rtsp', 'rtsps', 'http', 'https', 'file', 'push']
+const schemeFix = `Use one of ${schemes.map((scheme) => `${scheme}:`).join(' ')} or the path of a video or folder.`
+
+/** In lower case and without its colon; undefined for a path. */
+export function schemeOf(url: string): string | undefined {
+  return /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(url)?.[1]?.toLowerCase()
+}
+
+/** What can be told of a camera's URL from its text alone; addresses and files are looked at when it is opened. */
+export function cameraUrlFault(url: string): UrlFault | undefined {
+  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(url)) return fault('holds control characters', 'Remove them.')
+  if (url.trim() === '') return fault('is empty', schemeFix)
+  if (url !== url.trim()) return fault('begins or ends with white space', 'Remove it.')
+  if (url.startsWith('-')) return fault('begins with "-"', 'Write the path as ./-name.')
+  const scheme = schemeOf(url)
+  if (scheme === undefined || scheme === 'file') return undefined
+  if (!schemes.includes(scheme)) return fault(`has the scheme "${scheme}:", which is not opened`, schemeFix)
+  if (scheme !== 'push') return networkFault(url)
+  return url.toLowerCase() === 'push:' ? undefined : fault('says more than "push:"', 'Write just push:')
+}
+
+function networkFault(url: string): UrlFault | undefined {
+  if (!URL.canParse(url))
+    return fault(
+      'is not a URL',
+      'Write it like rtsp://host:554/path; in a login before the host @ is %40, : is %3A, / is %2F, # is %23, ? is %3F.',
+    )
+  const { hostname, port, username, password, pathname } = new URL(url)
+  if (/\s/.test(url)) return fault('holds white space', 'Write a space as %20.')
+  if (url.includes('\\')) return fault('holds a backslash', 'Write it as %5C.')
+  if (!/^[a-z]+:\/\//i.test(url) || hostname === '')
+    return fault('names no host', 'Write rtsp://host:port/path.')
+  if (!/^(\[[0-9a-f:.]+\]|[a-z0-9_.~-]+)$/i.test(hostname))
+    return fault('names an impossible host', 'Write its name or IP address.')
+  if (port === '0') return fault('has port 0', 'Name the port the camera listens on.')
+  // A password with a raw slash ends the host part early; what follows would be taken for host and path, and shown as such.
+  if (username + password !== '' && pathname.includes('@'))
+    return fault('has "@" behind its host', 'Percent-encode the password: / is %2F, @ is %40.')
+  return undefined
+}
+
+function fault(problem: string, fix: string): UrlFault {
+  return { problem, fix }
+}

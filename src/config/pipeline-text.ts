@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs'
+import { ConfigError, type ConfigProblem } from './config-error.js'
+
+/** The text of a pipeline file. @throws ConfigError `GANTRY_CONFIG` that says why it cannot be read. */
+export function readPipelineText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new ConfigError([{ file: path, path: '', ...unreadable(error as NodeJS.ErrnoException) }])
+  }
+}
+
+/** What is wrong with a file that could not be read, and what to do. */
+export function unreadable({
+  code,
+  message,
+}: NodeJS.ErrnoException): Pick<ConfigProblem, 'message' | 'hint'> {
+  switch (code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return { message: 'no such file', hint: 'pipelines/ has examples' }
+    case 'EISDIR':
+      return { message: 'is a folder', hint: 'name the pipeline file in it' }
+    case 'EACCES':
+    case 'EPERM':
+      return {
+        message: 'this user may not read it',
+        hint: 'allow it with chmod or chown, or run as its owner',
+      }
+    default:
+      return { message: `cannot be read: ${message}`, hint: 'pipelines/ has examples' }
+  }
+}
