@@ -5,7 +5,7 @@ import { cameraUrlFault } from './camera-url-syntax.js'
 import { ConfigError, type ConfigProblem } from './config-error.js'
 import { overridesOfEnvironment, overridesOfFlags, type FlagSetting, type Override } from './environment.js'
 import { interpolate, mapStrings, type TextSources } from './interpolate.js'
-import { duplicateCameras, pipelineSchema, type PipelineConfig } from './pipeline.js'
+import { duplicateCameras, type ModelServerConfig, pipelineSchema, type PipelineConfig } from './pipeline.js'
 import { complaintsOf, type Complaint } from './schema-problem.js'
 import { schemaAt, valueOfText } from './schema-walk.js'
 import { readPipelineText } from './pipeline-text.js'
@@ -14,7 +14,7 @@ import { YamlDocument } from './yaml-document.js'
 
 /** Settings ready for use, with the folder that relative paths of cameras start from. */
 export type LoadedPipeline = Readonly<{
-  /** Paths of `models.repository`, `store.path` and `mediaRoot` are absolute. */
+  /** Paths of `models.repository`, `store.path`, `modelServer.trace.dir` and `mediaRoot` are absolute. */
   config: PipelineConfig
   /** Absolute; undefined when no file was given. */
   path: string | undefined
@@ -173,5 +173,12 @@ function withAbsolutePaths(
       repository: typeof repository === 'string' ? folder(repository) : repository.map(folder),
     },
     store: { ...config.store, path: resolve(base('store', 'path'), config.store.path) },
+    modelServer: withTraceDir(config.modelServer, base('modelServer', 'trace', 'dir')),
   }
+}
+
+function withTraceDir(modelServer: ModelServerConfig, base: string): ModelServerConfig {
+  const { dir } = modelServer.trace
+  if (dir === undefined) return modelServer
+  return { ...modelServer, trace: { ...modelServer.trace, dir: resolve(base, dir) } }
 }

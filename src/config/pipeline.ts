@@ -153,6 +153,24 @@ export const modelServerSchema = z.strictObject({
         .describe('How much there is of a resource; else the most that one instance asks for.'),
     })
     .prefault({}),
+  trace: z
+    .strictObject({
+      dir: z
+        .string()
+        .min(1)
+        .optional()
+        .describe(
+          'Folder for trace files that clients ask for; relative to this file. Without it no traces are written.',
+        ),
+      maxBytes: z
+        .number()
+        .int()
+        .min(1024 ** 2)
+        .max(1024 ** 4)
+        .default(100 * 1024 ** 2)
+        .describe('Most bytes of trace files; the oldest go first.'),
+    })
+    .prefault({}),
   probe: z
     .strictObject({
       enabled: z

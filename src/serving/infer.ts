@@ -1,5 +1,6 @@
 import type { ExecutionTimes } from './execution-times.js'
 import type { Tensor } from './tensor.js'
+import type { RequestTrace } from './tracing/request-trace.js'
 
 export type ParameterValue = string | number | boolean | bigint
 
@@ -11,6 +12,9 @@ export type RequestedOutput = Readonly<{
 
 /** Place of a request in a sequence. Ids are compared as text; numbers are written in decimal. */
 export type SequencePosition = Readonly<{ id: string; start: boolean; end: boolean }>
+
+/** When the reading of a request began and ended, on the monotonic clock. */
+export type Arrival = Readonly<{ protocol: 'HTTP' | 'GRPC'; startedMs: number; endedMs: number }>
 
 /** An inference request of an API client, whatever it came by. */
 export type InferRequest = Readonly<{
@@ -33,9 +37,15 @@ export type InferRequest = Readonly<{
   signal: AbortSignal | undefined
   /** Told the times of the run that answered the request, before the answer; never for one that a response cache answers. */
   onRun?: (times: ExecutionTimes) => void
+  /** How it came; for traces. */
+  arrival?: Arrival
+  /** Where what happens to it is written down; only a few requests have one. */
+  trace?: RequestTrace
 }>
 
 export type InferResponse = Readonly<{
+  /** Of a request that is traced: called when the answer has gone out, or cannot. @param startedMs - when its sending began */
+  onSent?: (startedMs: number) => void
   model: string
   version: string
   id: string

@@ -7,6 +7,8 @@ import type { LoadedModel } from './loaded-model.js'
 import { ownStepsNamed, sumOfStatistics } from './own-steps.js'
 import type { ModelManager } from './repository/model-manager.js'
 import type { ModelStatistics } from './statistics.js'
+import { traced } from './tracing/request-trace.js'
+import type { Tracer } from './tracing/tracer.js'
 
 /** In Triton's order; only what is implemented. */
 const extensions = [
@@ -27,6 +29,8 @@ export type LocalModelServerOptions = Readonly<{
   version: string
   manager: ModelManager
   settings: ServerSettings
+  /** Absent: nothing is traced. */
+  tracer?: Tracer
   /** Prometheus text of all that serves. */
   metrics: () => Promise<string>
 }>
@@ -108,6 +112,29 @@ export class LocalModelServer implements ModelServer {
 
   async infer(request: InferRequest): Promise<InferResponse> {
     const model = this.#manager.find(request.model, request.version)
+    const begun = this.options.tracer?.begin(model.name, model.version, request.id)
+    if (begun === undefined) return this.#answer(request, model)
+    const { trace, done } = begun
+    const { protocol = 'HTTP', startedMs, endedMs } = request.arrival ?? {}
+    const [receive, send] = protocol === 'HTTP' ? ['HTTP_RECV', 'HTTP_SEND'] : ['GRPC_WAITREAD', 'GRPC_SEND']
+    trace.at(`${receive}_START`, startedMs)
+    trace.at(`${receive}_END`, endedMs)
+    try {
+      const response = await traced(trace, () => this.#answer({ ...request, trace }, model))
+      trace.at('INFER_RESPONSE_COMPLETE')
+      const onSent = (sendStartedMs: number): void => {
+        trace.at(`${send}_START`, sendStartedMs)
+        trace.at(`${send}_END`)
+        done()
+      }
+      return { ...response, onSent }
+    } catch (error) {
+      done()
+      throw error
+    }
+  }
+
+  async #answer(request: InferRequest, model: LoadedModel): Promise<InferResponse> {
     const outputs = classified(request, await model.infer(request), model)
     return { model: model.name, version: model.version, id: request.id, outputs, parameters: {} }
   }

@@ -24,7 +24,7 @@ export class ClientService implements AsyncDisposable {
           control: 'explicit',
           load: ['*'],
         },
-        modelServer: { enabled: true },
+        modelServer: { enabled: true, trace: { dir: repository.traces } },
       },
     })
     await until('models ready', async () => (await fetch(`${service.url}/v2/health/ready`)).ok, 120_000)

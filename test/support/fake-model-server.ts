@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { emptyModelConfig, type ModelConfig } from '../../src/inference/model-config.js'
 import { classify } from '../../src/serving/classification.js'
 import { configOfDatatype, type Datatype } from '../../src/serving/datatype.js'
@@ -7,6 +9,9 @@ import { ServingError } from '../../src/serving/serving-error.js'
 import { MemorySettings } from '../../src/serving/settings.js'
 import { requestDurations, type ModelStatistics } from '../../src/serving/statistics.js'
 import type { Tensor } from '../../src/serving/tensor.js'
+import { TraceFiles } from '../../src/serving/tracing/trace-files.js'
+import { Tracer } from '../../src/serving/tracing/tracer.js'
+import { silentLog } from './silent-log.js'
 
 /** Datatype and shape of the only input `IN`; the output `OUT` is the same bytes. */
 export type EchoModel = Readonly<{
@@ -22,7 +27,11 @@ export class FakeModelServer implements ModelServer {
   readonly name = 'gantry'
   readonly version = '0.0.0'
   readonly extensions = ['classification', 'model_repository', 'statistics']
-  readonly settings = new MemorySettings()
+  /** Traces can be asked for, but none are made. */
+  readonly settings = new MemorySettings(
+    undefined,
+    new Tracer(new TraceFiles(join(tmpdir(), 'no-traces'), 1, silentLog())),
+  )
   readonly requests: InferRequest[] = []
   readonly loads: Readonly<{ name: string; request: LoadRequest }>[] = []
   readonly unloads: Readonly<{ name: string; dependents: boolean }>[] = []

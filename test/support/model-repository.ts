@@ -56,7 +56,13 @@ output [
  * A repository for clients: `add_sub` with labels, `echo_<type>` for every type, `echo_picture`, `spare` to unload,
  * and beside it `upload.onnx`, a model that is in no repository.
  */
-export function clientRepository(): Readonly<{ dir: string; models: string; upload: string }> {
+export function clientRepository(): Readonly<{
+  dir: string
+  models: string
+  upload: string
+  /** Folder for traces; not there yet. */
+  traces: string
+}> {
   const dir = mkdtempSync(join(tmpdir(), 'gantry-client-models-'))
   const models = join(dir, 'models')
   mkdirSync(models)
@@ -67,5 +73,5 @@ export function clientRepository(): Readonly<{ dir: string; models: string; uplo
   addModel(models, 'spare', { onnx: echoOnnx('float32', ['batch', 3]) })
   const upload = join(dir, 'upload.onnx')
   writeFileSync(upload, echoOnnx('float32', [1, 3]))
-  return { dir, models, upload }
+  return { dir, models, upload, traces: join(dir, 'traces') }
 }

@@ -9,13 +9,16 @@ import { ModelOpener } from '../../src/serving/model-opener.js'
 import { ModelManager } from '../../src/serving/repository/model-manager.js'
 import type { ResponseCache } from '../../src/serving/response-cache/response-cache.js'
 import { MemorySettings } from '../../src/serving/settings.js'
+import type { Tracer } from '../../src/serving/tracing/tracer.js'
 import { silentLog } from './silent-log.js'
 import { tempDir } from './temp-dir.js'
+
+type RepositoryOptions = Readonly<{ cache?: ResponseCache; control?: 'none' | 'explicit'; tracer?: Tracer }>
 
 /** Serves a folder of models in this process, as the model server does; it ends with the test. */
 export async function serveRepository(
   dir: string,
-  { cache, control = 'none' }: Readonly<{ cache?: ResponseCache; control?: 'none' | 'explicit' }> = {},
+  { cache, control = 'none', tracer }: RepositoryOptions = {},
 ): Promise<LocalModelServer> {
   const log = silentLog()
   const opener: ModelOpener = new ModelOpener({
@@ -50,8 +53,14 @@ export async function serveRepository(
   const recorders = () =>
     manager.records().flatMap(({ serving }) => serving.flatMap((model) => recorderOf(model) ?? []))
   const metrics = new ServingMetrics(recorders)
-  const settings = new MemorySettings()
-  const server = new LocalModelServer({ version: '1', manager, settings, metrics: () => metrics.text() })
+  const settings = new MemorySettings(undefined, tracer)
+  const server = new LocalModelServer({
+    version: '1',
+    manager,
+    settings,
+    ...(tracer === undefined ? {} : { tracer }),
+    metrics: () => metrics.text(),
+  })
   await manager.start()
   return server
 }

@@ -1,5 +1,7 @@
 import type { sendUnaryData, ServerDuplexStream, ServerUnaryCall } from '@grpc/grpc-js'
 import type { Log } from '../../lifecycle/log.js'
+import { nowMs } from '../../lifecycle/clock.js'
+import type { Arrival, InferResponse } from '../../serving/infer.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { grpcStatus } from './grpc-status.js'
 import { inferRequestOf, type InferRequestMessage } from './infer-request-message.js'
@@ -20,9 +22,11 @@ export function unaryInfer(
     // The library calls every call cancelled once it has ended.
     const answered = () => call.off('cancelled', onCancel)
     infer(server, call.request, client.signal).then(
-      (message) => {
+      ({ message, onSent }) => {
         answered()
+        const startedMs = nowMs()
         answer(null, message)
+        onSent?.(startedMs)
       },
       (error: unknown) => {
         answered()
@@ -32,12 +36,21 @@ export function unaryInfer(
   }
 }
 
+/** An answer as it goes out, and who is to be told when it has. */
+type Encoded = Readonly<{ message: Buffer; onSent: InferResponse['onSent'] }>
+
 async function infer(
   server: ModelServer,
-  request: InferRequestMessage,
+  message: InferRequestMessage,
   signal: AbortSignal,
-): Promise<Buffer> {
-  return encodeInferResponse(await server.infer(inferRequestOf(request, signal)))
+  encode: (response: InferResponse) => Buffer = encodeInferResponse,
+): Promise<Encoded> {
+  // The library hands over whole messages: when one began to come it does not tell.
+  const startedMs = nowMs()
+  const request = inferRequestOf(message, signal)
+  const arrival: Arrival = { protocol: 'GRPC', startedMs, endedMs: startedMs }
+  const { onSent, ...response } = await server.infer({ ...request, arrival })
+  return { message: encode(response), onSent }
 }
 
 /**
@@ -86,17 +99,21 @@ class InferStream {
   }
 
   /** Never rejects. */
-  async #answer(request: InferRequestMessage): Promise<Buffer | Readonly<{ error: unknown }>> {
+  async #answer(request: InferRequestMessage): Promise<Encoded | Readonly<{ error: unknown }>> {
     try {
-      return encodeStreamResponse(await this.server.infer(inferRequestOf(request, this.#client.signal)))
+      return await infer(this.server, request, this.#client.signal, encodeStreamResponse)
     } catch (error) {
       return { error }
     }
   }
 
-  async #send(answer: Buffer | Readonly<{ error: unknown }>, id: string): Promise<void> {
+  async #send(answer: Encoded | Readonly<{ error: unknown }>, id: string): Promise<void> {
+    if ('message' in answer) {
+      const startedMs = nowMs()
+      if (!this.#ended) await this.#write(answer.message)
+      return answer.onSent?.(startedMs)
+    }
     if (this.#ended) return
-    if (Buffer.isBuffer(answer)) return this.#write(answer)
     const told = grpcStatus(answer.error, this.log)
     if (!this.#endsOnError) return this.#write(encodeStreamError(told.details, id))
     this.#stop()

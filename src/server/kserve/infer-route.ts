@@ -1,5 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ServerResponse } from 'node:http'
+import { nowMs } from '../../lifecycle/clock.js'
+import type { Arrival } from '../../serving/infer.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { acceptedEncoding, deflated, inflated, readBody, type Encoding } from './body.js'
 import { headerLength, headerLengthName } from './header-length.js'
@@ -20,16 +22,19 @@ export async function answerInfer(
   target: Readonly<{ model: string; version: string }>,
   maxBodyBytes: number,
 ): Promise<void> {
+  const startedMs = nowMs()
   const headerBytes = Number(request.headers[headerLengthName] ?? 0)
   const received = await readBody(request.raw, maxBodyBytes, headerBytes)
+  const arrival: Arrival = { protocol: 'HTTP', startedMs, endedMs: nowMs() }
   const body = await inflated(received, request.headers['content-encoding'], maxBodyBytes)
   const client = new AbortController()
   const onClose = (): void => client.abort()
   reply.raw.once('close', onClose)
   try {
     const { request: infer, forms } = parse(server, request, body, target, client.signal)
-    const answer = inferAnswer(await server.infer(infer), forms)
-    await send(reply, answer, acceptedEncoding(request.headers['accept-encoding']))
+    const response = await server.infer({ ...infer, arrival })
+    if (response.onSent !== undefined) tellWhenSent(reply.raw, response.onSent)
+    await send(reply, inferAnswer(response, forms), acceptedEncoding(request.headers['accept-encoding']))
   } finally {
     reply.raw.off('close', onClose)
   }
@@ -47,6 +52,13 @@ function parse(
   return headerBytes === 0
     ? rawInfer(server, body, model, version, signal)
     : parseInferBody(body, headerBytes, model, version, signal)
+}
+
+function tellWhenSent(response: ServerResponse, onSent: (startedMs: number) => void): void {
+  const startedMs = nowMs()
+  const closed = (): void => onSent(startedMs)
+  if (response.destroyed) closed()
+  else response.once('close', closed)
 }
 
 async function send(reply: FastifyReply, answer: InferAnswer, encoding: Encoding | undefined): Promise<void> {

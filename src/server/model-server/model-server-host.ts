@@ -23,6 +23,8 @@ import { RateLimiter } from '../../serving/scheduling/rate-limit/rate-limiter.js
 import type { StatisticsRecorder } from '../../serving/statistics-recorder.js'
 import { ServingError } from '../../serving/serving-error.js'
 import { MemorySettings } from '../../serving/settings.js'
+import { TraceFiles } from '../../serving/tracing/trace-files.js'
+import { Tracer } from '../../serving/tracing/tracer.js'
 import { createKserveApp } from '../kserve/kserve-app.js'
 import { GrpcListener } from './grpc-listener.js'
 import { ModelServerLog } from './model-server-log.js'
@@ -30,6 +32,8 @@ import type { ModelServerBeat, ModelServerSetup } from './protocol.js'
 
 /** Longest that requests in a model that is replaced may take to end. */
 const drainMs = 60_000
+/** At the end, longest for the traces that are left. */
+const traceWriteAtMostMs = 2_000
 
 /** Everything that lives in the model server process: models, their repository, and the two protocols in front of them. */
 export class ModelServerHost {
@@ -39,6 +43,7 @@ export class ModelServerHost {
   readonly #cache: ResponseCache | undefined
   readonly #app: FastifyInstance
   readonly #grpc: GrpcListener
+  readonly #tracer: Tracer
 
   constructor(
     readonly setup: ModelServerSetup,
@@ -73,12 +78,18 @@ export class ModelServerHost {
       models.control === 'poll'
         ? new RepositoryPoller(this.#manager, models.pollSeconds * 1_000, log)
         : undefined
-    const settings = new MemorySettings((changed) => new ModelServerLog(log, setup.log.level).apply(changed))
+    const { dir, maxBytes } = modelServer.trace
+    this.#tracer = new Tracer(dir === undefined ? undefined : new TraceFiles(dir, maxBytes, log))
+    const settings = new MemorySettings(
+      (changed) => new ModelServerLog(log, setup.log.level).apply(changed),
+      this.#tracer,
+    )
     const metrics = new ServingMetrics(() => this.#recorders())
     this.server = new LocalModelServer({
       version: setup.version,
       manager: this.#manager,
       settings,
+      tracer: this.#tracer,
       metrics: () => metrics.text(),
     })
     this.#app = createKserveApp(this.server, { maxBodyBytes: modelServer.maxRequestBytes, log })
@@ -112,6 +123,7 @@ export class ModelServerHost {
     const ended = Promise.allSettled([this.#app.close(), this.#grpc.stop(withinMs), this.#manager.close()])
     await atMost(withinMs, ended)
     await this.#cache?.close()
+    await atMost(traceWriteAtMostMs, this.#tracer.close())
   }
 
   #recorders(): readonly StatisticsRecorder[] {

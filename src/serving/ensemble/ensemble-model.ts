@@ -112,6 +112,7 @@ export class EnsembleModel implements LoadedModel {
     const { statistics } = this.parts
     const { outputs, batchSize } = checkRequest(request, this.#rules)
     const startedMs = nowMs()
+    request.trace?.at('QUEUE_START', startedMs)
     const times = { computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 }
     const onRun = (step: ExecutionTimes) => {
       times.computeInputNs += step.computeInputNs

@@ -1,6 +1,7 @@
 import type { InferRequest } from '../infer.js'
 import { ServingError } from '../serving-error.js'
 import type { Tensor } from '../tensor.js'
+import { traced } from '../tracing/request-trace.js'
 import type { EnsemblePlan, PlannedStep } from './ensemble-plan.js'
 import type { StepGate } from './step-gate.js'
 
@@ -86,13 +87,17 @@ async function runStep(
   })
   const tensors = await gate.through(request.signal, () => {
     const model = step.model.current()
-    return model.infer({
-      ...request,
+    const trace = request.trace?.step(model.name, model.version)
+    const { trace: _, arrival: __, ...rest } = request
+    const asked: InferRequest = {
+      ...rest,
+      ...(trace === undefined ? {} : { trace }),
       model: model.name,
       version: model.version,
       inputs,
       outputs: step.outputs.map(([name]) => ({ name, classification: 0 })),
-    })
+    }
+    return traced(trace, () => model.infer(asked))
   })
   for (const tensor of tensors) {
     const name = written.get(tensor.name)

@@ -1,5 +1,6 @@
 import { nowMs } from '../../lifecycle/clock.js'
 import type { BatchResult } from '../backend.js'
+import type { ExecutionTimes } from '../execution-times.js'
 import { ServingError } from '../serving-error.js'
 import type { StatisticsRecorder } from '../statistics-recorder.js'
 import type { Tensor } from '../tensor.js'
@@ -37,6 +38,7 @@ export class RequestOutcome {
       (pending.startedMs - pending.enqueuedMs) * 1e6,
       result.times,
     )
+    traceRun(pending, result.times)
     pending.request.onRun?.(result.times)
     pending.resolve(answer)
   }
@@ -57,6 +59,21 @@ export class RequestOutcome {
   cancelled(pending: PendingRequest): void {
     this.fail(pending, cancelledError(pending))
   }
+}
+
+/** The times of the run follow its start; what its thread took beside them comes after its end. */
+function traceRun(
+  { request: { trace }, enqueuedMs, startedMs }: PendingRequest,
+  times: ExecutionTimes,
+): void {
+  if (trace === undefined) return
+  const inputEndMs = startedMs + times.computeInputNs / 1e6
+  const outputStartMs = inputEndMs + times.computeInferNs / 1e6
+  trace.at('QUEUE_START', enqueuedMs)
+  trace.at('COMPUTE_START', startedMs)
+  trace.at('COMPUTE_INPUT_END', inputEndMs)
+  trace.at('COMPUTE_OUTPUT_START', outputStartMs)
+  trace.at('COMPUTE_END', outputStartMs + times.computeOutputNs / 1e6)
 }
 
 /** What a backend threw, as the client is told. */

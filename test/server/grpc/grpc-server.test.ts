@@ -254,7 +254,9 @@ describe('ModelInfer', () => {
           })
         })
     })
-    await expect(client.call('ModelInfer', plain, { deadlineMs: 50 })).rejects.toMatchObject({
+    // Connected before, so that the request comes within its time.
+    await client.call('ServerLive', {})
+    await expect(client.call('ModelInfer', plain, { deadlineMs: 500 })).rejects.toMatchObject({
       code: status.DEADLINE_EXCEEDED,
     })
     await aborted
