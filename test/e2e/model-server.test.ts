@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { run } from '../../src/cli/program.js'
-import { delay } from '../../src/lifecycle/delay.js'
 import type { IndexEntry } from '../../src/serving/model-server.js'
 import { fakeTerminal } from '../support/fake-terminal.js'
 import { buildOnnx } from '../support/onnx-builder.js'
@@ -166,32 +165,64 @@ describe('the model server of a running service', () => {
   it('R11: loses none of 1,000 requests while a model is written in pieces, cut short and replaced', async () => {
     const service = await running({ control: 'poll', pollSeconds: 0.1 })
     await modelsReady(service)
-    const repository = String(
-      service.options.pipeline?.models &&
-        (service.options.pipeline.models as { repository: string }).repository,
-    )
+    const { repository } = service.options.pipeline?.['models'] as { repository: string }
     const path = join(repository, 'red/1/model.onnx')
     const statuses: number[] = []
-    let versionsSeen = 0
+    let writing = true
     const asking = (async () => {
-      while (statuses.length < 1_000)
+      while (writing || statuses.length < 1_000)
         statuses.push(...(await Promise.all([infer(service), infer(service)])).map(({ status }) => status))
     })()
-    const writing = (async () => {
-      for (let round = 0; statuses.length < 1_000; round++) {
-        const whole = redDetector('uint8-nhwc', round % 2 === 0 ? 1 : undefined)
-        for (const share of [0.3, 0.6, 0.9]) {
-          writeFileSync(path, whole.subarray(0, Math.floor(whole.length * share)))
-          await delay(150, new AbortController().signal)
-        }
-        writeFileSync(path, whole)
-        versionsSeen += 1
-        await delay(800, new AbortController().signal)
-      }
-    })()
-    await Promise.all([asking, writing])
+    /** Writes, and waits for one more of these lines in the log of the service. */
+    const writeAndRead = async (to: string, bytes: Uint8Array | string, line: string) => {
+      const lines = () => service.stderr.split(`"${line}"`).length
+      const before = lines()
+      writeFileSync(to, bytes)
+      await until(line, () => lines() > before, 30_000)
+    }
+    const incomplete = 'changed model is not complete, what serves is kept'
+    const tenths = Array.from({ length: 9 }, (_, index) => (index + 1) / 10)
+    for (const confidence of [1, undefined]) {
+      const whole = redDetector('uint8-nhwc', confidence)
+      for (const share of tenths)
+        await writeAndRead(path, whole.subarray(0, Math.floor(whole.length * share)), incomplete)
+      await writeAndRead(path, whole, 'model loaded')
+    }
+    const config = join(repository, 'red/config.pbtxt')
+    const wrongShape = 'input { name: "images" data_type: TYPE_UINT8 dims: [ 32, 32, 3 ] }'
+    const rejected = 'model cannot be loaded'
+    await writeAndRead(config, `max_batch_size: 4 ${wrongShape}`, rejected)
+    // Tried again when its files change, and not before.
+    const asked = statuses.length
+    await until('many looks later', () => statuses.length > asked + 100)
+    expect(service.stderr.split(`"${rejected}"`)).toHaveLength(2)
+    rmSync(config)
+    await writeAndRead(path, redDetector('uint8-nhwc', 1), 'model loaded')
+    writing = false
+    await asking
+    expect(statuses.length).toBeGreaterThanOrEqual(1_000)
     expect(statuses.filter((status) => status !== 200)).toEqual([])
-    expect(versionsSeen).toBeGreaterThan(1)
-    expect(service.stderr.match(/"model loaded"/g)?.length).toBeGreaterThan(1)
+  }, 120_000)
+
+  it('R11: killed in the middle of a swap, it says what is wrong with the file and serves once that is whole', async () => {
+    const service = await running({ control: 'poll', pollSeconds: 0.1 })
+    await modelsReady(service)
+    const { repository } = service.options.pipeline?.['models'] as { repository: string }
+    const whole = redDetector('uint8-nhwc', 1)
+    writeFileSync(join(repository, 'red/1/model.onnx'), whole.subarray(0, whole.length / 2))
+    process.kill(modelServerPid(service), 'SIGKILL')
+    const state = await until(
+      'the reason',
+      async () => {
+        const answer = await fetch(`${service.url}/v2/repository/index`, { method: 'POST' })
+        const [red] = answer.ok ? ((await answer.json()) as IndexEntry[]) : []
+        return red?.state === 'UNAVAILABLE' ? red : undefined
+      },
+      30_000,
+    )
+    expect(state.reason).toMatch(/ONNX/)
+    writeFileSync(join(repository, 'red/1/model.onnx'), whole)
+    await modelsReady(service)
+    expect((await infer(service)).status).toBe(200)
   }, 90_000)
 })
