@@ -1,0 +1,113 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { detectionsMessageSchema, type DetectionsMessage } from '../../src/events/detections-message.js'
+import { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
+import { dockClip } from '../support/demo-cameras.js'
+import { KafkaBroker, kafkaMissing } from '../support/kafka.js'
+import { consumeAll } from '../support/kafka-records.js'
+import { TestService, type TestStream } from '../support/service.js'
+import { until } from '../support/until.js'
+
+const missing = await kafkaMissing()
+/** How often the service is killed; 100 for a long run. */
+const kills = Number(process.env['GANTRY_KILLS'] ?? 3)
+const password = 'C4nary@w:ü'
+
+describe.skipIf(missing !== undefined)('a service and its broker', () => {
+  const cleanUp: (() => Promise<unknown>)[] = []
+  afterEach(async () => {
+    for (const step of cleanUp.splice(0).reverse()) await step()
+  })
+
+  async function brokerAndCamera() {
+    const broker = await KafkaBroker.prepare()
+    cleanUp.push(() => broker.stop())
+    const rtsp = new LoopingRtspServer()
+    await rtsp.start()
+    cleanUp.push(() => rtsp.stop())
+    const credentials = { user: 'admin', password, scheme: 'digest' } as const
+    await rtsp.addStream('/cam', dockClip, { credentials })
+    return { broker, url: rtsp.url('/cam', `admin:${encodeURIComponent(password)}`) }
+  }
+
+  async function running(url: string, brokers: readonly string[] | undefined, like?: TestService) {
+    const pipeline = {
+      cameras: [{ id: 'cam', url, sampleFps: 5 }],
+      ...(brokers === undefined ? {} : { sinks: { kafka: { brokers } } }),
+    }
+    const service = await TestService.start({ pipeline, ...(like === undefined ? {} : { like }) })
+    cleanUp.push(() => service[Symbol.asyncDispose]())
+    return service
+  }
+
+  const delivered = (service: TestService) =>
+    service.metric(/gantry_sink_records_total\{sink="kafka",result="delivered"\}/)
+
+  /** What names a result whatever it was read from. */
+  const nameOf = ({ cameraId, seq, capturedAt }: DetectionsMessage) => `${cameraId} ${seq} ${capturedAt}`
+
+  const seenOn = (stream: TestStream) =>
+    stream.messages.flatMap((message) => (message.type === 'detections' ? [nameOf(message)] : []))
+
+  async function storedIn(broker: KafkaBroker, atLeast: number) {
+    const consumer = await consumeAll(broker.address, 'gantry.detections.v1')
+    cleanUp.push(consumer.stop)
+    return consumer.atLeast(atLeast)
+  }
+
+  it('R12, R20, S4: starts and detects without it, delivers all when it comes and before it ends, and no password', async () => {
+    const { broker, url } = await brokerAndCamera()
+    const plain = await running(url, undefined)
+    await plain.end()
+    const service = await running(url, [broker.address])
+    // On a machine so busy that a plain start takes longer, it may take as long as that.
+    expect(service.startedInMs).toBeLessThan(Math.max(5_000, 1.5 * plain.startedInMs))
+    const stream = await service.stream()
+    await stream.detections('cam', 5)
+    expect(await service.metric(/gantry_sink_up\{sink="kafka"\}/)).toBe(0)
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+    await broker.start()
+    await until('the backlog', async () => (await delivered(service)) >= 5)
+    await stream.detections('cam', 3)
+    const closed = stream.closed()
+    service.kill('SIGTERM')
+    expect(await closed).toBe(1001)
+    expect(await service.exited()).toBe(0)
+
+    const seen = seenOn(stream)
+    const stored = await storedIn(broker, seen.length)
+    const names = stored.map(({ value }) => nameOf(detectionsMessageSchema.parse(value)))
+    expect(names).toEqual(expect.arrayContaining(seen))
+    for (const spelling of [password, encodeURIComponent(password), 'C4nary'])
+      expect(JSON.stringify(stored)).not.toContain(spelling)
+  }, 240_000)
+
+  it('R15: loses nothing that was acknowledged when it is killed, and starts anew with ids of its own', async () => {
+    const { broker, url } = await brokerAndCamera()
+    await broker.start()
+    let service = await running(url, [broker.address])
+    const plainMs = service.startedInMs
+    let acknowledged = 0
+    const runs: string[][] = []
+    for (let kill = 0; kill < kills; kill += 1) {
+      const stream = await service.stream()
+      await stream.detections('cam', 1 + ((kill * 7) % 10))
+      await until('a delivery', async () => (await delivered(service)) > 0)
+      acknowledged += await delivered(service)
+      service.kill('SIGKILL')
+      await service.exited()
+      runs.push(seenOn(stream))
+      service = await running(url, [broker.address], service)
+      expect(service.startedInMs).toBeLessThan(Math.max(5_000, 1.5 * plainMs))
+    }
+    await service.end()
+    const stored = await storedIn(broker, acknowledged)
+    const names = new Set(stored.map(({ value }) => nameOf(detectionsMessageSchema.parse(value))))
+    expect(names.size).toBeGreaterThanOrEqual(acknowledged)
+    expect(new Set(stored.map(({ headers }) => headers['ce_id'])).size).toBe(names.size)
+    // What a viewer saw and the broker did not get can only be the newest: the records under way.
+    for (const seen of runs) {
+      const kept = seen.filter((name) => names.has(name))
+      expect(kept).toEqual(seen.slice(0, kept.length))
+    }
+  }, 600_000)
+})
