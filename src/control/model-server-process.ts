@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { repositoriesOf } from '../config/load.js'
 import type { PipelineConfig } from '../config/pipeline.js'
@@ -14,6 +13,7 @@ import type {
 } from '../server/model-server/protocol.js'
 import { ServingError } from '../serving/serving-error.js'
 import type { ModelServerHealth } from './gantry.js'
+import { createPrivateFolder } from './private-folder.js'
 import { SupervisedProcess } from './supervised-process.js'
 
 /** From the start of the process until it listens; models are loaded after that. */
@@ -37,7 +37,7 @@ export class ModelServerProcess {
     readonly metrics: ServiceMetrics,
     readonly log: Log,
   ) {
-    this.#tempDir = mkdtempSync(join(tmpdir(), 'gantry-'))
+    this.#tempDir = createPrivateFolder()
     this.socketPath = join(this.#tempDir, 'http.sock')
     const setup = setupOf(config, version, this.socketPath, this.#tempDir)
     this.#process = new SupervisedProcess<FromModelServer, ToModelServer>(

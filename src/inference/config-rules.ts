@@ -36,6 +36,24 @@ export const refused: readonly Rule[] = [
     why: 'growable memory belongs to TensorRT plans',
   },
   {
+    field: 'ensemble_scheduling.step.model_namespace',
+    isSet: (c) => c.ensemble_scheduling?.step.some((step) => (step.model_namespace ?? '') !== '') === true,
+    why: 'models have no namespaces',
+  },
+  {
+    field: 'instance_group, optimization or model_warmup of an ensemble',
+    isSet: (c) =>
+      c.ensemble_scheduling !== undefined &&
+      (c.instance_group.length > 0 || c.optimization !== undefined || c.model_warmup.length > 0),
+    why: 'an ensemble has no instances; set it on the models of its steps',
+  },
+  {
+    field: 'input.format',
+    isSet: (c) =>
+      c.input.some(({ format = 'FORMAT_NONE', dims }) => format !== 'FORMAT_NONE' && dims.length !== 3),
+    why: 'NHWC and NCHW require 3 dims',
+  },
+  {
     field: 'batch_input',
     isSet: (c) => c.batch_input.length > 0,
     why: 'inputs computed from a batch are not supported',
@@ -108,6 +126,25 @@ export const ignored: readonly Rule[] = [
     why: 'pictures of cameras hardly ever repeat bit by bit',
     only: 'cameras',
   },
+  {
+    field: 'sequence_batching.oldest.preserve_ordering',
+    isSet: (c) => c.sequence_batching?.oldest?.preserve_ordering === true,
+    why: 'the order within a sequence is kept always, and between sequences there is none',
+    only: 'server',
+  },
+  {
+    field: 'sequence_batching.state.use_same_buffer_for_input_output',
+    isSet: (c) =>
+      c.sequence_batching?.state.some((state) => state.use_same_buffer_for_input_output === true) === true,
+    why: 'a state has a buffer of its own',
+    only: 'server',
+  },
+  {
+    field: 'ensemble_scheduling.max_inflight_requests',
+    isSet: (c) => (c.ensemble_scheduling?.max_inflight_requests ?? 0) > 0,
+    why: 'each camera has one waiting frame',
+    only: 'cameras',
+  },
   { field: 'model_metrics', isSet: (c) => c.model_metrics !== undefined, why: 'buckets are fixed' },
   {
     field: 'optimization.cuda',
@@ -143,6 +180,18 @@ export const ignored: readonly Rule[] = [
     isSet: (c) => c.instance_group.some((group) => group.gpus.length > 0),
     why: 'the GPU is chosen by inference.deviceId',
     only: 'cameras',
+  },
+  {
+    field: 'instance_group.kind KIND_MODEL',
+    isSet: (c) => c.instance_group.some(({ kind }) => kind === 'KIND_MODEL'),
+    why: 'no backend chooses its device itself',
+  },
+  {
+    field: 'instance_group.kind KIND_GPU',
+    isSet: (c) =>
+      !['', 'onnxruntime'].includes(c.backend ?? '') &&
+      c.instance_group.some(({ kind, gpus }) => kind === 'KIND_GPU' || gpus.length > 0),
+    why: 'only backend onnxruntime runs on a GPU',
   },
   {
     field: 'instance_group.passive',

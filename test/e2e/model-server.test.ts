@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -25,7 +25,11 @@ describe('the model server of a running service', () => {
     return dir
   }
 
-  async function running(models: Record<string, unknown> = {}, more: Record<string, unknown> = {}) {
+  async function running(
+    models: Record<string, unknown> = {},
+    more: Record<string, unknown> = {},
+    env: NodeJS.ProcessEnv = {},
+  ) {
     const service = await TestService.start({
       pipeline: {
         models: { repository: repository(), ...models },
@@ -33,6 +37,7 @@ describe('the model server of a running service', () => {
         modelServer: { enabled: true },
         ...more,
       },
+      env,
     })
     cleanUp.push(() => service[Symbol.asyncDispose]())
     return service
@@ -161,6 +166,33 @@ describe('the model server of a running service', () => {
     expect((await infer(service)).status).toBe(200)
     expect(modelServerPid(service)).toBe(pid)
   })
+
+  it('removes what clients had sent when it was killed: the model server at its restart, the service at its next start', async () => {
+    const temporary = mkdtempSync(join(tmpdir(), 'gantry-tmp-'))
+    cleanUp.push(() => rmSync(temporary, { recursive: true, force: true }))
+    const service = await running({ control: 'explicit' }, {}, { TMPDIR: temporary })
+    await modelsReady(service)
+    const sent = () =>
+      readdirSync(temporary, { recursive: true }).filter((path) => String(path).endsWith('model.onnx'))
+    const send = async (): Promise<void> => {
+      const file = Buffer.from(redDetector('uint8-nhwc')).toString('base64')
+      const body = JSON.stringify({ parameters: { config: '{}', 'file:1/model.onnx': file } })
+      const load = `${service.url}/v2/repository/models/sent/load`
+      expect((await fetch(load, { method: 'POST', body })).status).toBe(200)
+      expect(sent()).toHaveLength(1)
+    }
+    await send()
+    process.kill(modelServerPid(service), 'SIGKILL')
+    await until('model server away', async () => (await fetch(`${service.url}/v2`)).status === 503, 5_000, 5)
+    await modelsReady(service)
+    expect(sent()).toEqual([])
+    await send()
+    service.kill('SIGKILL')
+    await service.exited()
+    const next = await TestService.start({ ...service.options, like: service })
+    cleanUp.push(() => next[Symbol.asyncDispose]())
+    expect(sent()).toEqual([])
+  }, 120_000)
 
   it('R11: loses none of 1,000 requests while a model is written in pieces, cut short and replaced', async () => {
     const service = await running({ control: 'poll', pollSeconds: 0.1 })

@@ -49,7 +49,7 @@ export class ModelServerHost {
     readonly setup: ModelServerSetup,
     readonly log: Log,
   ) {
-    const { repositories, models, modelServer, tempDir } = setup
+    const { repositories, models, modelServer } = setup
     this.#cache = createResponseCache(models.cache, log)
     const opener = new ModelOpener({
       backends: new BackendRegistry([
@@ -70,7 +70,7 @@ export class ModelServerHost {
       isBuiltIn: isBuiltInStep,
       open: (context, before) => opener.open(context, before),
       probe: modelServer.probe.enabled ? this.#probe() : () => Promise.resolve(),
-      uploadDir: join(tempDir, 'models'),
+      uploadDir: uploadDirOf(setup),
       drainMs,
       log,
     })
@@ -100,6 +100,8 @@ export class ModelServerHost {
   /** Resolves when it listens. Models are loaded by {@link loadModels}. @throws ListenError, GantryError */
   async listen(): Promise<void> {
     await rm(this.setup.socketPath, { force: true })
+    // What a process before this one, that was killed, had taken from clients.
+    await rm(uploadDirOf(this.setup), { recursive: true, force: true })
     await this.#app.listen({ path: this.setup.socketPath })
     await this.#grpc.start()
   }
@@ -149,6 +151,10 @@ export class ModelServerHost {
       log: this.log,
     })
   }
+}
+
+function uploadDirOf({ tempDir }: ModelServerSetup): string {
+  return join(tempDir, 'models')
 }
 
 function rateLimiterOf({
