@@ -5,6 +5,7 @@ import type { PipelineConfig } from '../config/pipeline.js'
 import { entryPath } from '../lifecycle/entry.js'
 import type { Log } from '../lifecycle/log.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
+import type { ModelUpstream } from '../server/model-proxy.js'
 import type {
   FromModelServer,
   ModelServerBeat,
@@ -25,6 +26,8 @@ const metricsAtMostMs = 1_000
 export class ModelServerProcess {
   /** Where it takes HTTP. The folder is this user's alone, so no token is asked there. */
   readonly socketPath: string
+  /** Clients whose connections it serves itself. */
+  readonly connections: NonNullable<ModelUpstream['connections']>
   readonly #tempDir: string
   readonly #process: SupervisedProcess<FromModelServer, ToModelServer>
   #beat: ModelServerBeat | undefined
@@ -39,7 +42,16 @@ export class ModelServerProcess {
   ) {
     this.#tempDir = createPrivateFolder()
     this.socketPath = join(this.#tempDir, 'http.sock')
-    const setup = setupOf(config, version, this.socketPath, this.#tempDir)
+    const returnPath = join(this.#tempDir, 'return.sock')
+    this.connections = {
+      returnPath,
+      adopt: (socket, head) => this.#process.pass({ type: 'connection', head }, socket),
+    }
+    const setup = setupOf(config, version, {
+      socketPath: this.socketPath,
+      returnPath,
+      tempDir: this.#tempDir,
+    })
     this.#process = new SupervisedProcess<FromModelServer, ToModelServer>(
       {
         title: 'model server',
@@ -125,19 +137,18 @@ export class ModelServerProcess {
 function setupOf(
   config: PipelineConfig,
   version: string,
-  socketPath: string,
-  tempDir: string,
+  paths: Pick<ModelServerSetup, 'socketPath' | 'returnPath' | 'tempDir'>,
 ): Omit<ModelServerSetup, 'besideCameras'> {
   const { repository: _, ...models } = config.models
-  const { host, grpcPort, token } = config.server
+  const { host, grpcPort, token, allowedOrigins } = config.server
   return {
     repositories: repositoriesOf(config),
     models,
     inference: config.inference,
     modelServer: config.modelServer,
-    socketPath,
+    ...paths,
+    access: { host, token, allowedOrigins },
     grpc: { host, port: grpcPort, token },
-    tempDir,
     storePath: config.store.path,
     version,
     log: config.log,

@@ -1,4 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process'
+import type { Socket } from 'node:net'
 import { RemoteError, type ErrorRecord, type GantryError } from '../errors.js'
 import { backoffMs } from '../lifecycle/backoff.js'
 import { nowMs } from '../lifecycle/clock.js'
@@ -126,6 +127,15 @@ export class SupervisedProcess<
   /** Does nothing while the process is away: what it must know is told again when it is ready. */
   tell(message: To): void {
     if (this.#state === 'ready' && this.#child?.connected) this.#child.send(message)
+  }
+
+  /** Gives it a connection, of which nothing may be read here any more. @returns whether it takes it: not while it is away. */
+  pass(message: To, socket: Socket): boolean {
+    if (this.#state !== 'ready' || !this.#child?.connected) return false
+    this.#child.send(message, socket, {}, (error) => {
+      if (error) socket.destroy()
+    })
+    return true
   }
 
   /** @throws GantryError `unavailable` when the process is away, dies or does not answer in time; what it refuses with. */

@@ -22,7 +22,8 @@ declare module 'fastify' {
 export type AppSettings = GuardSettings & Readonly<{ maxBodyBytes: number; maxRequestsPerMinute: number }>
 
 const jsonBodyBytes = 256 * 1024
-const headersTimeoutMs = 10_000
+/** Longest from the first byte of a connection to the end of the headers. */
+export const headersTimeoutMs = 10_000
 const defaultRequestTimeoutMs = 60_000
 /** How often Node looks for connections past these; its own 30 s would let them linger. */
 const timeoutCheckMs = 2_000
@@ -45,6 +46,8 @@ export function createApp(
     requestTimeout: requestTimeoutMs,
     routerOptions: { maxParamLength: 256 },
     forceCloseConnections: 'idle',
+    // The model server sends back what came over a connection of its own; nobody else reaches us without an address.
+    trustProxy: (address: string | undefined) => address === undefined,
     frameworkErrors: (error, _request, reply) => sendProblem(reply, error),
     http: {
       headersTimeout: Math.min(headersTimeoutMs, requestTimeoutMs),

@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import { rm } from 'node:fs/promises'
+import { createServer as createSocketServer, type Server as SocketServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { z } from 'zod'
 import type { serverSchema } from '../config/pipeline.js'
@@ -7,8 +9,9 @@ import type { Gantry } from '../control/gantry.js'
 import { atMost } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
 import type { Service, ServiceState } from '../lifecycle/service.js'
-import { createApp } from './app.js'
+import { createApp, headersTimeoutMs } from './app.js'
 import { isLoopbackHost } from './access.js'
+import { ConnectionSwitch } from './connection-switch.js'
 import { ListenError, PortInUseError, PublicBindError } from './errors.js'
 import { modelProxy, type ModelUpstream } from './model-proxy.js'
 import { openApiDocument } from './openapi.js'
@@ -49,6 +52,8 @@ export class HttpServer implements Service {
   #stopped: Promise<void> | undefined
   readonly #apps: FastifyInstance[] = []
   readonly #upgrade: StreamUpgrade
+  #switch: ConnectionSwitch | undefined
+  #returns: SocketServer | undefined
 
   constructor(readonly options: HttpServerOptions) {
     const { gantry, settings, log } = options
@@ -93,6 +98,8 @@ export class HttpServer implements Service {
 
   async #stop(drainMs: number): Promise<void> {
     this.drain()
+    this.#switch?.close()
+    this.#returns?.close()
     const closed = this.options.gantry.stream
       .stop()
       .then(() => Promise.all(this.#apps.map((app) => app.close())))
@@ -112,7 +119,10 @@ export class HttpServer implements Service {
     const context: RouteContext = { gantry, draining: () => this.#draining, documents: documents() }
     const main = createApp(apiRoutes, context, settings, log, this.options.requestTimeoutMs)
     this.#apps.push(main)
-    if (models) modelProxy(main, { ...models, log })
+    if (models) {
+      modelProxy(main, { ...models, log })
+      await this.#shareConnections(main, models.upstream)
+    }
     await servePage(main, webRoot)
     this.#upgrade.listen(main.server)
     const httpPort = await listen(main, settings.host, settings.httpPort, 'httpPort')
@@ -128,6 +138,20 @@ export class HttpServer implements Service {
       metricsPort,
       url: `http://${shown(settings.host)}:${httpPort}/`,
     }
+  }
+
+  /** Connections of model clients go to the model server; what they ask of us comes back over a socket of its own. */
+  async #shareConnections({ server }: FastifyInstance, { connections }: ModelUpstream): Promise<void> {
+    if (!connections) return
+    const { adopt, returnPath } = connections
+    const shared = new ConnectionSwitch(server, adopt, headersTimeoutMs)
+    this.#switch = shared
+    await rm(returnPath, { force: true })
+    const returns = createSocketServer((socket) => shared.serve(socket))
+    this.#returns = returns
+    await new Promise<void>((resolve, reject) => {
+      returns.once('error', reject).listen(returnPath, resolve)
+    })
   }
 }
 

@@ -1,41 +1,30 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import {
-  Agent,
-  request as httpRequest,
-  type ClientRequest,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-} from 'node:http'
+import { Agent } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Log } from '../lifecycle/log.js'
 import { toProblem } from './problem.js'
+import { relay } from './relay.js'
 
 /** Where `/v2` is answered. */
 export type ModelUpstream = Readonly<{
   /** Unix socket that only this user can reach. */
   socketPath: string
   ready: boolean
+  /** Takes over connections, and gives back what of them is not its own. Without it every request is relayed. */
+  connections?: Readonly<{
+    /** @param head - what was read of it. @returns whether it took it. */
+    adopt(socket: Socket, head: Buffer): boolean
+    /** Unix socket of the service for requests that came over an adopted connection and are not for `/v2`. */
+    returnPath: string
+  }>
 }>
 
 export type ModelProxyOptions = Readonly<{ upstream: ModelUpstream; maxRequestBytes: number; log: Log }>
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
-/** Headers that are about one connection, RFC 9110 7.6.1, and those that are for us. */
-const notPassedOn = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'expect',
-  'host',
-  'authorization',
-  'cookie',
-])
+/** Headers that the model server has no business with. */
+const forUs: ReadonlySet<string> = new Set(['host', 'authorization', 'cookie'])
 
 /** Hands `/v2` to the model server: bodies pass as streams, unread. Errors have the form that Triton's clients know. */
 export function modelProxy(app: FastifyInstance, options: ModelProxyOptions): void {
@@ -88,9 +77,17 @@ function passOn(
     if (!reply.raw.headersSent) writeError(reply, status, error)
     else reply.raw.destroy()
   }
-  const upstreamRequest = forward(request, reply, agent, upstream.socketPath, (error) => {
-    if (!ended) log.warn({ err: error }, 'request to the model server failed')
-    end(503, 'the model server ended while the request was in it')
+  const ownHeaders = reply.getHeaders()
+  reply.hijack()
+  const upstreamRequest = relay(request.raw, reply.raw, {
+    socketPath: upstream.socketPath,
+    agent,
+    leaveOut: forUs,
+    answerHeaders: ownHeaders,
+    failed: (error) => {
+      if (!ended) log.warn({ err: error }, 'request to the model server failed')
+      end(503, 'the model server ended while the request was in it')
+    },
   })
   // The model server would cut the connection while more is written to it, which looks like its end.
   let left = maxRequestBytes
@@ -111,63 +108,4 @@ function writeError({ raw }: FastifyReply, status: number, error: string): void 
   const headers = { 'content-type': 'application/json', connection: 'close' }
   raw.writeHead(status, status === 503 ? { ...headers, 'retry-after': '1' } : headers)
   raw.end(JSON.stringify({ error }))
-}
-
-function forward(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  agent: Agent,
-  socketPath: string,
-  failed: (error: Error) => void,
-): ClientRequest {
-  const { raw: incoming } = request
-  const { raw: outgoing } = reply
-  const ownHeaders = reply.getHeaders()
-  reply.hijack()
-  const upstream = httpRequest({
-    socketPath,
-    agent,
-    method: request.method,
-    path: incoming.url ?? '/',
-    headers: { ...passedOn(incoming.headers), ...framing(incoming.headers) },
-  })
-  upstream.once('response', (answer: IncomingMessage) => {
-    for (const [name, value] of Object.entries({ ...ownHeaders, ...passedOn(answer.headers) }))
-      if (value !== undefined) outgoing.setHeader(name, value)
-    if (!incoming.complete) outgoing.setHeader('connection', 'close')
-    outgoing.writeHead(answer.statusCode ?? 502)
-    answer.pipe(outgoing)
-    answer.once('error', failed)
-  })
-  upstream.on('error', (error) => {
-    if (!outgoing.destroyed) failed(error)
-  })
-  // The client is gone: what it asked for need not be computed.
-  outgoing.once('close', () => {
-    if (!outgoing.writableFinished) upstream.destroy()
-  })
-  if (hasBody(incoming.headers)) incoming.pipe(upstream)
-  else upstream.end()
-  return upstream
-}
-
-/**
- * How the body is told from the next request, whatever the method and whatever `Connection` names: without it, Node sends the body of
- * a GET or DELETE bare, and it would be read as another request.
- */
-function framing(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  if (headers['transfer-encoding'] !== undefined) return { 'transfer-encoding': 'chunked' }
-  const length = headers['content-length']
-  return length === undefined ? {} : { 'content-length': length }
-}
-
-function hasBody(headers: IncomingHttpHeaders): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
-}
-
-function passedOn(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  const named = (headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase())
-  return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => !notPassedOn.has(name) && !named.includes(name)),
-  )
 }

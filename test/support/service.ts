@@ -17,6 +17,8 @@ const cli = join(root, 'dist/cli/main.js')
 export type ServiceOptions = Readonly<{
   /** Laid over the test's pipeline file. */
   pipeline?: Readonly<Record<string, unknown>>
+  /** Laid over its `server`; requests of this class carry the token. */
+  server?: Readonly<{ token?: string; allowedOrigins?: readonly string[] }>
   env?: NodeJS.ProcessEnv
   /** Use the folder of an earlier service, with its store and its ports. */
   like?: TestService
@@ -68,15 +70,22 @@ export class TestService {
       'service ready',
       async () => {
         if (this.#child?.exitCode !== null) throw new Error(`service ended:\n${this.stderr}`)
-        const response = await fetch(`${this.url}/readyz`)
+        const response = await this.fetch('/readyz')
         return response.ok ? ((await response.json()) as Readiness) : undefined
       },
       withinMs,
     )
   }
 
+  fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers)
+    const token = this.options.server?.token
+    if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+    return fetch(this.url + path, { ...init, headers })
+  }
+
   async json<T>(path: string, init?: RequestInit): Promise<T> {
-    const response = await fetch(this.url + path, init)
+    const response = await this.fetch(path, init)
     const text = await response.text()
     if (!response.ok) throw new Error(`${init?.method ?? 'GET'} ${path}: ${response.status} ${text}`)
     return (text === '' ? undefined : JSON.parse(text)) as T
@@ -104,7 +113,7 @@ export class TestService {
   }
 
   async metric(line: RegExp): Promise<number> {
-    const text = await (await fetch(`${this.url}/metrics`)).text()
+    const text = await (await this.fetch('/metrics')).text()
     return [...text.matchAll(new RegExp(`^${line.source} (\\S+)$`, 'gm'))].reduce((sum, match) => {
       return sum + Number(match[match.length - 1])
     }, 0)
@@ -143,7 +152,12 @@ export class TestService {
     const pipeline = {
       apiVersion: 'gantry/v1',
       name: 'e2e',
-      server: { httpPort: this.httpPort, metricsPort: this.metricsPort, grpcPort: 0 },
+      server: {
+        httpPort: this.httpPort,
+        metricsPort: this.metricsPort,
+        grpcPort: 0,
+        ...this.options.server,
+      },
       // Most tests are about cameras; those about models switch it on.
       modelServer: { enabled: false },
       models: { repository: join(root, 'models') },

@@ -1,7 +1,9 @@
 import { fastify, type FastifyInstance, type FastifyReply } from 'fastify'
+import { GantryError } from '../../errors.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { ServingError } from '../../serving/serving-error.js'
+import { toProblem } from '../problem.js'
 import { kserveRoutes, type KserveOptions } from './kserve-routes.js'
 import { httpStatus } from './status.js'
 
@@ -50,11 +52,18 @@ function leaveBodies(app: FastifyInstance): void {
 function sendError(reply: FastifyReply, error: unknown, log: Log): FastifyReply {
   if (reply.raw.headersSent) return reply
   if (error instanceof ServingError) return sendJsonError(reply, httpStatus[error.status], error.message)
+  if (error instanceof GantryError) return sendProblem(reply, error)
   const status = statusCode(error)
   if (status < 500)
     return sendJsonError(reply, status, error instanceof Error ? error.message : 'Bad Request')
   log.error({ err: error }, 'request of the model server failed')
   return sendJsonError(reply, 500, 'internal error')
+}
+
+/** What is not about models, such as a token that is missing, in the form that Triton's clients know. */
+function sendProblem(reply: FastifyReply, error: GantryError): FastifyReply {
+  const { problem, headers } = toProblem(error)
+  return sendJsonError(reply.headers(headers), problem.status, problem.detail)
 }
 
 function statusCode(error: unknown): number {

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net'
 import { ProcessBeat } from '../../engine/process-beat.js'
 import { toErrorRecord } from '../../errors.js'
 import { giveWay } from '../../lifecycle/give-way.js'
@@ -52,13 +53,17 @@ async function stop(drainMs: number): Promise<void> {
   process.disconnect()
 }
 
-function receive(message: ToModelServer): void {
+function receive(message: ToModelServer, handle: unknown): void {
   switch (message.type) {
     case 'setup':
       void setUp(message.setup)
       return
     case 'giveWay':
       letCamerasFirst()
+      return
+    case 'connection':
+      // Without a handle: the client was gone before it arrived.
+      if (handle instanceof Socket) host?.adopt(handle, message.head)
       return
     case 'ask': {
       const { requestId } = message
@@ -79,6 +84,6 @@ function receive(message: ToModelServer): void {
 // The parent decides when the process stops; a Ctrl-C reaches the whole process group.
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)
-process.on('message', (message: ToModelServer) => receive(message))
+process.on('message', (message: ToModelServer, handle: unknown) => receive(message, handle))
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 send({ type: 'online' })

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { rm } from 'node:fs/promises'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import ort from 'onnxruntime-node'
 import { InternalError } from '../../errors.js'
@@ -26,6 +27,7 @@ import { MemorySettings } from '../../serving/settings.js'
 import { TraceFiles } from '../../serving/tracing/trace-files.js'
 import { Tracer } from '../../serving/tracing/tracer.js'
 import { createKserveApp } from '../kserve/kserve-app.js'
+import { AdoptedConnections } from './adopted-connections.js'
 import { GrpcListener } from './grpc-listener.js'
 import { ModelServerLog } from './model-server-log.js'
 import type { ModelServerBeat, ModelServerSetup } from './protocol.js'
@@ -42,6 +44,7 @@ export class ModelServerHost {
   readonly #poller: RepositoryPoller | undefined
   readonly #cache: ResponseCache | undefined
   readonly #app: FastifyInstance
+  readonly #connections: AdoptedConnections
   readonly #grpc: GrpcListener
   readonly #tracer: Tracer
 
@@ -93,6 +96,7 @@ export class ModelServerHost {
       metrics: () => metrics.text(),
     })
     this.#app = createKserveApp(this.server, { maxBodyBytes: modelServer.maxRequestBytes, log })
+    this.#connections = new AdoptedConnections(this.#app, setup)
     const grpc = { ...setup.grpc, maxMessageBytes: modelServer.maxRequestBytes, log }
     this.#grpc = new GrpcListener(this.server, grpc, log)
   }
@@ -104,6 +108,11 @@ export class ModelServerHost {
     await rm(uploadDirOf(this.setup), { recursive: true, force: true })
     await this.#app.listen({ path: this.setup.socketPath })
     await this.#grpc.start()
+  }
+
+  /** Serves a client of control's port. @param head - what control read of it. */
+  adopt(socket: Socket, head: Uint8Array): void {
+    this.#connections.adopt(socket, head)
   }
 
   /** Resolves when all models serve or have a reason why not. */
@@ -122,6 +131,7 @@ export class ModelServerHost {
   /** Idempotent, never rejects. Refuses new requests, drains, then cuts. */
   async stop(withinMs: number): Promise<void> {
     this.#poller?.stop()
+    this.#connections.drain()
     const ended = Promise.allSettled([this.#app.close(), this.#grpc.stop(withinMs), this.#manager.close()])
     await atMost(withinMs, ended)
     await this.#cache?.close()

@@ -1,6 +1,7 @@
 import type { InferenceConfig, ModelsConfig, ModelServerConfig } from '../../config/pipeline.js'
 import type { ErrorRecord } from '../../errors.js'
 import type { LogSettings } from '../../lifecycle/log.js'
+import type { AccessSettings } from '../access.js'
 
 /** What the model server needs to know once, at its start. Paths are absolute. */
 export type ModelServerSetup = Readonly<{
@@ -10,8 +11,12 @@ export type ModelServerSetup = Readonly<{
   modelServer: ModelServerConfig
   /** There are cameras, which get the processor first. */
   besideCameras: boolean
-  /** Unix socket for HTTP from control. */
+  /** Unix socket for HTTP from control, which has checked its access. */
   socketPath: string
+  /** Who may ask over a connection that control gave away. */
+  access: AccessSettings
+  /** Unix socket of control, for requests over such a connection that are not for `/v2`. */
+  returnPath: string
   /** gRPC clients come here directly. */
   grpc: Readonly<{ host: string; port: number; token: string | undefined }>
   /** Private to the service; gone when it ends. */
@@ -34,6 +39,8 @@ export type ToModelServer =
   | Message<'setup', { setup: ModelServerSetup }>
   /** The first camera came. */
   | Message<'giveWay'>
+  /** Comes with the socket of a client, of which `head` was read. */
+  | Message<'connection', { head: Uint8Array }>
   | Message<'ask', { requestId: number; question: ModelServerQuestion }>
   | Message<'stop', { drainMs: number }>
 

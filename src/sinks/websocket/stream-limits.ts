@@ -39,7 +39,7 @@ export const defaultStreamLimits: StreamLimits = {
   slowCloseMs: 30_000,
   closeGraceMs: 2_000,
   sweepMs: 1_000,
-  chunkClients: 500,
+  chunkClients: 50,
   maxBacklog: 64,
   resumeMessages: 2_000,
   resumeBytes: 8 * 1024 ** 2,

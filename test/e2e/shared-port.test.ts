@@ -1,0 +1,183 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { ask } from '../support/http.js'
+import { buildOnnx } from '../support/onnx-builder.js'
+import { addModel, redDetector } from '../support/onnx-models.js'
+import { descendants } from '../support/processes.js'
+import { exchange } from '../support/raw-http.js'
+import { TestService } from '../support/service.js'
+import { until } from '../support/until.js'
+
+const token = 'canary-token-0123456789'
+const bearer = { authorization: `Bearer ${token}` }
+const origin = 'https://wall.example'
+const mebibyte = 1024 ** 2
+
+/** `y` is `x`, bit by bit. */
+const identity = buildOnnx({
+  inputs: [{ name: 'x', type: 'uint8', shape: [mebibyte] }],
+  outputs: [{ name: 'y', type: 'uint8', shape: [mebibyte] }],
+  nodes: [{ op: 'Identity', inputs: ['x'], outputs: ['y'] }],
+})
+
+const inferHeader = JSON.stringify({
+  inputs: [{ name: 'x', datatype: 'UINT8', shape: [mebibyte], parameters: { binary_data_size: mebibyte } }],
+  parameters: { binary_data_output: true },
+})
+
+/** A binary inference request for `identity`, from its first byte to its last. */
+function inferBytes(tensor: Buffer): Buffer {
+  const length = inferHeader.length + tensor.byteLength
+  const head = [
+    'POST /v2/models/identity/infer HTTP/1.1',
+    'host: 127.0.0.1',
+    `authorization: ${bearer.authorization}`,
+    `inference-header-content-length: ${inferHeader.length}`,
+    `content-length: ${length}`,
+    'connection: close',
+  ]
+  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n${inferHeader}`), tensor])
+}
+
+describe('one port for the service and its model server', () => {
+  let service: TestService
+  let dir: string
+
+  const modelsReady = () =>
+    until('models ready', async () => (await service.fetch('/v2/health/ready')).status === 200, 60_000)
+  const modelServerPid = () =>
+    descendants(service.pid).find(({ command }) => command.includes('model-server/main.js'))?.pid ?? 0
+
+  beforeAll(async () => {
+    dir = mkdtempSync(join(tmpdir(), 'gantry-shared-port-'))
+    addModel(dir, 'red', { onnx: redDetector('uint8-nhwc') })
+    addModel(dir, 'identity', { onnx: identity, config: 'max_batch_size: 0' })
+    service = await TestService.start({
+      pipeline: { models: { repository: dir }, ensemble: 'red', modelServer: {} },
+      server: { token, allowedOrigins: [origin] },
+    })
+    await modelsReady()
+  }, 60_000)
+
+  afterAll(async () => {
+    await service[Symbol.asyncDispose]()
+    rmSync(dir, { recursive: true, force: true })
+  })
+
+  /** Requests one after the other over one connection that is kept. */
+  function keptConnection(): (path: string, headers?: Record<string, string>) => Promise<string> {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    onTestFinished(() => agent.destroy())
+    const ports = new Set<number | undefined>()
+    return async (path, headers = bearer) => {
+      const sent = httpRequest(service.url + path, { agent, headers })
+      sent.end()
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+      ports.add(answer.socket.localPort)
+      expect(ports.size, 'one connection for all').toBe(1)
+      let text = ''
+      for await (const chunk of answer) text += String(chunk)
+      return `${answer.statusCode} ${text.slice(0, 12)}`
+    }
+  }
+
+  it.each([
+    ['at once', Number.POSITIVE_INFINITY],
+    ['in pieces of 64 KiB and one byte', 65_537],
+    ['in pieces of 1000 bytes', 1_000],
+  ])('loses no byte of a tensor that comes %s', async (_, pieceBytes) => {
+    const tensor = randomBytes(mebibyte)
+    const bytes = inferBytes(tensor)
+    const size = Math.min(pieceBytes, bytes.byteLength)
+    const pieces = Array.from({ length: Math.ceil(bytes.byteLength / size) }, (_, index) =>
+      bytes.subarray(index * size, (index + 1) * size),
+    )
+    const answer = await exchange({ host: '127.0.0.1', port: service.httpPort }, pieces)
+    expect(answer.status).toBe(200)
+    expect(Buffer.from(answer.text, 'latin1').subarray(-mebibyte).equals(tensor)).toBe(true)
+  })
+
+  it('knows whom a request is for when it comes byte by byte', async () => {
+    const lines = (path: string) =>
+      `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: ${bearer.authorization}\r\nconnection: close\r\n\r\n`
+    const to = { host: '127.0.0.1', port: service.httpPort }
+    for (const [path, text] of [
+      ['/v2', '{"name":'],
+      ['/healthz', ''],
+      ['/v2x', 'GANTRY_NOT_FOUND'],
+      ['/', '<!doctype html>'],
+    ] as const) {
+      const answer = await exchange(to, lines(path))
+      expect(answer.text, path).toContain(text)
+      expect(answer.status, path).toBe(path === '/v2x' ? 404 : 200)
+    }
+  })
+
+  it('answers requests of both over one connection, whichever comes first', async () => {
+    for (const paths of [
+      ['/v2', '/readyz', '/v2/health/live', '/metrics', '/v2'],
+      ['/readyz', '/v2', '/metrics', '/v2/health/ready'],
+    ]) {
+      const get = keptConnection()
+      for (const path of paths) expect(await get(path), path).toMatch(/^200/)
+    }
+  })
+
+  it('sends requests back with their bodies, and those that were sent without waiting', async () => {
+    const camera = JSON.stringify({ id: 'pushed', url: 'push:' })
+    const one = `GET /v2/health/live HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: ${bearer.authorization}\r\n\r\n`
+    const two = `POST /api/v1/cameras HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: ${bearer.authorization}\r\ncontent-type: application/json\r\ncontent-length: ${camera.length}\r\nconnection: close\r\n\r\n${camera}`
+    const { text } = await exchange({ host: '127.0.0.1', port: service.httpPort }, [one + two])
+    expect(text).toContain('"id":"pushed"')
+    expect((await service.fetch('/api/v1/cameras/pushed', { method: 'DELETE' })).status).toBe(204)
+  })
+
+  it('asks for the token and refuses other sites, over every kind of connection', async () => {
+    for (const first of ['/v2', '/healthz']) {
+      const get = keptConnection()
+      await get(first)
+      expect(await get('/v2', {})).toMatch(/^401 \{"error":/)
+      expect(await get('/v2/none', {})).toMatch(/^401/)
+      expect(await get('/readyz', {})).toMatch(/^401/)
+      expect(await get('/v2', { ...bearer, origin: 'https://evil.example' })).toMatch(/^403/)
+      expect(await get('/v2', { ...bearer, host: 'evil.example' })).toMatch(/^403/)
+      expect(await get('/v2', { ...bearer, origin })).toMatch(/^200/)
+    }
+    const { headers } = await ask(`${service.url}/v2`, { headers: { ...bearer, origin } })
+    expect(headers).toMatchObject({
+      'access-control-allow-origin': origin,
+      'x-content-type-options': 'nosniff',
+    })
+  })
+
+  it('ends a client that does not say what it wants', async () => {
+    const socket = connect(service.httpPort, '127.0.0.1')
+    await once(socket, 'connect')
+    socket.write('GET ')
+    await once(socket, 'close')
+  }, 20_000)
+
+  it('keeps connections to itself while the model server is away', async () => {
+    const get = keptConnection()
+    process.kill(modelServerPid(), 'SIGKILL')
+    await until('away', async () => (await service.fetch('/v2')).status === 503, 5_000, 5)
+    expect(await get('/v2')).toMatch(/^503 \{"error":/)
+    await modelsReady()
+    expect(await get('/v2')).toMatch(/^200/)
+  }, 90_000)
+
+  it('stops in good time with clients that keep their connections', async () => {
+    await keptConnection()('/v2')
+    const idle = connect(service.httpPort, '127.0.0.1')
+    await once(idle, 'connect')
+    const closed = once(idle, 'close')
+    await service.end()
+    await closed
+  })
+})
