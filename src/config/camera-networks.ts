@@ -11,7 +11,7 @@ export const cameraNetworksSchema = z.strictObject({
     .array(networkSchema)
     .default([])
     .describe(
-      'Networks cameras may be opened in although they are closed by default: link-local (169.254.0.0/16, fe80::/10), metadata services of clouds, multicast.',
+      'Networks cameras may be opened in although they are closed by default: link-local (169.254.0.0/16, fe80::/10), metadata services of clouds, multicast; and 127.0.0.0/8 and ::1 for cameras added over an API that other machines reach.',
     ),
   deny: z
     .array(networkSchema)

@@ -1,8 +1,9 @@
 import { cameraSchema, type CameraConfig, type CameraPatch, type NewCamera } from '../config/camera.js'
+import type { CameraNetworks } from '../config/camera-networks.js'
 import { redactUrl } from '../config/redact.js'
 import { CameraExistsError, CameraNotFoundError } from '../engine/engine-errors.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
-import type { AddressPolicy } from '../sources/address-policy.js'
+import { AddressPolicy } from '../sources/address-policy.js'
 import { validateCameraUrl } from '../sources/camera-url.js'
 import { CameraEntry } from './camera-entry.js'
 import type { CameraStore } from './camera-store.js'
@@ -13,12 +14,16 @@ export type DirectoryDeps = Readonly<{
   metrics: ServiceMetrics
   engines: number
   mediaRoot: string
-  addresses: AddressPolicy
+  cameraNetworks: CameraNetworks
+  /** Cameras whose URL did not come from the pipeline file may not be at loopback addresses. */
+  loopbackClosed: boolean
 }>
 
 /** Every camera there is, where it came from and which engine serves it. */
 export class CameraDirectory {
   readonly #entries = new Map<string, CameraEntry>()
+  /** URLs of the pipeline file by camera: whoever writes that file says what may be opened. */
+  readonly #fileUrls = new Map<string, string>()
 
   constructor(readonly deps: DirectoryDeps) {}
 
@@ -42,24 +47,35 @@ export class CameraDirectory {
   }
 
   /**
-   * Cameras of the pipeline file, then those the user asked to keep; a kept camera stands before one of the file with its id.
+   * Cameras of the pipeline file, then those the user asked to keep; a kept camera stands before one of the file with its id. A kept
+   * camera that cannot be opened any more is there all the same, `failed`, so that it can be changed or removed.
    *
-   * @throws CameraStoreError, CameraUrlError
+   * @throws CameraStoreError; CameraUrlError of a camera in the file
    */
   async load(fromFile: readonly CameraConfig[]): Promise<void> {
     const kept = await this.deps.store.load()
-    for (const camera of fromFile) await this.#admit(camera, false, 'file')
+    for (const camera of fromFile) {
+      this.#fileUrls.set(camera.id, camera.url)
+      await this.#checkUrl(camera)
+      this.#admit(camera, false, 'file')
+    }
     for (const camera of kept) {
       const inFile = this.#entries.get(camera.id)
       this.#entries.delete(camera.id)
-      await this.#admit(camera, true, inFile ? 'file' : 'api')
+      this.#admit(camera, true, inFile ? 'file' : 'api')
     }
+  }
+
+  /** Whether this camera must not be opened at a loopback address. */
+  loopbackClosedFor({ id, url }: CameraConfig): boolean {
+    return this.deps.loopbackClosed && this.#fileUrls.get(id) !== url
   }
 
   /** @throws CameraExistsError, CameraUrlError; then nothing has changed. */
   async add({ persist, ...camera }: NewCamera): Promise<CameraEntry> {
     if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
-    const entry = await this.#admit(camera, persist, 'api')
+    await this.#checkUrl(camera)
+    const entry = this.#admit(camera, persist, 'api')
     if (persist) await this.#save()
     return entry
   }
@@ -70,7 +86,7 @@ export class CameraDirectory {
     // A client that sends back the view it was given must not put the mask in place of the password.
     const changes = asked.url === redactUrl(entry.config.url) ? { ...asked, url: undefined } : asked
     const changed = patched(entry.config, changes)
-    if (changes.url !== undefined) await validateCameraUrl(changed.url, this.deps)
+    if (changes.url !== undefined) await this.#checkUrl(changed)
     const wasKept = entry.persist
     entry.config = changed
     entry.persist = persist ?? entry.persist
@@ -91,8 +107,14 @@ export class CameraDirectory {
     return [...this.#entries.values()].map((entry) => entry.view())
   }
 
-  async #admit(camera: CameraConfig, persist: boolean, origin: CameraView['origin']): Promise<CameraEntry> {
-    await validateCameraUrl(camera.url, this.deps)
+  async #checkUrl(camera: CameraConfig): Promise<void> {
+    const { cameraNetworks, mediaRoot } = this.deps
+    const loopbackClosed = this.loopbackClosedFor(camera)
+    const addresses = new AddressPolicy({ ...cameraNetworks, loopbackClosed })
+    await validateCameraUrl(camera.url, { mediaRoot, addresses })
+  }
+
+  #admit(camera: CameraConfig, persist: boolean, origin: CameraView['origin']): CameraEntry {
     if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
     const entry = new CameraEntry(camera, persist, origin, this.#leastBusyEngine(), this.deps.metrics)
     this.#entries.set(camera.id, entry)

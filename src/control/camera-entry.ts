@@ -145,11 +145,15 @@ export class CameraEntry {
     return {
       inferredFps: this.#inferred.perSecond(now),
       receivedFps: this.#received.perSecond(now),
-      latencyMs: quantiles ? { p50: quantiles[0], p99: quantiles[1] } : null,
+      latencyMs: quantiles ? { p50: hundredths(quantiles[0]), p99: hundredths(quantiles[1]) } : null,
       frames: this.ledger.total,
       decoderCpuShare: this.#decoderCpuShare,
       frozen: this.#frozen,
       source: this.#source,
     }
   }
+}
+
+function hundredths(value: number): number {
+  return Math.round(value * 100) / 100
 }

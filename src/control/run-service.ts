@@ -7,10 +7,10 @@ import { packageVersion } from './package-version.js'
 import { wallMs } from '../lifecycle/clock.js'
 import type { Log } from '../lifecycle/log.js'
 import { createServiceMetrics } from '../metrics/service-metrics.js'
+import { isLoopbackHost } from '../server/access.js'
 import { createHttpServer, type HttpServer } from '../server/http-server.js'
 import { KafkaSink } from '../sinks/kafka-sink.js'
 import { WebSocketHub } from '../sinks/websocket/websocket-hub.js'
-import { AddressPolicy } from '../sources/address-policy.js'
 import { CameraDirectory } from './camera-directory.js'
 import { CameraStore } from './camera-store.js'
 import type { Gantry } from './gantry.js'
@@ -51,7 +51,9 @@ export async function runService(
     metrics,
     engines: config.engines,
     mediaRoot,
-    addresses: new AddressPolicy(config.cameraNetworks),
+    cameraNetworks: config.cameraNetworks,
+    // Who asks a service on loopback is on this machine, and needs no camera to reach what listens there.
+    loopbackClosed: !isLoopbackHost(config.server.host),
   })
   await directory.load(config.cameras)
   const { kafka } = config.sinks

@@ -198,7 +198,8 @@ export class GantryService implements Gantry {
 
   #assign(entry: CameraEntry): void {
     const firstSeq = entry.lastSeq === 0 ? 1 : entry.lastSeq + seqMargin
-    this.#engineOf(entry).tell({ type: 'setCamera', camera: entry.config, firstSeq })
+    const loopbackClosed = this.#deps.directory.loopbackClosedFor(entry.config)
+    this.#engineOf(entry).tell({ type: 'setCamera', camera: entry.config, firstSeq, loopbackClosed })
   }
 
   readonly #engineCpuSeconds = new Map<number, number>()

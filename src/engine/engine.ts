@@ -38,7 +38,7 @@ export class Engine {
   readonly #units = new Map<string, CameraUnit>()
   readonly #beat = new ProcessBeat()
   readonly #gate: ConnectGate
-  readonly #addresses: AddressPolicy
+  readonly #addresses: Readonly<{ all: AddressPolicy; loopbackClosed: AddressPolicy }>
   #detector: CameraDetector | undefined
   #pool = new FramePool(0, 0)
   #pictureCameras: ReadonlySet<string> = new Set()
@@ -51,7 +51,10 @@ export class Engine {
     readonly log: Log,
   ) {
     this.#gate = new ConnectGate(setup.maxConcurrentConnects)
-    this.#addresses = new AddressPolicy(setup.cameraNetworks)
+    this.#addresses = {
+      all: new AddressPolicy(setup.cameraNetworks),
+      loopbackClosed: new AddressPolicy({ ...setup.cameraNetworks, loopbackClosed: true }),
+    }
   }
 
   /** Loads the model and its instances. @throws GantryError when the model cannot be used. */
@@ -70,7 +73,7 @@ export class Engine {
   }
 
   /** Takes a camera on, or changes one; the others do not notice. */
-  async setCamera({ camera, firstSeq }: CameraAssignment): Promise<void> {
+  async setCamera({ camera, firstSeq, loopbackClosed }: CameraAssignment): Promise<void> {
     const known = this.#units.get(camera.id)
     const unit = known ?? this.#newUnit(camera, firstSeq)
     unit.camera = camera
@@ -85,7 +88,7 @@ export class Engine {
       nextSeq: () => unit.nextSeq(),
       log: this.log.child({ cameraId: camera.id }),
       mediaRoot: this.setup.mediaRoot,
-      addresses: this.#addresses,
+      addresses: loopbackClosed ? this.#addresses.loopbackClosed : this.#addresses.all,
       connectGate: this.#gate,
       samplingPhase: phaseOf(unit.place),
     })

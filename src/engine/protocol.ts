@@ -23,7 +23,7 @@ export type EngineSetup = Readonly<{
 }>
 
 /** A camera as an engine takes it on; numbering goes on at `firstSeq`, so that it never repeats over an engine's death. */
-export type CameraAssignment = Readonly<{ camera: CameraConfig; firstSeq: number }>
+export type CameraAssignment = Readonly<{ camera: CameraConfig; firstSeq: number; loopbackClosed: boolean }>
 
 type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Body>
 

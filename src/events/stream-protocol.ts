@@ -9,7 +9,7 @@ export const cursorSchema = z
   .string()
   .regex(/^[0-9a-z]+-\d+$/, 'must be a cursor taken from an earlier message')
 
-const subscribeSchema = z.strictObject({
+export const subscribeSchema = z.strictObject({
   type: z.literal('subscribe'),
   cameras: z
     .array(z.string().min(1).max(128))

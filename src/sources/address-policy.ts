@@ -44,6 +44,9 @@ const closed: readonly (readonly [string, BlockList])[] = [
   ['not an address of one machine', networks(['0.0.0.0/8', '224.0.0.0/3', '::', 'ff00::/8'])],
 ]
 
+/** `loopbackClosed`: for cameras named by somebody who may have no other way to the services of this machine. */
+export type AddressSettings = CameraNetworks & Readonly<{ loopbackClosed?: boolean }>
+
 /**
  * Which addresses cameras may be opened at: any but link-local ones, multicast and the metadata services of clouds, as the settings
  * change it. Names are looked up here, and it is the address that counts, in whatever form it is written.
@@ -51,20 +54,22 @@ const closed: readonly (readonly [string, BlockList])[] = [
 export class AddressPolicy {
   readonly #allow: BlockList
   readonly #deny: BlockList
+  readonly #closed: typeof closed
 
   constructor(
-    { allow, deny }: CameraNetworks = { allow: [], deny: [] },
+    { allow, deny, loopbackClosed = false }: AddressSettings = { allow: [], deny: [] },
     readonly lookUp: HostLookup = systemLookup,
   ) {
     this.#allow = networks(allow)
     this.#deny = networks(deny)
+    this.#closed = loopbackClosed ? [...closed, ['this machine itself', loopback]] : closed
   }
 
   /** @returns a clause such as `is link-local`, or undefined when the address may be opened. */
   refusal(address: string): string | undefined {
     if (contains(this.#deny, address)) return 'is in cameraNetworks.deny'
     if (contains(this.#allow, address)) return undefined
-    const kind = closed.find(([, list]) => contains(list, address))?.[0]
+    const kind = this.#closed.find(([, list]) => contains(list, address))?.[0]
     return kind === undefined ? undefined : `is ${kind}`
   }
 

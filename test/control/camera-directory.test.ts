@@ -1,12 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { cameraSchema, newCameraSchema } from '../../src/config/camera.js'
-import { CameraDirectory } from '../../src/control/camera-directory.js'
+import { CameraDirectory, type DirectoryDeps } from '../../src/control/camera-directory.js'
 import { CameraStore } from '../../src/control/camera-store.js'
 import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
-import { AddressPolicy } from '../../src/sources/address-policy.js'
 
 const url = 'rtsp://admin:secret@127.0.0.1:554/live'
 
@@ -19,13 +18,15 @@ describe('CameraDirectory', () => {
     await rm(dir, { recursive: true, force: true })
   })
 
-  const directory = (engines = 1) =>
+  const directory = (engines = 1, settings: Partial<DirectoryDeps> = {}) =>
     new CameraDirectory({
       store: new CameraStore(dir),
       metrics: createServiceMetrics(),
       engines,
       mediaRoot: dir,
-      addresses: new AddressPolicy(),
+      cameraNetworks: { allow: [], deny: [] },
+      loopbackClosed: false,
+      ...settings,
     })
   const camera = (id: string, more: object = {}) => newCameraSchema.parse({ id, url, ...more })
 
@@ -79,5 +80,42 @@ describe('CameraDirectory', () => {
       ['file', 9, 'file'],
       ['kept', 5, 'api'],
     ])
+  })
+
+  it('has a kept camera that cannot be opened any more, so that it can be removed', async () => {
+    const before = directory()
+    await before.load([])
+    await writeFile(join(dir, 'gone.mp4'), '')
+    await before.add(camera('kept', { url: 'gone.mp4', persist: true }))
+    await rm(join(dir, 'gone.mp4'))
+    const after = directory()
+    await after.load([])
+    expect(after.views().map(({ id }) => id)).toEqual(['kept'])
+    await after.remove('kept')
+  })
+
+  describe('of a service that other machines reach', () => {
+    const closed = { loopbackClosed: true }
+
+    it.each(['rtsp://127.0.0.1:6379/', 'http://[::1]/', 'http://2130706433/', 'http://[::ffff:127.0.0.1]/'])(
+      'takes no camera at %s from the API',
+      async (loopback) => {
+        const cameras = directory(1, closed)
+        const refused = { code: 'GANTRY_CAMERA_URL' }
+        await expect(cameras.add(camera('a', { url: loopback }))).rejects.toMatchObject(refused)
+        await cameras.add(camera('b', { url: 'push:' }))
+        await expect(cameras.patch('b', { url: loopback })).rejects.toMatchObject(refused)
+      },
+    )
+
+    it('opens what its file names, and what cameraNetworks allows', async () => {
+      const cameras = directory(1, closed)
+      await cameras.load([cameraSchema.parse({ id: 'file', url })])
+      expect(cameras.loopbackClosedFor(cameras.get('file').config)).toBe(false)
+      const { config } = await cameras.patch('file', { url: 'rtsp://camera.example/1' })
+      expect(cameras.loopbackClosedFor(config)).toBe(true)
+      const cameraNetworks = { allow: ['127.0.0.0/8'], deny: [] }
+      await directory(1, { ...closed, cameraNetworks }).add(camera('a'))
+    })
   })
 })

@@ -1,4 +1,7 @@
-import { clientMessageSchema, type Subscription } from '../../events/stream-protocol.js'
+import type { ZodError } from 'zod'
+import { complaintsOf } from '../../config/schema-problem.js'
+import { formatPath } from '../../config/setting-path.js'
+import { clientMessageSchema, subscribeSchema, type Subscription } from '../../events/stream-protocol.js'
 import { GantryError } from '../../errors.js'
 
 /** A client sent something that is no message of `gantry.v1`. */
@@ -34,7 +37,7 @@ export class StreamRateError extends GantryError {
   }
 }
 
-/** @throws StreamMessageError naming the first thing that is wrong. */
+/** @throws StreamMessageError naming everything that is wrong. */
 export function parseClientMessage(text: string): Subscription {
   let body: unknown
   try {
@@ -43,11 +46,16 @@ export function parseClientMessage(text: string): Subscription {
     throw new StreamMessageError('the message is not JSON')
   }
   const parsed = clientMessageSchema.safeParse(body)
-  if (parsed.success) {
-    const { type: _type, ...subscription } = parsed.data
-    return subscription
-  }
-  const issue = parsed.error.issues[0]
-  const path = issue?.path.join('.') ?? ''
-  throw new StreamMessageError(`${path === '' ? 'message' : path}: ${issue?.message ?? 'is not valid'}`)
+  if (!parsed.success) throw new StreamMessageError(problemsOf(parsed.error, body).join('; '))
+  const { type: _type, ...subscription } = parsed.data
+  return subscription
+}
+
+function problemsOf({ issues }: ZodError, body: unknown): string[] {
+  return issues.flatMap((issue) => {
+    if (issue.code === 'invalid_union') return ['type: must be subscribe']
+    return complaintsOf(issue, subscribeSchema, body).map(
+      ({ path, message }) => `${path.length === 0 ? 'message' : formatPath(path)}: ${message}`,
+    )
+  })
 }

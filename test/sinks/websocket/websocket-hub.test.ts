@@ -152,9 +152,14 @@ describe('pictures', () => {
 describe('wrong input', () => {
   it.each([
     ['text that is no JSON', '{', 'the message is not JSON'],
-    ['an unknown type', { type: 'shout' }, 'type: '],
-    ['an unknown key', { type: 'subscribe', camera: 'x' }, 'Unrecognized key'],
-    ['a wrong type', { type: 'subscribe', minScore: 'high' }, 'minScore: '],
+    ['an unknown type', { type: 'shout' }, 'type: must be subscribe'],
+    ['an unknown key', { type: 'subscribe', camera: 'x' }, 'camera: unknown key'],
+    ['a wrong type', { type: 'subscribe', minScore: 'high' }, 'minScore: must be a number, not a text'],
+    [
+      'several things',
+      { type: 'subscribe', cameras: '*', frames: 1 },
+      'cameras: must be a list, not a text; frames: ',
+    ],
     ['a score outside 0..1', { type: 'subscribe', minScore: 3 }, 'minScore: '],
     ['a malformed cursor', { type: 'subscribe', resumeAfter: 'yesterday' }, 'resumeAfter: must be a cursor'],
   ])('answers %s with an error that names it and keeps the connection', async (_, body, text) => {
