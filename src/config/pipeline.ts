@@ -58,6 +58,13 @@ export const modelsSchema = z.strictObject({
     .union([repositorySchema, z.array(repositorySchema).min(1)])
     .default('../models')
     .describe('Folder of models, or a list of folders; relative to this file.'),
+  configName: z
+    .string()
+    .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/, 'must be a plain name, without .pbtxt')
+    .optional()
+    .describe(
+      'API clients: models that have `configs/<configName>.pbtxt` are configured by it instead of `config.pbtxt`.',
+    ),
   control: z
     .enum(['none', 'poll', 'explicit'])
     .default('none')

@@ -293,6 +293,8 @@ def settings():
     assert value(as_json(client.get_trace_settings), "trace_rate") == "1000"
     as_json(client.update_trace_settings, model_name="add_sub", settings={"trace_rate": None, "trace_level": None})
     assert value(as_json(client.get_trace_settings, model_name="add_sub"), "trace_rate") == "1000"
+    refused(lambda: client.update_trace_settings(settings={"trace_level": ["TENSORS"]}), "is not supported")
+    refused(lambda: client.update_trace_settings(settings={"trace_rate": "0", "trace_level": ["TIMESTAMPS"]}), "sample rate must be non-zero")
     refused(lambda: client.update_trace_settings(settings={"trace_file": "/tmp/trace"}), "trace file location can not be updated")
     as_json(client.update_log_settings, settings={"log_verbose_level": 1})
     log = as_json(client.get_log_settings)

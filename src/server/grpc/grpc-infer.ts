@@ -3,8 +3,9 @@ import type { Log } from '../../lifecycle/log.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import type { Arrival, InferResponse } from '../../serving/infer.js'
 import type { ModelServer } from '../../serving/model-server.js'
+import { readForModel } from '../read-for-model.js'
 import { grpcStatus } from './grpc-status.js'
-import { inferRequestOf, type InferRequestMessage } from './infer-request-message.js'
+import { inferRequestOf, versionOf, type InferRequestMessage } from './infer-request-message.js'
 import { encodeInferResponse, encodeStreamError, encodeStreamResponse } from './infer-response-message.js'
 
 /** Requests of a stream that may be under way before no more are read from it. */
@@ -47,7 +48,9 @@ async function infer(
 ): Promise<Encoded> {
   // The library hands over whole messages: when one began to come it does not tell.
   const startedMs = nowMs()
-  const request = inferRequestOf(message, signal)
+  if (message.refused !== undefined) throw message.refused
+  const target = { model: message.model, version: versionOf(message.version) }
+  const request = readForModel(server, target, () => inferRequestOf(message, signal))
   const arrival: Arrival = { protocol: 'GRPC', startedMs, endedMs: startedMs }
   const { onSent, ...response } = await server.infer({ ...request, arrival })
   return { message: encode(response), onSent }

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { nowMs } from '../../lifecycle/clock.js'
 import type { Arrival } from '../../serving/infer.js'
 import type { ModelServer } from '../../serving/model-server.js'
+import { readForModel } from '../read-for-model.js'
 import { acceptedEncoding, deflated, inflated, readBody, type Encoding } from './body.js'
 import { headerLength, headerLengthName } from './header-length.js'
 import { inferAnswer, type InferAnswer } from './infer-answer.js'
@@ -31,7 +32,9 @@ export async function answerInfer(
   const onClose = (): void => client.abort()
   reply.raw.once('close', onClose)
   try {
-    const { request: infer, forms } = parse(server, request, body, target, client.signal)
+    const { request: infer, forms } = readForModel(server, target, () =>
+      parse(server, request, body, target, client.signal),
+    )
     const response = await server.infer({ ...infer, arrival })
     if (response.onSent !== undefined) tellWhenSent(reply.raw, response.onSent)
     await send(reply, inferAnswer(response, forms), acceptedEncoding(request.headers['accept-encoding']))

@@ -68,6 +68,7 @@ export class ModelServerHost {
     })
     this.#manager = new ModelManager({
       repositories,
+      configName: models.configName,
       control: models.control,
       load: models.load,
       isBuiltIn: isBuiltInStep,

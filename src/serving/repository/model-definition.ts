@@ -33,9 +33,8 @@ export type ModelDefinition = Readonly<{
  * @throws ModelConfigError, and what the file system throws
  */
 export function readDefinition(folder: ModelFolder, configJson?: string): ModelDefinition {
-  const { name, dir } = folder
+  const { name, dir, configFile: file } = folder
   const print = printFolder(folder)
-  const file = join(dir, 'config.pbtxt')
   const source = configJson === undefined ? file : `configuration of model '${name}'`
   const config = configJson === undefined ? configOfFile(file) : parseModelConfigJson(configJson, source)
   if (config.name !== undefined && config.name !== '' && config.name !== name)

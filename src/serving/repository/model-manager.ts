@@ -23,6 +23,8 @@ import { join } from 'node:path'
 export type ModelManagerOptions = Readonly<{
   /** Absolute. */
   repositories: readonly string[]
+  /** Models that have `configs/<configName>.pbtxt` are configured by it. */
+  configName?: string | undefined
   control: 'none' | 'poll' | 'explicit'
   /** With `explicit`: what to load at the start; `*` is everything. */
   load: readonly string[]
@@ -71,9 +73,10 @@ export class ModelManager {
   }
 
   scan(): RepositoryScan {
-    return scanRepositories(this.options.repositories, (repository, error) =>
-      this.options.log.error({ repository, err: error }, 'model repository cannot be read'),
-    )
+    const { repositories, configName, log } = this.options
+    const unreadable = (repository: string, error: unknown) =>
+      log.error({ repository, err: error }, 'model repository cannot be read')
+    return scanRepositories(repositories, unreadable, configName)
   }
 
   record(name: string): ModelRecord | undefined {

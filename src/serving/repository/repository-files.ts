@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import { ModelConfigError } from '../../inference/errors.js'
 
@@ -23,7 +23,13 @@ export function isVersion(name: string): boolean {
 }
 
 /** A folder that looks like a model. */
-export type ModelFolder = Readonly<{ name: string; repository: string; dir: string }>
+export type ModelFolder = Readonly<{
+  name: string
+  repository: string
+  dir: string
+  /** Path of its configuration; it need not be there. */
+  configFile: string
+}>
 
 /** What the repositories hold. */
 export type RepositoryScan = Readonly<{
@@ -32,15 +38,20 @@ export type RepositoryScan = Readonly<{
   ambiguous: ReadonlyMap<string, string>
 }>
 
-/** Looks for models in all repositories; one that cannot be read holds none, and `unreadable` is told. */
+/**
+ * Looks for models in all repositories; one that cannot be read holds none, and `unreadable` is told.
+ *
+ * @param configName - a model that has `configs/<configName>.pbtxt` is configured by it, the others by `config.pbtxt`.
+ */
 export function scanRepositories(
   repositories: readonly string[],
   unreadable: (repository: string, error: unknown) => void = () => undefined,
+  configName?: string,
 ): RepositoryScan {
   const found = new Map<string, ModelFolder[]>()
   for (const repository of repositories)
     for (const name of foldersOf(repository, unreadable))
-      found.set(name, [...(found.get(name) ?? []), { name, repository, dir: join(repository, name) }])
+      found.set(name, [...(found.get(name) ?? []), modelFolder(name, repository, configName)])
   const folders = new Map<string, ModelFolder>()
   const ambiguous = new Map<string, string>()
   for (const [name, places] of found) {
@@ -53,6 +64,13 @@ export function scanRepositories(
       )
   }
   return { folders, ambiguous }
+}
+
+export function modelFolder(name: string, repository: string, configName?: string): ModelFolder {
+  const dir = join(repository, name)
+  const custom = configName === undefined ? undefined : join(dir, 'configs', `${configName}.pbtxt`)
+  const configFile = custom !== undefined && existsSync(custom) ? custom : join(dir, 'config.pbtxt')
+  return { name, repository, dir, configFile }
 }
 
 function foldersOf(repository: string, unreadable: (repository: string, error: unknown) => void): string[] {
@@ -114,13 +132,13 @@ export function samePrint(a: FolderPrint, b: FolderPrint): boolean {
   return a.size === b.size && [...a].every(([path, print]) => b.get(path) === print)
 }
 
-/** The files one version depends on: those of its folder, and those beside the version folders but for the configuration. */
+/** The files one version depends on: those of its folder, and those beside the version folders but for configurations. */
 export function printOfVersion(print: FolderPrint, version: number): FolderPrint {
   return new Map(
     [...print].filter(([path]) => {
       const [top = '', ...inner] = path.split(sep)
       if (inner.length === 0) return top !== 'config.pbtxt'
-      return top === String(version) || !isVersion(top)
+      return top === String(version) || (top !== 'configs' && !isVersion(top))
     }),
   )
 }

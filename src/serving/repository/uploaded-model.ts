@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ServingError } from '../serving-error.js'
-import { isFileName, isVersion, type ModelFolder } from './repository-files.js'
+import { isFileName, isVersion, modelFolder, type ModelFolder } from './repository-files.js'
 
 /** Files a client sent with a load request, in a folder that only this user can read. */
 export type UploadedModel = Readonly<{ folder: ModelFolder; remove(): void }>
@@ -29,7 +29,7 @@ export function writeUploadedModel(
       mkdirSync(join(dir, version), { recursive: true, mode: 0o700 })
       writeFileSync(join(dir, version, file), content, { mode: 0o600, flag: 'wx' })
     }
-    return { folder: { name, repository, dir }, remove }
+    return { folder: modelFolder(name, repository), remove }
   } catch (error) {
     remove()
     throw error

@@ -456,6 +456,18 @@ describe('settings', () => {
     expect(answers.map(({ status }) => status)).toEqual([400, 400])
   })
 
+  it('tells that a model is unknown before what is wrong with its request', async () => {
+    const short = '{"inputs":[{"name":"IN","datatype":"FP32","shape":[1,4],"data":[1]}]}'
+    for (const body of ['{', short]) {
+      const answer = await send('POST', '/v2/models/nobody/infer', body)
+      expect(answer.status).toBe(400)
+      expect(answer.json()).toEqual({ error: expect.stringContaining("unknown model: 'nobody'") as string })
+    }
+    expect((await send('POST', '/v2/models/plain/infer', short)).json()).toEqual({
+      error: expect.stringMatching(/shape does not match true shape/i) as string,
+    })
+  })
+
   it('gives and changes trace settings of the server and of a model', async () => {
     const set = await send(
       'POST',

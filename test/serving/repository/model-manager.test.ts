@@ -100,6 +100,20 @@ describe('versions', () => {
     expect(manager.find('m', '').version).toBe(String(served.at(-1)))
   })
 
+  it('takes the configuration that models.configName names, where a model has it', async () => {
+    const { manager, repository } = managed({ configName: 'h100', load: ['*'] })
+    for (const name of ['a', 'b']) addModel(repository, name, { onnx, config: config(name) })
+    mkdirSync(join(repository, 'a/configs'))
+    const custom = join(repository, 'a/configs/h100.pbtxt')
+    writeFileSync(custom, config('a').replace('max_batch_size: 4', 'max_batch_size: 16'))
+    await manager.start()
+    const largest = (name: string) => manager.find(name, '').config.max_batch_size
+    expect([largest('a'), largest('b')]).toEqual([16, 4])
+    writeFileSync(custom, config('a').replace('max_batch_size: 4', 'max_batch_size: 32'))
+    await manager.load('a', noOverride)
+    expect(largest('a')).toBe(32)
+  })
+
   it('tells what was asked for and is not there', async () => {
     const { manager, repository } = managed({ load: ['m'] })
     addModel(repository, 'm', { onnx })
