@@ -75,6 +75,12 @@ export class DecoderProcess {
     }, killAfterMs)
   }
 
+  /** Ends the child at once. Idempotent. */
+  kill(): void {
+    this.cpuSeconds()
+    this.#child.kill('SIGKILL')
+  }
+
   /** CPU time so far; the last known one after the end. */
   cpuSeconds(): number {
     const pid = this.#child.pid

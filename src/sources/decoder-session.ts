@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { redactText } from '../config/redact.js'
 import type { CameraConfig } from '../config/camera.js'
 import { nowMs } from '../lifecycle/clock.js'
+import { pinned } from './pinned-url.js'
 import { openByteChannel } from './byte-channel.js'
 import { parseDecoderLine, type DecoderLine } from './decoder-log.js'
 import { DecoderProcess, type ProcessEnd } from './decoder-process.js'
@@ -49,6 +50,7 @@ export class DecoderSession implements Session {
   #gate: HttpGate | undefined
   #stopping = false
   #restartReason: string | undefined
+  #problem: Failure | undefined
 
   constructor(
     readonly options: DecoderSessionOptions,
@@ -93,7 +95,7 @@ export class DecoderSession implements Session {
     if (input.kind === 'file') return input
     const found = await deps.addresses.resolve(new URL(input.url).hostname)
     if (found.kind !== 'open') return unreachable(found)
-    if (input.kind === 'rtsp') return input
+    if (input.kind === 'rtsp') return { ...input, url: await pinned(input.url, found.addresses) }
     this.#gate = await HttpGate.open(deps.addresses, found.nearness)
     return { ...input, proxyUrl: this.#gate.proxyUrl }
   }
@@ -143,6 +145,9 @@ export class DecoderSession implements Session {
       case 'input':
         this.#checkPace(line.format)
         return
+      case 'redirect':
+        this.#redirected(line.url)
+        return
       case 'noHardware':
         this.#noHardware('hardware decoding is not available')
         return
@@ -160,6 +165,13 @@ export class DecoderSession implements Session {
     if (!line.key) this.#suspects.picture(line.ptsMs)
     const info = { ptsMs: line.ptsMs, source: line.source, suspect: this.#suspects.suspect }
     if (this.#pairing.info(info)) this.#readEnd?.resume()
+  }
+
+  /** Nobody has looked at that address, and it may be a service of this machine. */
+  #redirected(url: string): void {
+    const reason = `the camera redirects to ${this.#clean(url)}: name that address`
+    this.#problem = { reason, retry: 'slow' }
+    this.#process?.kill()
   }
 
   #checkPace(format: string): void {
@@ -205,7 +217,7 @@ export class DecoderSession implements Session {
       return { kind: 'finished' }
     return {
       kind: 'failed',
-      ...(this.#gate?.problem ?? failureOf(errors, this.options.input.kind === 'file')),
+      ...(this.#problem ?? this.#gate?.problem ?? failureOf(errors, this.options.input.kind === 'file')),
     }
   }
 
