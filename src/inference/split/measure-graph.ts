@@ -9,12 +9,18 @@ import { valueInfo, writeGraph } from './write-graph.js'
 /** A tensor as it was seen in a run with batch size 1. */
 export type MeasuredTensor = Readonly<{
   type: TensorType
+  /** Sizes that follow those of the inputs have names. */
   shape: readonly (number | string)[]
+  /** In that run. */
+  dims: readonly number[]
   elements: number
   bytes: number
   /** The first size, and no other, follows the batch size. */
   batched: boolean
 }>
+
+/** Another than that of usual random inputs, and as easily divided. */
+const otherFreeSize = 128
 
 const elementBytes: Readonly<Record<string, number>> = {
   float32: 4,
@@ -55,7 +61,13 @@ export async function measureGraph(
       const one = await shapesOf(session, inputs, 1)
       const freeBatch = inputs.every((input) => typeof input.shape[0] === 'string')
       const two = freeBatch ? await shapesOf(session, inputs, 2) : one
-      return new Map([...one].map(([name, seen]) => [name, measured(seen, two.get(name) ?? seen, freeBatch)]))
+      const other = await otherSizes(session, inputs).catch(() => undefined)
+      return new Map(
+        [...one].map(([name, seen]) => {
+          const size = other?.get(name) ?? seen
+          return [name, measured(name, seen, two.get(name) ?? seen, size, freeBatch)]
+        }),
+      )
     } finally {
       await session.release()
     }
@@ -70,21 +82,38 @@ async function shapesOf(
   session: ort.InferenceSession,
   inputs: readonly ModelTensor[],
   batchSize: number,
+  freeSize?: number,
 ): Promise<ReadonlyMap<string, Seen>> {
-  const outputs = await session.run(randomInputs(inputs, batchSize, 1))
+  const outputs = await session.run(randomInputs(inputs, batchSize, 1, freeSize))
   return new Map(
     Object.entries(outputs).map(([name, { type, dims }]) => [name, { type: type as TensorType, dims }]),
   )
 }
 
-function measured(one: Seen, two: Seen, freeBatch: boolean): MeasuredTensor {
+/** With larger pictures, where the model leaves their size open. Rejects where it does not run with them. */
+async function otherSizes(
+  session: ort.InferenceSession,
+  inputs: readonly ModelTensor[],
+): Promise<ReadonlyMap<string, Seen> | undefined> {
+  const open = inputs.some(({ shape }) => shape.slice(1).some((size) => typeof size === 'string'))
+  return open ? shapesOf(session, inputs, 1, otherFreeSize) : undefined
+}
+
+/** @param two - with batch size 2. @param other - with other open sizes. */
+function measured(name: string, one: Seen, two: Seen, other: Seen, freeBatch: boolean): MeasuredTensor {
   const changed = one.dims.map((size, axis) => two.dims[axis] !== size)
   const elements = elementCount(one.dims)
   return {
     type: one.type,
     shape: one.dims.map((size, axis) =>
-      changed[axis] === true ? (axis === 0 ? 'batch' : `free_${axis}`) : size,
+      changed[axis] === true && axis === 0
+        ? 'batch'
+        : changed[axis] === true || other.dims[axis] !== size
+          ? // Equal names would say that the sizes are equal.
+            `${name}_${axis}`
+          : size,
     ),
+    dims: one.dims,
     elements,
     bytes: elements * (elementBytes[one.type] ?? 8),
     batched: freeBatch && changed[0] === true && !changed.slice(1).includes(true),

@@ -37,6 +37,6 @@ function innerSize(
 ): number {
   const [first = ''] = node.inputs
   const last =
-    tensors.get(first)?.shape.at(-1) ?? weights.get(first)?.dims.at(-1) ?? weightOf(node, weights, 2)?.[0]
-  return typeof last === 'number' ? last : 1
+    tensors.get(first)?.dims.at(-1) ?? weights.get(first)?.dims.at(-1) ?? weightOf(node, weights, 2)?.[0]
+  return last ?? 1
 }

@@ -3,23 +3,32 @@ import { ModelInvalidError } from '../errors.js'
 import { describeTensor, elementCount, type ModelTensor } from '../tensor-type.js'
 
 /** Free sizes other than the batch; pictures of detectors are at least this large. */
-const freeSize = 64
+const usualFreeSize = 64
 
 /**
  * Tensors for the inputs of a model, the same for the same seed: floats in 0..1, bytes, small whole numbers.
  *
+ * @param freeSize - of sizes that the model leaves open, other than the batch.
  * @throws ModelInvalidError for types that nobody can guess values of.
  */
 export function randomInputs(
   inputs: readonly ModelTensor[],
   batchSize: number,
   seed: number,
+  freeSize = usualFreeSize,
 ): Record<string, ort.Tensor> {
   const next = generator(seed)
-  return Object.fromEntries(inputs.map((input) => [input.name, randomTensor(input, batchSize, next)]))
+  return Object.fromEntries(
+    inputs.map((input) => [input.name, randomTensor(input, batchSize, freeSize, next)]),
+  )
 }
 
-function randomTensor(input: ModelTensor, batchSize: number, next: () => number): ort.Tensor {
+function randomTensor(
+  input: ModelTensor,
+  batchSize: number,
+  freeSize: number,
+  next: () => number,
+): ort.Tensor {
   const dims = input.shape.map((size, axis) =>
     typeof size === 'number' ? size : axis === 0 ? batchSize : freeSize,
   )

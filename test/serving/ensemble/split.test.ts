@@ -10,7 +10,15 @@ import type { OpenedModel } from '../../../src/serving/backend.js'
 import { onnxRuntimeBackend } from '../../../src/serving/backends/onnxruntime/onnxruntime-backend.js'
 import { createEnsembleModel } from '../../../src/serving/ensemble/create-ensemble-model.js'
 import type { LoadedModel } from '../../../src/serving/loaded-model.js'
-import { contextOf, requestOf, scheduled, scheduledModel, valuesOf } from '../../support/direct-model.js'
+import {
+  contextOf,
+  fp32,
+  requestOf,
+  scheduled,
+  scheduledModel,
+  valuesOf,
+} from '../../support/direct-model.js'
+import { buildOnnx } from '../../support/onnx-builder.js'
 import { addModel, redDetector } from '../../support/onnx-models.js'
 import { silentLog } from '../../support/silent-log.js'
 import { tempDir } from '../../support/temp-dir.js'
@@ -161,6 +169,37 @@ describe('a detector cut into stages', () => {
       requestOf([{ name: 'image', datatype: 'UINT8', shape: [64, 64, 3], data }]),
     )
     expect(valuesOf(detections)).toEqual([22, 12, 42, 20, 1, 1])
+  })
+
+  it('keeps sizes open that the model leaves open', async () => {
+    const repository = tempDir()
+    const open = (name: string) => ({ name, type: 'float32', shape: ['batch', 'height', 'width'] }) as const
+    const relu = (from: string, to: string) => ({ op: 'Relu', inputs: [from], outputs: [to] })
+    const onnx = buildOnnx({
+      inputs: [open('in')],
+      outputs: [open('out')],
+      nodes: [
+        relu('in', 'a'),
+        { op: 'Add', inputs: ['a', 'a'], outputs: ['b'] },
+        relu('b', 'c'),
+        relu('c', 'out'),
+      ],
+    })
+    addModel(repository, 'open', { onnx })
+    const model = openOnnxModel(readModelEntry(repository, 'open'))
+    await splitModel(model, { ...options, stages: 2, outDir: repository })
+    expect(readModelEntry(repository, 'open_stage2').config.input[0]?.dims).toEqual([-1, -1])
+    const split = await ensembleOf(repository, 'open_split')
+    for (const [height, width] of [
+      [1, 3],
+      [64, 64],
+      [70, 5],
+    ] as const) {
+      const values = Array.from({ length: height * width }, (_, at) => at % 7)
+      const [answer] = await split.infer(requestOf([fp32('in', [1, height, width], values)]))
+      expect(answer?.shape).toEqual([1, height, width])
+      expect(valuesOf(answer)).toEqual(values.map((value) => 2 * value))
+    }
   })
 
   it('leaves nothing behind when it fails, and overwrites nothing', async () => {
