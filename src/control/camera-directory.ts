@@ -71,35 +71,43 @@ export class CameraDirectory {
     return this.deps.loopbackClosed && this.#fileUrls.get(id) !== url
   }
 
-  /** @throws CameraExistsError, CameraUrlError; then nothing has changed. */
+  /** @throws CameraExistsError, CameraUrlError, CameraStoreWriteError; then nothing has changed. */
   async add({ persist, ...camera }: NewCamera): Promise<CameraEntry> {
     if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
     await this.#checkUrl(camera)
     const entry = this.#admit(camera, persist, 'api')
-    if (persist) await this.#save()
+    if (persist)
+      await this.#saveOr(() => {
+        this.#entries.delete(camera.id)
+        entry.forget()
+      })
     return entry
   }
 
-  /** @throws CameraNotFoundError, CameraUrlError; then nothing has changed. */
+  /** @throws CameraNotFoundError, CameraUrlError, CameraStoreWriteError; then nothing has changed. */
   async patch(id: string, { persist, ...asked }: CameraPatch): Promise<CameraEntry> {
     const entry = this.get(id)
     // A client that sends back the view it was given must not put the mask in place of the password.
     const changes = asked.url === redactUrl(entry.config.url) ? { ...asked, url: undefined } : asked
     const changed = patched(entry.config, changes)
     if (changes.url !== undefined) await this.#checkUrl(changed)
-    const wasKept = entry.persist
+    const { config, persist: wasKept } = entry
     entry.config = changed
-    entry.persist = persist ?? entry.persist
-    if (wasKept || entry.persist) await this.#save()
+    entry.persist = persist ?? wasKept
+    if (wasKept || entry.persist)
+      await this.#saveOr(() => {
+        entry.config = config
+        entry.persist = wasKept
+      })
     return entry
   }
 
-  /** @throws CameraNotFoundError */
+  /** @throws CameraNotFoundError, CameraStoreWriteError; then nothing has changed. */
   async remove(id: string): Promise<CameraEntry> {
     const entry = this.get(id)
     this.#entries.delete(id)
+    if (entry.persist) await this.#saveOr(() => this.#entries.set(id, entry))
     entry.forget()
-    if (entry.persist) await this.#save()
     return entry
   }
 
@@ -127,8 +135,13 @@ export class CameraDirectory {
     return load.indexOf(Math.min(...load))
   }
 
-  #save(): Promise<void> {
-    return this.deps.store.save([...this].filter((entry) => entry.persist).map((entry) => entry.config))
+  async #saveOr(undo: () => void): Promise<void> {
+    try {
+      await this.deps.store.save([...this].filter((entry) => entry.persist).map((entry) => entry.config))
+    } catch (error) {
+      undo()
+      throw error
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { cameraSchema, type CameraConfig } from '../config/camera.js'
@@ -15,6 +15,17 @@ export class CameraStoreError extends GantryError {
       { cause },
     )
     this.name = 'CameraStoreError'
+  }
+}
+
+export class CameraStoreWriteError extends GantryError {
+  readonly code = 'GANTRY_ENVIRONMENT'
+  readonly hint = 'Make room below store.path and see that it can be written, or leave out persist.'
+  constructor(path: string, cause: unknown) {
+    super(`cameras cannot be saved in ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    })
+    this.name = 'CameraStoreWriteError'
   }
 }
 
@@ -41,7 +52,11 @@ export class CameraStore {
     }
   }
 
-  /** Writes beside and renames, one write after another, so that a crash leaves the old file or the new one. */
+  /**
+   * Writes beside and renames, one write after another, so that a crash and a full disk leave the old file or the new one.
+   *
+   * @throws CameraStoreWriteError
+   */
   save(cameras: readonly CameraConfig[]): Promise<void> {
     const text = `${JSON.stringify({ version: 1, cameras }, null, 2)}\n`
     this.#writing = this.#writing.catch(() => undefined).then(() => this.#write(text))
@@ -49,15 +64,24 @@ export class CameraStore {
   }
 
   async #write(text: string): Promise<void> {
-    await mkdir(this.dir, { recursive: true })
     const beside = `${this.#path}.${process.pid}.tmp`
-    const file = await open(beside, 'w', 0o600)
     try {
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
+      await mkdir(this.dir, { recursive: true })
+      await writeWhole(beside, text)
+      await rename(beside, this.#path)
+    } catch (error) {
+      await rm(beside, { force: true }).catch(() => undefined)
+      throw new CameraStoreWriteError(this.#path, error)
     }
-    await rename(beside, this.#path)
+  }
+}
+
+async function writeWhole(path: string, text: string): Promise<void> {
+  const file = await open(path, 'w', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
   }
 }

@@ -25,6 +25,21 @@ class RedactingStream implements DestinationStream {
   }
 }
 
+/** Lines that wait while they cannot be written; beyond it they are lost. */
+const maxWaitingBytes = 1024 ** 2
+
+/**
+ * Standard error, which may be a file on a full disk: lines are lost then, the service goes on, and logs again once there is room. By itself
+ * the stream would end the process with its first error, and on that way try for ever to write what is left.
+ */
+function standardError(): Sink {
+  const stream = pino.destination({ fd: 2, sync: false, maxLength: maxWaitingBytes })
+  const flushSync = stream.flushSync.bind(stream)
+  stream.on('error', () => (stream.flushSync = () => undefined))
+  stream.on('write', () => (stream.flushSync = flushSync))
+  return stream
+}
+
 /** An error with its causes, code and hint, for the log. */
 function serializeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error
@@ -42,7 +57,7 @@ export function createLog(settings: LogSettings, name: string): Log {
   const pretty = settings.format === 'pretty' || (settings.format === 'auto' && process.stderr.isTTY)
   const sink: Sink = pretty
     ? PinoPretty({ destination: 2, sync: true, ignore: 'pid,hostname,name', translateTime: 'SYS:HH:MM:ss' })
-    : pino.destination({ fd: 2, sync: false })
+    : standardError()
   const options = {
     name,
     level: settings.level,

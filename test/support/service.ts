@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -20,6 +20,8 @@ export type ServiceOptions = Readonly<{
   /** Laid over its `server`; requests of this class carry the token. */
   server?: Readonly<{ token?: string; allowedOrigins?: readonly string[] }>
   env?: NodeJS.ProcessEnv
+  /** A file for its standard error, which is then not in `stderr`. */
+  stderrTo?: string
   /** Use the folder of an earlier service, with its store and its ports. */
   like?: TestService
 }>
@@ -166,10 +168,13 @@ export class TestService {
       ...this.options.pipeline,
     }
     writeFileSync(file, stringify(pipeline))
+    const { stderrTo } = this.options
+    const stderr = stderrTo === undefined ? 'pipe' : openSync(stderrTo, 'w')
     this.#child = spawn(process.execPath, [cli, 'serve', '-c', file], {
-      stdio: ['ignore', 'ignore', 'pipe'],
+      stdio: ['ignore', 'ignore', stderr],
       env: { ...process.env, ...this.options.env },
     })
+    if (typeof stderr === 'number') closeSync(stderr)
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text))
   }
 }
