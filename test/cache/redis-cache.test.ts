@@ -126,7 +126,7 @@ describe.skipIf(missing !== undefined)('RedisCache and a Redis in trouble', () =
   })
   afterEach(() => server.stop())
 
-  it('fails within 100 ms while Redis is frozen, opens the breaker within a second, and recovers by itself', async () => {
+  it('R18: fails within 100 ms while Redis is frozen, opens the breaker within a second, and recovers by itself', async () => {
     const { cache, counted } = redisCache(server.url)
     cache.start()
     await isUp(cache)
@@ -159,7 +159,7 @@ describe.skipIf(missing !== undefined)('RedisCache and a Redis in trouble', () =
     await cache.stop()
   })
 
-  it('starts while Redis is away, and recovers from its crash', async () => {
+  it('R18: starts while Redis is away, and recovers from its crash', async () => {
     await server.kill()
     const { cache, lines } = redisCache(server.url)
     cache.start()
@@ -179,7 +179,7 @@ describe.skipIf(missing !== undefined)('RedisCache and a Redis in trouble', () =
     await cache.stop()
   })
 
-  it('gives up a connection whose answers come five seconds late', async () => {
+  it('R18: gives up a connection whose answers come five seconds late', async () => {
     const proxy = await TcpProxy.start(server.port)
     const { cache } = redisCache(`redis://127.0.0.1:${proxy.port}`)
     cache.start()
@@ -200,7 +200,7 @@ describe.skipIf(missing !== undefined)('RedisCache and a Redis in trouble', () =
     await proxy.stop()
   })
 
-  it('says that Redis is full, keeps answering reads, and goes on when there is room', async () => {
+  it('R18: says that Redis is full, keeps answering reads, and goes on when there is room', async () => {
     const client = server.client()
     const { cache, counted, lines } = redisCache(server.url, { commandTimeoutMs: 5_000 })
     cache.start()

@@ -50,7 +50,7 @@ describe('untilStopped', () => {
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ])('ends at once on a second signal, %s, with %i', async (second, code) => {
+  ])('R20: ends at once on a second signal, %s, with %i', async (second, code) => {
     const source = new FakeProcess()
     const running = service()
     const ended = untilStopped(

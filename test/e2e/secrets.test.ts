@@ -19,7 +19,7 @@ const spellings = [
 
 describe('credentials of a camera', () => {
   it.skipIf(redisMissing())(
-    'appear in no log, metric, answer, message or cached result, whether the camera works or not',
+    'S4: appear in no log, metric, answer, message or cached result, whether the camera works or not',
     async () => {
       const rtsp = new LoopingRtspServer()
       await rtsp.start()

@@ -63,7 +63,7 @@ describe('a detector slower than its cameras', () => {
       .map(residentBytes)
       .reduce((sum, bytes) => sum + bytes, 0)
 
-  it('serves every camera alike, supersedes what it cannot analyse, and keeps its memory', async () => {
+  it('R8: serves every camera alike, supersedes what it cannot analyse, and keeps its memory', async () => {
     const stream = await service.stream()
     await stream.detections('cam-1', 5)
     const before = ourMemory()

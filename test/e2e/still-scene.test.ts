@@ -63,7 +63,7 @@ describe('a scene in which nothing moves', () => {
     expect(received - ended).toBeLessThanOrEqual(3)
   })
 
-  it('is reported as frozen where the camera asks for it, without a restart', async () => {
+  it('R2: is reported as frozen where the camera asks for it, without a restart', async () => {
     await until('the alarm', async () => (await service.camera('still')).stats.frozen)
     expect(await service.metric(/gantry_source_warnings_total\{camera="still",kind="frozen_picture"\}/)).toBe(
       1,

@@ -107,7 +107,7 @@ describe('cameras', () => {
     [encodeURIComponent('é'.repeat(40)), 400],
     ['x'.repeat(5000), 400],
     ['%zz', 400],
-  ])('refuses the camera id %j', async (id, status) => {
+  ])('S8: refuses the camera id %j', async (id, status) => {
     const { url } = await serveFake()
     const reply = await ask(`${url}/api/v1/cameras/${id}/latest`)
     expect(reply.status).toBe(status)
@@ -136,7 +136,7 @@ describe('cameras', () => {
     ['a form', 'id=a&url=b', 'application/x-www-form-urlencoded', 415],
     ['JSON sent as text', '{"id":"a","url":"rtsp://h/"}', 'text/plain', 415],
     ['300 KiB of JSON', JSON.stringify({ id: 'a', url: 'x'.repeat(300 * 1024) }), 'application/json', 413],
-  ])('refuses %s', async (_, body, type, status) => {
+  ])('S7: refuses %s', async (_, body, type, status) => {
     const { url } = await serveFake()
     const headers = { 'content-type': type }
     const reply = await ask(`${url}/api/v1/cameras`, { method: 'POST', headers, body })

@@ -35,7 +35,7 @@ async function takenPort(): Promise<number> {
 }
 
 describe('start', () => {
-  it('refuses an address that others can reach while no token is set', async () => {
+  it('S5: refuses an address that others can reach while no token is set', async () => {
     expect(await tryToServe({ host: '0.0.0.0' })).toMatchObject({ code: 'GANTRY_PUBLIC_BIND' })
     expect(await tryToServe({ host: '::' })).toMatchObject({ code: 'GANTRY_PUBLIC_BIND' })
     expect(await tryToServe({ host: '0.0.0.0', insecure: true })).toBe('running')
@@ -60,7 +60,7 @@ describe('start', () => {
 })
 
 describe('stop', () => {
-  it('answers readiness with 503 at once, lets requests finish and takes nothing new', async () => {
+  it('R20: answers readiness with 503 at once, lets requests finish and takes nothing new', async () => {
     const { server, gantry, url } = await serveFake()
     let open = (): void => undefined
     gantry.metricsGate = new Promise((resolve) => (open = resolve))

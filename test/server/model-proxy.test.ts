@@ -97,7 +97,7 @@ describe('/v2 of the service', () => {
     expect([away.status, away.json]).toEqual([503, { error: 'the model server is not running' }])
   })
 
-  it('asks for the token, and refuses other sites and bodies that are too large', async () => {
+  it('S5, S7: asks for the token, and refuses other sites and bodies that are too large', async () => {
     const { url } = await proxied((_, response) => void response.end('in'), { token: 'sixteen-characters' })
     const refused = await ask(`${url}/v2/health/live`)
     expect([refused.status, refused.json]).toEqual([401, { error: expect.any(String) as string }])

@@ -19,7 +19,7 @@ describe('the inventory of routes', () => {
 
   it.each(
     apiRoutes.filter(({ auth }) => auth === 'token').map(({ method, path }) => [method, path] as const),
-  )('%s %s needs the token', async (method, path) => {
+  )('S5: %s %s needs the token', async (method, path) => {
     const { url } = await serveFake({ token })
     const at = `${url}${path.replace('{id}', 'a')}`
     const without = await ask(at, { method })
@@ -37,7 +37,7 @@ describe('the inventory of routes', () => {
     expect((await ask(`${url}/healthz`)).status).toBe(200)
   })
 
-  it('takes no route without a rule', () => {
+  it('S5: takes no route without a rule', () => {
     const context = {
       gantry: new FakeGantry(),
       draining: () => false,
@@ -57,7 +57,7 @@ describe('requests that another site caused', () => {
     ['a null origin', { origin: 'null' }],
     ['a name that was rebound', { host: 'evil.example' }],
     ['a foreign form', { 'sec-fetch-site': 'cross-site' }],
-  ])('are refused: %s', async (_, headers) => {
+  ])('S6, S7: are refused: %s', async (_, headers) => {
     const { url, gantry } = await serveFake()
     const reply = await ask(`${url}/api/v1/cameras`, { method: 'POST', body, headers })
     expect(reply.status).toBe(403)

@@ -63,7 +63,7 @@ describe('the stream', () => {
     ['a null origin', { headers: { origin: 'null' } }, 403],
     ['a name that was rebound', { headers: { host: 'evil.example' } }, 403],
     ['no origin, as programs connect', {}, 101],
-  ])('with %s', async (_, options: Options, status) => {
+  ])('S6: with %s', async (_, options: Options, status) => {
     const { url } = await serveFake()
     expect(await outcome(connect(url, options))).toBe(status)
   })
@@ -78,7 +78,7 @@ describe('the stream', () => {
       { headers: { authorization: `Bearer ${encodeURI('sixteen-characters-x')}` } },
       401,
     ],
-  ])('with a token set and %s', async (_, options: Options, status) => {
+  ])('S5: with a token set and %s', async (_, options: Options, status) => {
     const { url } = await serveFake({ token })
     expect(await outcome(connect(url, options))).toBe(status)
   })

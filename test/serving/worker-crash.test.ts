@@ -74,7 +74,7 @@ function fateOf(answer: Promise<unknown>): Promise<string> {
 }
 
 describe('a thread of a model that ends', () => {
-  it('fails its requests with INTERNAL under load, while the others go on and another thread starts', async () => {
+  it('R10: fails its requests with INTERNAL under load, while the others go on and another thread starts', async () => {
     const { models, infer } = await served()
     const { instances } = models[0]!.parts
     const fates: string[] = []
@@ -96,7 +96,7 @@ describe('a thread of a model that ends', () => {
     expect(lost.length).toBeLessThanOrEqual(1)
   })
 
-  it('makes the model UNAVAILABLE with the reason when it keeps ending, until it is loaded again', async () => {
+  it('R10: makes the model UNAVAILABLE with the reason when it keeps ending, until it is loaded again', async () => {
     const { manager, models, infer } = await served()
     for (let deaths = 1; deaths <= 5; deaths++) {
       expect(await fateOf(infer(deadly))).toBe('INTERNAL')

@@ -73,7 +73,7 @@ describe.skipIf(missing !== undefined)('KafkaSink behind a network that fails', 
     ['connections are reset', 'reset', 0],
     ['nothing passes for 8 s, with connections open', 'black_hole', 8_000],
   ] as const)(
-    'loses nothing and resumes within 5 s when %s',
+    'R13: loses nothing and resumes within 5 s when %s',
     async (_, kind, forMs) => {
       const topic = ownTopic()
       const accepted = await feedThrough(topic, async (delivered) => {
@@ -93,7 +93,7 @@ describe.skipIf(missing !== undefined)('KafkaSink behind a network that fails', 
     120_000,
   )
 
-  it('repeats records whose acknowledgement was lost, and the example consumer prints each once', async () => {
+  it('R14: repeats records whose acknowledgement was lost, and the example consumer prints each once', async () => {
     const topic = ownTopic()
     // With producer ids the broker recognises most repetitions itself.
     const idempotent = { idempotent: false }

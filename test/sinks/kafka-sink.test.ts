@@ -21,7 +21,7 @@ afterEach(async () => {
 const ids = (records: readonly ReceivedRecord[]) => records.map(({ headers }) => headers['ce_id'])
 
 describe('KafkaSink without a broker', () => {
-  it('starts and accepts at once, keeps the newest records in its bounds, and counts what went', async () => {
+  it('R12: starts and accepts at once, keeps the newest records in its bounds, and counts what went', async () => {
     const { sink, accept, counted, up, lines } = kafkaSink(`127.0.0.1:${await freePort()}`, 'none', {
       maxQueuedRecords: 100,
     })
@@ -172,7 +172,7 @@ describe.skipIf(missing !== undefined)('KafkaSink on a running broker', () => {
 })
 
 describe.skipIf(missing !== undefined)('KafkaSink and a broker that comes and goes', () => {
-  it('delivers once the broker appears, and loses nothing acknowledged when it is killed in flight', async () => {
+  it('R13: delivers once the broker appears, and loses nothing acknowledged when it is killed in flight', async () => {
     const broker = await KafkaBroker.prepare()
     const topic = ownTopic()
     const { sink, accept } = kafkaSink(broker.address, topic, { partitions: 2 })

@@ -51,7 +51,7 @@ describe('AddressPolicy', () => {
     async (host) => expect(await usual.resolve(host)).toMatchObject({ kind: 'refused' }),
   )
 
-  it('leaves out the addresses of a name that are refused, and refuses a name that has no other', async () => {
+  it('S3: leaves out the addresses of a name that are refused, and refuses a name that has no other', async () => {
     const names: Record<string, string[]> = {
       both: ['169.254.169.254', '10.0.0.7'],
       bad: ['169.254.169.254'],

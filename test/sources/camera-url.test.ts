@@ -159,7 +159,7 @@ describe('a camera URL', () => {
     'list.m3u8',
     'script.ffconcat',
     'push:everything',
-  ])('%j is refused with a reason and a fix', async (url) => {
+  ])('S1: %j is refused with a reason and a fix', async (url) => {
     const error = await validateCameraUrl(url, { mediaRoot }).then(
       (location) => new Error(`opened as ${JSON.stringify(location)}`),
       (thrown: unknown) => thrown,
@@ -190,7 +190,7 @@ describe('a camera URL', () => {
     maxLength: 24,
   })
 
-  it('never lets a text become an option, a second input or a protocol of its own', async () => {
+  it('S1: never lets a text become an option, a second input or a protocol of its own', async () => {
     await fc.assert(
       fc.asyncProperty(nasty, async (url) => {
         const location = await validateCameraUrl(url, { mediaRoot }).catch(() => undefined)

@@ -83,7 +83,7 @@ describe('an HTTP camera', () => {
     expect(camera.source.status.state).toBe('live')
   })
 
-  it.each(['/to-file', '/bad.m3u8'])('opens no file because %s says so', async (path) => {
+  it.each(['/to-file', '/bad.m3u8'])('S1: opens no file because %s says so', async (path) => {
     const camera = await start(path)
     const status = await camera.untilState('backoff')
     expect(status.reason).not.toBe('')

@@ -68,7 +68,7 @@ describe('the password of a camera', () => {
     ],
   ]
 
-  it.each(cases)('is told to nobody %s', async (_, url, settings, happens) => {
+  it.each(cases)('S4: is told to nobody %s', async (_, url, settings, happens) => {
     watched = await WatchedSource.start({ url: url(), ...settings })
     const camera = watched
     await happens(camera)

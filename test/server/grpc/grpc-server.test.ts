@@ -371,7 +371,7 @@ describe('repository and settings', () => {
 })
 
 describe('access', () => {
-  it('needs the token for everything but health', async () => {
+  it('S5: needs the token for everything but health', async () => {
     await grpc.stop(0)
     await start({ token: 'secret-token' })
     await expect(client.call('ServerLive', {})).rejects.toMatchObject({ code: status.UNAUTHENTICATED })

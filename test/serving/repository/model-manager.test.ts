@@ -157,14 +157,17 @@ describe('load by request', () => {
     expect(states(manager)).toEqual(['a 1 READY', 'b 1 READY'])
   })
 
-  it.each(['missing', '..', '../a', 'a/b', '.hidden', '', 'a\0b'])('refuses the name %j', async (name) => {
-    const { manager } = managed()
-    await manager.start()
-    await expect(manager.load(name, noOverride)).rejects.toMatchObject({
-      status: 'INTERNAL',
-      message: `failed to load '${name}', failed to poll from model repository`,
-    })
-  })
+  it.each(['missing', '..', '../a', 'a/b', '.hidden', '', 'a\0b'])(
+    'S8: refuses the name %j',
+    async (name) => {
+      const { manager } = managed()
+      await manager.start()
+      await expect(manager.load(name, noOverride)).rejects.toMatchObject({
+        status: 'INTERNAL',
+        message: `failed to load '${name}', failed to poll from model repository`,
+      })
+    },
+  )
 
   it('does nothing for a model that has not changed', async () => {
     const { manager, repository, opened } = managed()
@@ -189,7 +192,7 @@ describe('load by request', () => {
     await expect.poll(() => opened.map(({ closed }) => closed)).toEqual([true, false])
   })
 
-  it('keeps what serves when the new one cannot be loaded, and says why', async () => {
+  it('R11: keeps what serves when the new one cannot be loaded, and says why', async () => {
     const { manager, repository, opened } = managed()
     addModel(repository, 'a', { onnx })
     await manager.start()
@@ -248,7 +251,7 @@ describe('load by request', () => {
   })
 
   it.each(['../x', '1/../../x', '/etc/x', '1/', 'x/model.onnx', '1/a/b', '1/.x'])(
-    'refuses a file called %j and leaves nothing behind',
+    'S8: refuses a file called %j and leaves nothing behind',
     async (path) => {
       const uploadDir = tempDir()
       const { manager } = managed({ uploadDir })
@@ -259,7 +262,7 @@ describe('load by request', () => {
     },
   )
 
-  it('refuses links that lead out of the repository', async () => {
+  it('S8: refuses links that lead out of the repository', async () => {
     const { manager, repository } = managed()
     const outside = tempDir()
     writeFileSync(join(outside, 'model.onnx'), onnx)
@@ -395,7 +398,7 @@ describe('polling', () => {
     await expect.poll(() => opened.map(({ closed }) => closed)).toEqual([true, false])
   })
 
-  it('never loads a file that is written in pieces before it is whole', async () => {
+  it('R11: never loads a file that is written in pieces before it is whole', async () => {
     const { manager, repository, poller, opened } = await polled()
     const path = join(repository, 'a/1/model.onnx')
     for (let second = 1; second < 10; second++) {
@@ -412,7 +415,7 @@ describe('polling', () => {
     expect(opened).toHaveLength(2)
   })
 
-  it('tries a model that cannot be loaded again only after it changed again', async () => {
+  it('R11: tries a model that cannot be loaded again only after it changed again', async () => {
     let tries = 0
     const { manager, repository } = managed({
       control: 'poll',

@@ -35,7 +35,7 @@ describe('a probe', () => {
   it.each([
     ['12 GiB', 3n * 1024n ** 3n],
     ['4 TiB', 1024n ** 4n],
-  ])('refuses a tiny model that asks for %s, and says why', async (_, elements) => {
+  ])('S9: refuses a tiny model that asks for %s, and says why', async (_, elements) => {
     const probe = probeModel({ modelPath: modelFile(memoryEater(elements)), shapes: {} }, limits)
     await expect(probe).rejects.toMatchObject({
       code: 'GANTRY_MODEL_INVALID',
@@ -47,7 +47,7 @@ describe('a probe', () => {
     ['an empty file', 0],
     ['a file cut in the middle', 0.5],
     ['a file without its last byte', 0.999],
-  ])('refuses %s', async (_, share) => {
+  ])('S9: refuses %s', async (_, share) => {
     const whole = redDetector('uint8-nhwc')
     const modelPath = modelFile(whole.subarray(0, Math.floor(whole.length * share)))
     await expect(probeModel({ modelPath, shapes: {} }, limits)).rejects.toMatchObject({
@@ -56,7 +56,7 @@ describe('a probe', () => {
     })
   })
 
-  it('refuses weights outside of the folder of the model', async () => {
+  it('S9: refuses weights outside of the folder of the model', async () => {
     const modelPath = modelFile(externalWeights('../weights.bin'))
     writeFileSync(join(modelPath, '../../weights.bin'), new Uint8Array(16))
     onTestFinished(() => rmSync(join(modelPath, '../../weights.bin')))

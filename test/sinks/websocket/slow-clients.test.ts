@@ -17,7 +17,7 @@ const message = (seq: number) =>
     })),
   })
 
-it('50 of 200 clients that stop reading cost the other 150 nothing and memory little, and are closed', async () => {
+it('R17: 50 of 200 clients that stop reading cost the other 150 nothing and memory little, and are closed', async () => {
   fixture = await startHub({ sweepMs: 100, slowCloseMs: 1_500, closeGraceMs: 500 })
   const { hub, port } = fixture
   const deaf = await Promise.all(Array.from({ length: 50 }, () => deafClient(port)))

@@ -267,7 +267,7 @@ describe('clients that do not keep up', () => {
     expect((await client.next('detections', published - gap + 1)).seq).toBe(published + 1)
   })
 
-  it('are closed with 1013 after staying slow too long', async () => {
+  it('R17: are closed with 1013 after staying slow too long', async () => {
     fixture = await startHub({ sweepMs: 20, slowCloseMs: 300, closeGraceMs: 5_000 })
     const client = await TestClient.subscribed(fixture.port)
     client.socket.pause()
@@ -292,7 +292,7 @@ describe('clients that do not keep up', () => {
 })
 
 describe('half-open connections', () => {
-  it('are closed when pings stay unanswered, and live ones are left alone', async () => {
+  it('R17: are closed when pings stay unanswered, and live ones are left alone', async () => {
     fixture = await startHub({ sweepMs: 10, pingAfterMs: 100, deadAfterMs: 300 })
     const deaf = await deafClient(fixture.port)
     const client = await TestClient.subscribed(fixture.port)
