@@ -218,4 +218,17 @@ describe('a camera URL', () => {
       { numRuns: 2_000 },
     )
   })
+
+  it.each(['ffmpeg', 'ffmpegArgs', 'inputOptions', 'outputOptions', 'options', 'args', 'filter', '-i'])(
+    'S2: has no setting %j, by which options of ffmpeg could come in',
+    (name) => {
+      const camera = { id: 'cam', url: 'rtsp://cam/s', [name]: '-f tee' }
+      expect(cameraSchema.safeParse(camera).success).toBe(false)
+    },
+  )
+
+  it.each(['transport', 'hwaccel', 'sampleFps'])('S2: takes no text in %s beside what it knows', (name) => {
+    const camera = { id: 'cam', url: 'rtsp://cam/s', [name]: 'tcp -dump_attachment:t x' }
+    expect(cameraSchema.safeParse(camera).success).toBe(false)
+  })
 })
