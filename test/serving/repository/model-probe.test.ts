@@ -43,6 +43,29 @@ describe('a probe', () => {
     })
   })
 
+  it('S9: refuses a model that computes without end, and says why', async () => {
+    const side = 2_048n
+    const times = Array.from({ length: 400 }, (_, index) => ({
+      op: 'MatMul',
+      inputs: [`m${index}`, 'm0'],
+      outputs: [`m${index + 1}`],
+    }))
+    const spec: OnnxSpec = {
+      inputs: [],
+      outputs: [{ name: 'm400', type: 'float32', shape: ['n', 'n'] }],
+      nodes: [{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['m0'] }, ...times],
+      constants: [{ name: 'shape', shape: [2], data: BigInt64Array.of(side, side) }],
+    }
+    const probe = probeModel(
+      { modelPath: modelFile(buildOnnx(spec)), shapes: {} },
+      { ...limits, cpuSeconds: 2 },
+    )
+    await expect(probe).rejects.toMatchObject({
+      code: 'GANTRY_MODEL_INVALID',
+      message: expect.stringMatching(/processor time/) as string,
+    })
+  })
+
   it.each([
     ['an empty file', 0],
     ['a file cut in the middle', 0.5],

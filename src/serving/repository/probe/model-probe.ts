@@ -88,7 +88,14 @@ function start(task: ProbeTask, addressSpaceBytes: number, cpuSeconds: number): 
   const limited =
     prlimit === undefined
       ? node
-      : [prlimit, `--as=${addressSpaceBytes}`, `--cpu=${cpuSeconds}`, '--core=0', '--', ...node]
+      : [
+          prlimit,
+          `--as=${addressSpaceBytes}`,
+          `--cpu=${cpuSeconds}:${cpuSeconds + 1}`,
+          '--core=0',
+          '--',
+          ...node,
+        ]
   const [command, args] = withDeathSignal(limited[0] ?? '', limited.slice(1))
   return spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: tmpdir(), env: {} })
 }
