@@ -48,13 +48,18 @@ export function modelNames(repositoryDir: string): readonly string[] {
   try {
     return readdirSync(repositoryDir, { withFileTypes: true })
       .filter(
-        (entry) => modelName.test(entry.name) && statSync(join(repositoryDir, entry.name)).isDirectory(),
+        (entry) =>
+          modelName.test(entry.name) &&
+          statSync(join(repositoryDir, entry.name), { throwIfNoEntry: false })?.isDirectory() === true,
       )
       .map((entry) => entry.name)
       .sort()
   } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const reason =
+      code === 'ENOENT' ? 'no such folder' : code === 'ENOTDIR' ? 'it is a file, not a folder' : message
     throw new ModelNotFoundError(
-      `cannot read model repository ${repositoryDir}: ${error instanceof Error ? error.message : String(error)}`,
+      `cannot read model repository ${repositoryDir}: ${reason}`,
       'Set models.repository to a folder of models.',
     )
   }

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -219,10 +221,42 @@ describe('gantry doctor', () => {
       'onnxruntime',
       'provider cpu',
       'gpu',
+      'model ppe',
+      'port 8000',
+      'port 8001',
       'kafka',
       'redis',
     ])
       expect(subjects).toContain(subject)
     for (const { state, fix } of findings) if (state === 'failed') expect(fix).toBeTruthy()
+  })
+
+  it('finds a port that is taken, a model and brokers that are missing, each with its fix', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const path = pipeline(
+      [
+        `server: { httpPort: ${port}, metricsPort: 0, grpcPort: 0 }`,
+        'models: { repository: ./none }',
+        'ensemble: nope',
+        'sinks: { kafka: { brokers: ["127.0.0.1:1"] } }',
+        'cache: { redis: "redis://user:c4nary@127.0.0.1:1" }',
+      ].join('\n'),
+    )
+    const { code, stdout } = await gantry(['doctor', '-c', path, '--json'])
+    other.close()
+    const { findings } = JSON.parse(stdout) as {
+      findings: { subject: string; state: string; fix?: string }[]
+    }
+    const wrong = findings.filter(({ subject }) => /^(port|model|kafka|redis) /.test(subject))
+    expect(wrong.map(({ subject, state }) => [subject, state])).toEqual([
+      ['model nope', 'failed'],
+      [`port ${port}`, 'warning'],
+      ['kafka 127.0.0.1:1', 'failed'],
+      ['redis redis://***@127.0.0.1:1', 'failed'],
+    ])
+    for (const { fix } of wrong) expect(fix).toBeTruthy()
+    expect([code, stdout.includes('c4nary')]).toEqual([1, false])
   })
 })

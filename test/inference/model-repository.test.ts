@@ -108,7 +108,9 @@ describe('model repository', () => {
     addModel(repository, 'red', { onnx })
     expect(() => readModelEntry(repository, 'rde')).toThrow('model "rde" is not in')
     expect(() => readModelEntry(repository, '../red')).toThrow('is not in')
-    expect(() => modelNames(join(repository, 'none'))).toThrow('cannot read model repository')
+    expect(() => modelNames(join(repository, 'none'))).toThrow(
+      /cannot read model repository .*: no such folder$/,
+    )
   })
 
   it('refuses a name that is not the name of the folder', () => {

@@ -1,19 +1,26 @@
 import { Command } from 'commander'
-import { loadPipeline } from '../../config/load.js'
+import { join } from 'node:path'
+import { loadPipeline, repositoriesOf } from '../../config/load.js'
+import { repositoryWith } from '../../inference/model-repository.js'
 import { exitCodes } from '../failure.js'
 import { allGood, printFindings, type Finding } from '../findings.js'
 import { configOption, type GlobalOptions } from '../options.js'
 import type { CommandContext } from '../command-context.js'
+import { installation } from '../version.js'
 
 type DoctorOptions = GlobalOptions & Readonly<{ config?: string }>
 
 export function doctorCommand(context: CommandContext): Command {
   return new Command('doctor')
     .description('what this machine has and what it lacks, with the fix for each')
-    .addOption(configOption('pipeline file whose brokers are asked (default: those of 127.0.0.1)'))
+    .addOption(
+      configOption('pipeline file whose model, ports and brokers are looked at (default: the usual ones)'),
+    )
     .action(async (_, self: Command) => {
       const options = self.optsWithGlobals<DoctorOptions>()
-      const findings = (await Promise.all([examineHost(), examineBrokers(options, context)])).flat()
+      const findings = (
+        await Promise.all([examineHost(), examineService(options, context), examineBrokers(options, context)])
+      ).flat()
       printFindings(findings, context.terminal, options)
       if (!allGood(findings)) context.exit(exitCodes.runtime)
     })
@@ -33,6 +40,23 @@ async function examineHost(): Promise<Finding[]> {
     machine.examineJava(),
   ])
   return [machine.examineNode(), ...machine.examineMachine(), ...ffmpeg, setpriv, ...runtime, gpus, java]
+}
+
+/** Model and ports of the pipeline file, or those a service has that nothing else was said to. */
+async function examineService({ config }: DoctorOptions, { terminal }: CommandContext): Promise<Finding[]> {
+  const repository = { flag: 'doctor', path: 'models.repository', text: join(installation, 'models') }
+  const flags = config === undefined ? [repository] : []
+  const settings = loadPipeline(config, { env: terminal.env, flags }).config
+  const [{ examinePorts }, { checkModel }] = await Promise.all([
+    import('../doctor/ports.js'),
+    import('../checks/model-check.js'),
+  ])
+  const { ensemble, inference, server, modelServer } = settings
+  const models = checkModel(repositoryWith(repositoriesOf(settings), ensemble), ensemble, inference)
+  return [
+    ...models.filter(({ subject }) => subject.startsWith('model ')),
+    ...(await examinePorts(server, modelServer.enabled)),
+  ]
 }
 
 async function examineBrokers({ config }: DoctorOptions, { terminal }: CommandContext): Promise<Finding[]> {

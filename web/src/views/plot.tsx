@@ -76,7 +76,7 @@ function options(
       y: { range: (_plot, _min, max) => [0, niceTop(max ?? 0, leastTop)] },
     },
     axes: [
-      { ...axis, size: 20, space: 60, values: (_plot, splits) => splits.map(minutesAgo(splits)) },
+      { ...axis, size: 20, space: 60, values: (_plot, splits) => splits.map(minutesAgo()) },
       {
         ...axis,
         size: 46,
@@ -105,11 +105,11 @@ function nowSeconds(): number {
   return Date.now() / 1000
 }
 
-function minutesAgo(splits: readonly number[]): (split: number) => string {
+function minutesAgo(): (split: number) => string {
   const newest = nowSeconds()
   return (split) => {
     const seconds = Math.round(newest - split)
-    return seconds < 30 && splits.length > 1 ? 'now' : `−${Math.round(seconds / 60)} min`
+    return seconds < 30 ? 'now' : `−${Math.round(seconds / 60)} min`
   }
 }
 
