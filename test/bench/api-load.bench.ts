@@ -11,7 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { rtspCameras } from '../support/demo-cameras.js'
 import { TestService } from '../support/service.js'
 import { until } from '../support/until.js'
-import { quantile, report } from './bench.js'
+import { quantile, report, reportSlowest, stagesOf, type Stages } from './bench.js'
 
 const [clients = 4, cameras = 3, fps = 5, seconds = 15] = process.argv.slice(2).map(Number)
 const rounds = 3
@@ -32,17 +32,17 @@ try {
   await until('the model', async () => (await fetch(`${service.url}/v2/models/ppe_detect/ready`)).ok, 60_000)
   await pause(5_000)
   const stream = await service.stream()
-  let sink: number[] = []
+  let sink: Stages[] = []
   stream.onMessage((message) => {
-    if (message.type === 'detections') sink.push(message.timingsMs.captureToPublish)
+    if (message.type === 'detections') sink.push(stagesOf(message.timingsMs))
   })
-  const measured = async (into: number[]) => {
+  const measured = async (into: Stages[]) => {
     sink = into
     await pause(seconds * 1_000)
     sink = []
   }
-  const alone: number[] = []
-  const loaded: number[] = []
+  const alone: Stages[] = []
+  const loaded: Stages[] = []
   let answered = 0
   for (let round = 0; round < rounds; round += 1) {
     await measured(alone)
@@ -58,15 +58,21 @@ try {
   }
   stream.close()
   report('api-load', 'ratio', {
-    p99: quantile(loaded, 0.99) / quantile(alone, 0.99),
-    p50: quantile(loaded, 0.5) / quantile(alone, 0.5),
-    aloneP99Ms: quantile(alone, 0.99),
-    loadedP99Ms: quantile(loaded, 0.99),
+    p99: quantile(totals(loaded), 0.99) / quantile(totals(alone), 0.99),
+    p50: quantile(totals(loaded), 0.5) / quantile(totals(alone), 0.5),
+    aloneP99Ms: quantile(totals(alone), 0.99),
+    loadedP99Ms: quantile(totals(loaded), 0.99),
     framesAlone: alone.length,
     framesLoaded: loaded.length,
     requestsPerSecond: answered / (rounds * seconds),
     clients,
   })
+  reportSlowest('alone', alone)
+  reportSlowest('loaded', loaded)
 } finally {
   await rtsp.stop()
+}
+
+function totals(all: readonly Stages[]): number[] {
+  return all.map(({ total }) => total)
 }

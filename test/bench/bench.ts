@@ -17,3 +17,33 @@ export function quantile(values: number[], q: number): number {
   values.sort((a, b) => a - b)
   return values[Math.min(values.length - 1, Math.floor(q * values.length))] ?? Number.NaN
 }
+
+/** Where the messages of a stream lost their time, in ms. */
+export type Stages = Readonly<{
+  queue: number
+  infer: number
+  postprocess: number
+  out: number
+  total: number
+}>
+
+/** `out` is from the end of postprocessing to publishing, the way from ffmpeg into the engine included. */
+export function stagesOf(
+  timingsMs: Readonly<{ queue: number; infer: number; postprocess: number; captureToPublish: number }>,
+): Stages {
+  const { queue, infer, postprocess, captureToPublish: total } = timingsMs
+  return { queue, infer, postprocess, out: total - queue - infer - postprocess, total }
+}
+
+/** One line: the mean of each stage over the slowest hundredth. */
+export function reportSlowest(name: string, all: readonly Stages[]): void {
+  const worst = [...all].sort((a, b) => b.total - a.total).slice(0, Math.ceil(all.length / 100))
+  const mean = (stage: keyof Stages) => worst.reduce((sum, each) => sum + each[stage], 0) / worst.length
+  report(`${name}, slowest hundredth`, 'ms', {
+    queue: mean('queue'),
+    infer: mean('infer'),
+    postprocess: mean('postprocess'),
+    out: mean('out'),
+    total: mean('total'),
+  })
+}

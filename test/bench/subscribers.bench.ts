@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { setTimeout as pause } from 'node:timers/promises'
 import { rtspCameras } from '../support/demo-cameras.js'
 import { TestService } from '../support/service.js'
-import { quantile, report } from './bench.js'
+import { quantile, report, reportSlowest, stagesOf, type Stages } from './bench.js'
 
 const [subscribers = 1_000, cameras = 4, fps = 5, seconds = 15] = process.argv.slice(2).map(Number)
 const rounds = 3
@@ -29,17 +29,17 @@ try {
   for (let index = 1; index <= cameras; index += 1) await service.cameraIs(`cam-${index}`, 'live')
   await pause(5_000)
   const stream = await service.stream()
-  let sink: number[] = []
+  let sink: Stages[] = []
   stream.onMessage((message) => {
-    if (message.type === 'detections') sink.push(message.timingsMs.captureToPublish)
+    if (message.type === 'detections') sink.push(stagesOf(message.timingsMs))
   })
-  const measured = async (into: number[]) => {
+  const measured = async (into: Stages[]) => {
     sink = into
     await pause(seconds * 1_000)
     sink = []
   }
-  const alone: number[] = []
-  const crowded: number[] = []
+  const alone: Stages[] = []
+  const crowded: Stages[] = []
   for (let round = 0; round < rounds; round += 1) {
     await measured(alone)
     const entry = fileURLToPath(new URL('./subscribers.mjs', import.meta.url))
@@ -53,13 +53,19 @@ try {
   stream.close()
   const n = crowded.length
   report('subscribers', 'ratio', {
-    p99: quantile(crowded, 0.99) / quantile(alone, 0.99),
-    p50: quantile(crowded, 0.5) / quantile(alone, 0.5),
-    aloneP99Ms: quantile(alone, 0.99),
-    crowdedP99Ms: quantile(crowded, 0.99),
+    p99: quantile(totals(crowded), 0.99) / quantile(totals(alone), 0.99),
+    p50: quantile(totals(crowded), 0.5) / quantile(totals(alone), 0.5),
+    aloneP99Ms: quantile(totals(alone), 0.99),
+    crowdedP99Ms: quantile(totals(crowded), 0.99),
     subscribers,
     n,
   })
+  reportSlowest('alone', alone)
+  reportSlowest('crowded', crowded)
 } finally {
   await rtsp.stop()
+}
+
+function totals(all: readonly Stages[]): number[] {
+  return all.map(({ total }) => total)
 }
