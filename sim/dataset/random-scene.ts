@@ -95,12 +95,12 @@ function carrier(site: Site, random: Random): NonNullable<ScenarioInput['people'
 const usual: Readonly<Record<Site['name'], readonly MachineKind[]>> = {
   dock: ['forklift', 'forklift', 'truck'],
   'press-line': ['press', 'press', 'forklift'],
-  yard: ['excavator', 'excavator', 'crane', 'truck', 'forklift'],
-  gate: ['truck', 'truck', 'forklift', 'excavator'],
+  yard: ['excavator', 'excavator', 'crane', 'crane', 'truck', 'forklift'],
+  gate: ['truck', 'truck', 'forklift', 'excavator', 'crane'],
 }
 
 function machinesFor(site: Site, random: Random): NonNullable<ScenarioInput['machines']> {
-  const count = random.pick([0, 1, 1, 2, 2, 3])
+  const count = random.pick([0, 1, 2, 2, 3, 4])
   const { fromM, toM } = site.groundM
   return Array.from({ length: count }, (_, index) => {
     const kind = random.chance(0.8) ? random.pick(usual[site.name]) : random.pick(machineKinds)

@@ -12,6 +12,8 @@ from .model import CLASSES
 FILL = 114
 GRID = 8
 USUAL_SIDE = 416  # smaller pictures (crops) are first enlarged to this, as letterboxing will do
+SIMULATOR_WIDTHS = (420, 960)  # simulator frames are drawn as wide as cameras' frames reach the network: heads are a few pixels
+MOST_ENLARGED = 1.1  # of a simulator frame: blurred heads teach little
 CLOSE = 0.15  # share of single pictures that are crops: machines and people larger than the picture
 MIN_VISIBLE = 0.3  # a box with less of its area left after cropping is dropped, and its place is not judged
 
@@ -58,6 +60,15 @@ def place(canvas, judged, sample, image, m, rect, rng):
     for box in cut[~keep & (w > 0) & (h > 0)]:
         blank(judged, box[1:], [int(box[0])], rect)
     return cut[keep]
+
+
+def simulated(sample):
+    return sample.set.startswith("simulator")
+
+
+def camera_scale(sample, rng):
+    """Of a simulator frame: as a camera's frame of SIMULATOR_WIDTHS."""
+    return min(np.exp(rng.uniform(*np.log(SIMULATOR_WIDTHS))) / sample.width, MOST_ENLARGED)
 
 
 def cells(low, high):
@@ -125,7 +136,10 @@ class Canvas:
         boxes = []
         for i, rect in enumerate(rects):
             sample, image = self.pick(rng)
-            scale = np.exp(rng.uniform(*np.log(self.scale))) * max(1, USUAL_SIDE / max(sample.width, sample.height))
+            if simulated(sample):
+                scale = camera_scale(sample, rng)
+            else:
+                scale = np.exp(rng.uniform(*np.log(self.scale))) * max(1, USUAL_SIDE / max(sample.width, sample.height))
             m, w, h = affine(rng, sample.width, sample.height, scale)
             room_w, room_h = rect[2] - rect[0], rect[3] - rect[1]
             # a larger picture is cropped anywhere, a smaller one touches the cross point
@@ -138,10 +152,11 @@ class Canvas:
         """One picture: fitted to the canvas times a factor of `zoom`, cropped or padded."""
         canvas, judged = self.blank(size)
         sample, image = self.pick(rng)
-        if sample.set.startswith("simulator"):  # wide views: heads are a few pixels
-            zoom = (max(zoom[0], 0.95), max(zoom[1], 1.7))
-        fit = size / max(sample.width, sample.height)
-        m, w, h = affine(rng, sample.width, sample.height, fit * np.exp(rng.uniform(*np.log(zoom))))
+        if simulated(sample):
+            scale = camera_scale(sample, rng)
+        else:
+            scale = size / max(sample.width, sample.height) * np.exp(rng.uniform(*np.log(zoom)))
+        m, w, h = affine(rng, sample.width, sample.height, scale)
         m[0, 2] += rng.uniform(min(0, size - w), max(0, size - w))
         m[1, 2] += rng.uniform(min(0, size - h), max(0, size - h))
         boxes = place(canvas, judged, sample, image, m, (0, 0, size, size), rng)

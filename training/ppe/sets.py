@@ -103,7 +103,7 @@ SETS = {
 }
 
 # Simulator frames: YOLO labels in CLASSES order, everything labelled.
-SIMULATOR = SetRule(frozenset(CLASSES), {i: Take(c) for i, c in enumerate(CLASSES)}, max_side=640)
+SIMULATOR = SetRule(frozenset(CLASSES), {i: Take(c) for i, c in enumerate(CLASSES)}, max_side=960)
 
 
 def scored_classes(rule):
