@@ -124,7 +124,7 @@ export const modelServerSchema = z.strictObject({
     .max(19)
     .default(10)
     .describe(
-      'Priority of the process once there are cameras: at more than 0 they get the processor first, and one core of several is left to them.',
+      'Priority of the process once there are cameras: at more than 0 they get the processor first, and requests what is left of it.',
     ),
   maxRequestBytes: z
     .number()

@@ -1,4 +1,4 @@
-// Gives way as the model server does, then says what its threads may use. Started in a session of its own.
+// Gives way as the model server does, then says how its threads are scheduled. Started in a session of its own.
 import { readFileSync, readdirSync } from 'node:fs'
 import { getPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'
@@ -7,9 +7,11 @@ import { giveWay } from '../../dist/lifecycle/give-way.js'
 giveWay(Number(process.argv[2]))
 const worker = new Worker('setInterval(() => undefined, 1000)', { eval: true })
 await new Promise((resolve) => worker.once('online', resolve))
-const allowed = readdirSync('/proc/self/task').map(
-  (tid) => /Cpus_allowed_list:\s+(\S+)/.exec(readFileSync(`/proc/self/task/${tid}/status`, 'utf8'))[1],
-)
+/** Field 41 of the thread's `stat`, of which the second may hold anything up to its last bracket. */
+const policies = readdirSync('/proc/self/task').map((tid) => {
+  const stat = readFileSync(`/proc/self/task/${tid}/stat`, 'utf8')
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[38])
+})
 const session = (() => {
   try {
     return Number(/nice (-?\d+)/.exec(readFileSync('/proc/self/autogroup', 'utf8'))[1])
@@ -17,6 +19,6 @@ const session = (() => {
     return null
   }
 })()
-process.send({ nice: getPriority(), session, allowed })
+process.send({ nice: getPriority(), session, policies })
 process.disconnect()
 await worker.terminate()
