@@ -41,6 +41,8 @@ export function randomScene(seed: number, index: number): Scenario {
       ...ground(site),
       helmetShare: random.pick([0.25, 0.5, 0.6, 0.75]),
       vestShare: random.between(0.2, 0.9),
+      // Where most bare heads wear a cap in the colour of a helmet, a detector learns to doubt every helmet.
+      colors: random.pick(['usual', 'usual', 'usual', 'any']),
     },
     people: random.chance(0.5) ? [carrier(site, random)] : [],
     machines: machinesFor(site, random),

@@ -135,6 +135,12 @@ const crowdSchema = z.strictObject({
   toM: pointM,
   helmetShare: z.number().min(0).max(1).default(0.7),
   vestShare: z.number().min(0).max(1).default(0.6),
+  colors: z
+    .enum(['any', 'usual'])
+    .default('any')
+    .describe(
+      'Of headgear: `any` of the palette for all, the hardest case; `usual` has bright helmets, fewer caps and hoods, and these dark.',
+    ),
 })
 
 /** The one description of a scenario: type, defaults, check and documentation. */

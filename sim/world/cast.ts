@@ -18,6 +18,19 @@ const workCloth: readonly ClothColor[] = [
   'teal',
 ]
 
+const softHeadgear = {
+  any: ['none', 'none', 'cap', 'hood', 'beanie'],
+  usual: ['none', 'none', 'none', 'none', 'cap', 'hood', 'beanie'],
+} as const
+
+const headgearColors = {
+  any: { helmet: helmetColors, soft: helmetColors },
+  usual: {
+    helmet: ['yellow', 'yellow', 'white', 'white', 'orange', 'red', 'blue', 'green'],
+    soft: ['black', 'black', 'grey', 'navy', 'navy', 'red'],
+  },
+} as const
+
 /** Fills what a person's look leaves open from the scenario's seed and the person's id. */
 export function lookOf(seed: number, person: PersonSpec): Required<Look> {
   const random = new Random(seed, 'look', person.id)
@@ -82,8 +95,8 @@ function crowdOf(scenario: Scenario): PersonSpec[] {
           : 'none',
       },
       headgear: {
-        kind: helmet ? 'helmet' : random.pick(['none', 'none', 'cap', 'hood', 'beanie'] as const),
-        color: random.pick(helmetColors),
+        kind: helmet ? 'helmet' : random.pick(softHeadgear[crowd.colors]),
+        color: random.pick(headgearColors[crowd.colors][helmet ? 'helmet' : 'soft']),
         shape: random.pick(helmetShapes),
         inHand: false,
       },
