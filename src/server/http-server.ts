@@ -79,6 +79,7 @@ export class HttpServer implements Service {
       signal.throwIfAborted()
       this.#state = 'running'
     } catch (error) {
+      this.#endSharing()
       await Promise.all(this.#apps.map((app) => app.close()))
       this.#state = 'failed'
       throw error
@@ -98,8 +99,7 @@ export class HttpServer implements Service {
 
   async #stop(drainMs: number): Promise<void> {
     this.drain()
-    this.#switch?.close()
-    this.#returns?.close()
+    this.#endSharing()
     const closed = this.options.gantry.stream
       .stop()
       .then(() => Promise.all(this.#apps.map((app) => app.close())))
@@ -138,6 +138,11 @@ export class HttpServer implements Service {
       metricsPort,
       url: `http://${shown(settings.host)}:${httpPort}/`,
     }
+  }
+
+  #endSharing(): void {
+    this.#switch?.close()
+    this.#returns?.close()
   }
 
   /** Connections of model clients go to the model server; what they ask of us comes back over a socket of its own. */
