@@ -19,7 +19,7 @@ describe('a scene in which nothing moves', () => {
       pipeline: {
         mediaRoot: folder,
         cameras: [
-          { id: 'still', url: folder, sampleFps: 20, staticScene: { maxAgeMs: 400 }, frozenAfterMs: 1_000 },
+          { id: 'still', url: folder, sampleFps: 20, staticScene: { maxAgeMs: 2_000 }, frozenAfterMs: 1_000 },
           { id: 'every', url: folder, sampleFps: 20, frozenAfterMs: 0 },
         ],
       },
@@ -55,7 +55,7 @@ describe('a scene in which nothing moves', () => {
       'both cameras',
       async () => (await frames('still', 'reused')) > 5 && (await frames('every', 'inferred')) > 5,
     )
-    expect(await frames('still', 'inferred')).toBeGreaterThan(0)
+    await until('an old result replaced', async () => (await frames('still', 'inferred')) > 1)
     expect(await frames('every', 'reused')).toBe(0)
     const { received, shed, ...endings } = (await service.camera('still')).stats.frames
     const ended = [...Object.values(endings), ...Object.values(shed)].reduce((sum, count) => sum + count, 0)
