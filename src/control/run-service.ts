@@ -8,6 +8,7 @@ import { wallMs } from '../lifecycle/clock.js'
 import type { Log } from '../lifecycle/log.js'
 import { createServiceMetrics } from '../metrics/service-metrics.js'
 import { isLoopbackHost } from '../server/access.js'
+import { grpcPortFree } from '../server/free-port.js'
 import { createHttpServer, type HttpServer } from '../server/http-server.js'
 import { KafkaSink } from '../sinks/kafka-sink.js'
 import { WebSocketHub } from '../sinks/websocket/websocket-hub.js'
@@ -19,6 +20,8 @@ import { GantryService } from './service.js'
 
 /** Share of the stop budget that open HTTP requests may use. */
 const serverShare = 0.2
+/** Longest that the model server of a service that was killed may hold its port. */
+const grpcPortFreeWithinMs = 2_000
 
 /** A service that answers. */
 export type RunningService = Readonly<{
@@ -90,10 +93,18 @@ export async function runService(
     log,
     ...(models === undefined ? {} : { models }),
   })
-  return start(service, server)
+  const { host, grpcPort } = config.server
+  return start(service, server, async () => {
+    if (modelServer) await grpcPortFree(host, grpcPort, grpcPortFreeWithinMs)
+  })
 }
 
-async function start(service: GantryService, server: HttpServer): Promise<RunningService> {
+/** @param ports - throws when a port of another process than this is taken. */
+async function start(
+  service: GantryService,
+  server: HttpServer,
+  ports: () => Promise<void>,
+): Promise<RunningService> {
   const stop = async (drainMs: number) => {
     server.drain()
     await service.stop(drainMs * (1 - serverShare))
@@ -101,6 +112,7 @@ async function start(service: GantryService, server: HttpServer): Promise<Runnin
   }
   try {
     await server.start(new AbortController().signal)
+    await ports()
     await service.start()
   } catch (error) {
     await stop(0)

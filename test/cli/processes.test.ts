@@ -99,7 +99,7 @@ describe('gantry demo', () => {
 })
 
 describe('gantry serve', () => {
-  const free = 'server: { httpPort: 0, metricsPort: 0 }'
+  const free = 'server: { httpPort: 0, metricsPort: 0, grpcPort: 0 }'
   const serve = (yaml: string, ...args: string[]) => {
     const path = join(tempDir(), 'pipeline.yaml')
     writeFileSync(path, `apiVersion: gantry/v1\nmodels: { repository: ${models} }\n${yaml}`)
@@ -139,7 +139,7 @@ describe('gantry serve', () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as AddressInfo
-    const gantry = serve(`server: { httpPort: ${port}, metricsPort: 0 }`)
+    const gantry = serve(`server: { httpPort: ${port}, metricsPort: 0, grpcPort: 0 }`)
     expect(await gantry.ended()).toBe(1)
     expect(gantry.stderr).toMatch(new RegExp(`error GANTRY_PORT_IN_USE: .*${port}`))
     other.close()

@@ -27,7 +27,7 @@ describe('a start that cannot be', () => {
     const file = join(dir, 'pipeline.yaml')
     const whole = {
       apiVersion: 'gantry/v1',
-      server: { httpPort: 0, metricsPort: 0 },
+      server: { httpPort: 0, metricsPort: 0, grpcPort: 0 },
       models: { repository: join(root, 'models') },
       store: { path: join(dir, 'data') },
       log: { format: 'json' },
@@ -44,11 +44,14 @@ describe('a start that cannot be', () => {
     return { status, stderr }
   }
 
-  it('names the port that is taken', () => {
+  it.each(['httpPort', 'metricsPort', 'grpcPort'])('names the port that is taken, %s', (setting) => {
     const { port } = taken.address() as AddressInfo
-    const { status, stderr } = serve({ server: { httpPort: port, metricsPort: 0 } })
+    const { status, stderr } = serve({
+      server: { httpPort: 0, metricsPort: 0, grpcPort: 0, [setting]: port },
+    })
     expect(status).toBe(1)
-    expect(stderr).toContain(String(port))
+    expect(stderr).toContain(`127.0.0.1:${port} is already in use`)
+    expect(stderr).toContain(`set server.${setting} to another port`)
     expect(stderr).toContain('GANTRY_PORT_IN_USE')
   })
 

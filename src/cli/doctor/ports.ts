@@ -1,6 +1,5 @@
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import type { PipelineConfig } from '../../config/pipeline.js'
+import { listenProblem } from '../../server/free-port.js'
 import type { Finding } from '../findings.js'
 
 type ServerConfig = PipelineConfig['server']
@@ -39,19 +38,5 @@ async function examine(host: string, port: number, setting: string): Promise<Fin
         detail: `cannot listen on ${host}: ${problem} (server.${setting})`,
         fix: 'set server.host to an address of this machine',
       }
-  }
-}
-
-/** The code of what went wrong; undefined when a listener could be opened. */
-async function listenProblem(host: string, port: number): Promise<string | undefined> {
-  const server = createServer()
-  try {
-    server.listen(port, host)
-    await once(server, 'listening')
-    return undefined
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? String(error)
-  } finally {
-    server.close()
   }
 }

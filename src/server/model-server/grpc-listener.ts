@@ -2,7 +2,7 @@ import type { Log } from '../../lifecycle/log.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { startGrpc, type GrpcOptions, type GrpcServer } from '../grpc/grpc-server.js'
 
-const retryMs = 5_000
+const retryAfterMs = 5_000
 
 /** gRPC on its port. While the port is taken it is tried again, and HTTP goes on. */
 export class GrpcListener {
@@ -15,6 +15,7 @@ export class GrpcListener {
     readonly server: ModelServer,
     readonly options: GrpcOptions,
     readonly log: Log,
+    readonly retryMs = retryAfterMs,
   ) {}
 
   /** The port taken, and why there is none. */
@@ -34,7 +35,7 @@ export class GrpcListener {
       const reason = error instanceof Error ? error.message : String(error)
       if (reason !== this.#reason) this.log.error({ err: error }, 'gRPC cannot listen, trying again')
       this.#reason = reason
-      this.#timer = setTimeout(() => void this.start(), retryMs)
+      this.#timer = setTimeout(() => void this.start(), this.retryMs)
     }
   }
 

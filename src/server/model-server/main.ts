@@ -3,6 +3,7 @@ import { ProcessBeat } from '../../engine/process-beat.js'
 import { toErrorRecord } from '../../errors.js'
 import { giveWay } from '../../lifecycle/give-way.js'
 import { createLog } from '../../lifecycle/log.js'
+import { takeGrpcLog } from '../grpc/grpc-log.js'
 import { ModelServerHost } from './model-server-host.js'
 import type { FromModelServer, ModelServerSetup, ToModelServer } from './protocol.js'
 
@@ -27,6 +28,7 @@ async function setUp(setup: ModelServerSetup): Promise<void> {
   // Threads inherit it, so it comes before the first of them.
   if (setup.besideCameras) letCamerasFirst()
   const log = createLog(setup.log, 'gantry-models')
+  takeGrpcLog(log)
   try {
     host = new ModelServerHost(setup, log)
     await host.listen()
