@@ -36,9 +36,14 @@ export function usageErrorOf(error: CommanderError, command: string): UsageError
     return new UsageError('no command was given', 'Name one of the commands above.')
   const [message = '', ...rest] = error.message.replace(/^error: /, '').split('\n')
   const suggestion = /\(Did you mean (.*)\?\)/.exec(rest.join(' '))?.[1]
+  if (suggestion) return new UsageError(message, `Did you mean ${suggestion}?`)
+  const unnamedFile =
+    error.code === 'commander.excessArguments' && /^gantry (serve|check|doctor)$/.test(command)
   return new UsageError(
     message,
-    suggestion ? `Did you mean ${suggestion}?` : `\`${command} --help\` lists commands and options.`,
+    unnamedFile
+      ? 'A pipeline file is named with -c FILE.'
+      : `\`${command} --help\` lists commands and options.`,
   )
 }
 

@@ -4,6 +4,9 @@ export type UrlFault = Readonly<{ problem: string; fix: string }>
 const schemes = ['rtsp', 'rtsps', 'http', 'https', 'file', 'push']
 const schemeFix = `Use one of ${schemes.map((scheme) => `${scheme}:`).join(' ')} or the path of a video or folder.`
 
+/** `192.0.2.10/path`, `host:554/path` or `name:password@host`: a camera in the network whose scheme was forgotten. */
+const bareAddress = /^(\d{1,3}(\.\d{1,3}){3}(:\d+)?(\/|$)|[\w.-]+:\d+(\/|$)|[^/:]+:[^/]*@)/
+
 /** In lower case and without its colon; undefined for a path. */
 export function schemeOf(url: string): string | undefined {
   return /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(url)?.[1]?.toLowerCase()
@@ -15,6 +18,7 @@ export function cameraUrlFault(url: string): UrlFault | undefined {
   if (url.trim() === '') return fault('is empty', schemeFix)
   if (url !== url.trim()) return fault('begins or ends with white space', 'Remove it.')
   if (url.startsWith('-')) return fault('begins with "-"', 'Write the path as ./-name.')
+  if (bareAddress.test(url)) return fault('names no scheme', 'Write rtsp://host:port/path.')
   const scheme = schemeOf(url)
   if (scheme === undefined || scheme === 'file') return undefined
   if (!schemes.includes(scheme)) return fault(`has the scheme "${scheme}:", which is not opened`, schemeFix)
@@ -33,7 +37,7 @@ function networkFault(url: string): UrlFault | undefined {
   if (url.includes('\\')) return fault('holds a backslash', 'Write it as %5C.')
   if (!/^[a-z]+:\/\//i.test(url) || hostname === '')
     return fault('names no host', 'Write rtsp://host:port/path.')
-  if (!/^(\[[0-9a-f:.]+\]|[a-z0-9_.~-]+)$/i.test(hostname))
+  if (!/^(\[[0-9a-f:.]+\]|[a-z0-9_.~-]*[a-z0-9][a-z0-9_.~-]*)$/i.test(hostname))
     return fault('names an impossible host', 'Write its name or IP address.')
   if (port === '0') return fault('has port 0', 'Name the port the camera listens on.')
   // A password with a raw slash ends the host part early; what follows would be taken for host and path, and shown as such.

@@ -247,6 +247,12 @@ export const inferenceSchema = z.strictObject({
 })
 export type InferenceConfig = Readonly<z.infer<typeof inferenceSchema>>
 
+/** What Apache Kafka takes for the name of a topic. */
+const topicSchema = z
+  .string()
+  .max(249)
+  .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]+$/, 'must be a name of letters, digits, ".", "_" and "-"')
+
 export const kafkaSchema = z.strictObject({
   brokers: z
     .array(z.string().regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port'))
@@ -255,16 +261,8 @@ export const kafkaSchema = z.strictObject({
   clientId: z.string().min(1).default('gantry').describe('Name in the logs of the brokers.'),
   topics: z
     .strictObject({
-      detections: z
-        .string()
-        .min(1)
-        .max(249)
-        .default('gantry.detections.v1')
-        .describe('Topic of the results.'),
-      events: z
-        .string()
-        .min(1)
-        .max(249)
+      detections: topicSchema.default('gantry.detections.v1').describe('Topic of the results.'),
+      events: topicSchema
         .default('gantry.events.v1')
         .describe('Topic of the events; nothing is sent there in this version.'),
     })
@@ -349,6 +347,23 @@ export function duplicateCameras(cameras: unknown): { path: (string | number)[];
   })
 }
 
+/** Listeners of one service that would take each other's port. */
+function sharedPorts(
+  server: z.infer<typeof serverSchema>,
+  hasModelServer: boolean,
+): { path: string[]; message: string }[] {
+  const listeners = ['httpPort', 'grpcPort', 'metricsPort'] as const
+  const settings = listeners.filter((setting) => hasModelServer || setting !== 'grpcPort')
+  const ports = settings.map((setting) => server[setting])
+  return settings.flatMap((setting, index) => {
+    const port = ports[index] ?? 0
+    const first = ports.indexOf(port)
+    if (port === 0 || first === index) return []
+    const message = `is ${port}, which server.${settings[first] ?? ''} takes already; ports must differ`
+    return [{ path: ['server', setting], message }]
+  })
+}
+
 /** The pipeline file, `pipelines/*.yaml`. */
 export const pipelineSchema = z
   .strictObject({
@@ -406,8 +421,11 @@ export const pipelineSchema = z
       })
       .prefault({}),
   })
-  .superRefine(({ cameras }, context) => {
-    for (const { path, message } of duplicateCameras(cameras))
+  .superRefine(({ cameras, server, modelServer }, context) => {
+    for (const { path, message } of [
+      ...duplicateCameras(cameras),
+      ...sharedPorts(server, modelServer.enabled),
+    ])
       context.addIssue({ code: 'custom', path, message })
   })
 export type PipelineConfig = Readonly<z.infer<typeof pipelineSchema>>

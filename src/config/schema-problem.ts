@@ -42,12 +42,12 @@ function worded(issue: Issue, value: unknown): { message: string; hint?: string 
       if (value === undefined) return { message: `missing: ${typeWord(issue.expected)} is needed` }
       if (typeof value === 'number' && !Number.isFinite(value) && issue.expected !== 'string')
         return { message: `must be a finite number, not ${kindOf(value)}` }
-      return { message: `must be ${typeWord(issue.expected)}, not ${kindOf(value)}` }
+      return wrongType(issue.expected, value)
     case 'invalid_value': {
       const values = issue.values.map(String)
       const message = `must be ${values.length === 1 ? '' : 'one of '}${values.join(', ')}`
       if (value === undefined) return { message: `missing: ${message}` }
-      const near = typeof value === 'string' ? nearest(value, values) : undefined
+      const near = typeof value === 'string' && values.length > 1 ? nearest(value, values) : undefined
       return near ? { message, hint: `did you mean "${near}"?` } : { message }
     }
     case 'too_small':
@@ -61,6 +61,12 @@ function worded(issue: Issue, value: unknown): { message: string; hint?: string 
     default:
       return { message: custom }
   }
+}
+
+function wrongType(expected: string, value: unknown): { message: string; hint?: string } {
+  const message = `must be ${typeWord(expected)}, not ${kindOf(value)}`
+  const unquoted = expected === 'string' && (typeof value === 'number' || typeof value === 'boolean')
+  return unquoted ? { message, hint: `write it in quotes: "${value}"` } : { message }
 }
 
 function bound(origin: string, relation: string, limit: number | bigint): string {

@@ -8,12 +8,22 @@ import {
   visit,
   type Alias,
   type Document,
+  type ErrorCode,
   type Node,
 } from 'yaml'
 import type { ConfigProblem } from './config-error.js'
 import type { SettingPath } from './setting-path.js'
 
 export type Place = Readonly<{ line: number; column: number }>
+
+/** For mistakes that YAML tells in words of its grammar, or of the library that reads it. */
+const plainWords: Readonly<Partial<Record<ErrorCode, string>>> = {
+  DUPLICATE_KEY: 'this key stands here twice; keep one',
+  TAB_AS_INDENT: 'a tab cannot indent; use spaces',
+  MULTILINE_IMPLICIT_KEY: 'no key ends here: write ": " between a key and its value',
+  MULTIPLE_DOCS:
+    'a second document begins here; a pipeline is one, so remove the "---" or put this into a file of its own',
+}
 
 /** A pipeline file as plain values that still knows where each of them stands. */
 export class YamlDocument {
@@ -29,10 +39,9 @@ export class YamlDocument {
 
   /** What YAML itself refuses: syntax, keys given twice, aliases without anchor or without end. */
   problems(): ConfigProblem[] {
-    const problems = this.#document.errors.map(({ code, message, pos }) => {
-      const words = code === 'DUPLICATE_KEY' ? 'this key stands here twice; keep one' : firstLine(message)
-      return this.#problem(pos[0], words)
-    })
+    const problems = this.#document.errors.map(({ code, message, pos }) =>
+      this.#problem(pos[0], plainWords[code] ?? firstLine(message)),
+    )
     if (problems.length > 0) return problems
     const visitAlias = (_: unknown, alias: Alias) => {
       if (alias.resolve(this.#document) === undefined)

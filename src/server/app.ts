@@ -83,8 +83,10 @@ function register(app: FastifyInstance, route: Route, context: RouteContext, set
     ...(route.pictureTypes === undefined ? {} : { bodyLimit: settings.maxBodyBytes }),
     config: { auth: route.auth, ...(bodyTypes === undefined ? {} : { bodyTypes }) },
     handler: async (request, reply) => {
+      const path = route.pathSchema && parseRequest(route.pathSchema, request.params, 'path')
+      route.find?.({ path, context } as never)
       const call = {
-        path: route.pathSchema && parseRequest(route.pathSchema, request.params, 'path'),
+        path,
         query: route.querySchema && parseRequest(route.querySchema, request.query, 'query'),
         body: route.pictureTypes
           ? picture(request)

@@ -52,6 +52,8 @@ export type RouteSpec<Path extends z.ZodType, Query extends z.ZodType, Body exte
   bodySchema?: Body
   /** Picture body, instead of JSON; the handler gets the bytes. */
   pictureTypes?: readonly string[]
+  /** Throws where `path` names nothing there is: what is wrong with the body is of no interest then. */
+  find?(call: Pick<Call<z.output<Path>, undefined, undefined>, 'path' | 'context'>): void
   /** Status -> what it means. 401, 403 and the errors common to all are added by the document. */
   responses: Readonly<Record<number, ResponseSpec>>
   /** Other than JSON and problems; status codes of problems this route adds. */
@@ -59,7 +61,8 @@ export type RouteSpec<Path extends z.ZodType, Query extends z.ZodType, Body exte
   handle(call: Call<z.output<Path>, z.output<Query>, z.output<Body>>): Promise<Answer> | Answer
 }>
 
-export type Route = Omit<RouteSpec<z.ZodType, z.ZodType, z.ZodType>, 'handle'> & {
+export type Route = Omit<RouteSpec<z.ZodType, z.ZodType, z.ZodType>, 'handle' | 'find'> & {
+  find?(call: Pick<Call<never, never, never>, 'path' | 'context'>): void
   handle(call: Call<never, never, never>): Promise<Answer> | Answer
 }
 

@@ -54,6 +54,7 @@ describe('gantry', () => {
     [['serve', '--confg', 'x'], "unknown option '--confg'", 'Did you mean --config?'],
     [['models', 'lst'], "unknown command 'lst'", 'Did you mean list?'],
     [['models', 'inspect'], "missing required argument 'model'", 'gantry models inspect --help'],
+    [['serve', 'plant.yaml'], "too many arguments for 'serve'", 'named with -c FILE'],
     [['serve'], 'no pipeline file was named', '-c FILE'],
     [['serve', '-c', 'x.yaml', '--set', 'engines'], '--set engines: no "=" in it', '--set key=value'],
   ])('%j is a usage error with a way out', async (args, message, hint) => {

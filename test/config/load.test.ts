@@ -212,7 +212,49 @@ describe('problems of a pipeline file', () => {
       'cameras:\n  - { id: a, url: b, region: { x: 0.6, y: 0, width: 0.6, height: 1 } }',
       { line: 3, path: 'cameras[0].region.width', message: 'x + width must be <= 1' },
     ],
+    [
+      'address of a camera without its scheme',
+      'cameras:\n  - { id: a, url: "192.0.2.10/stream" }',
+      { path: 'cameras[0].url', message: 'names no scheme', hint: 'write rtsp://host:port/path' },
+    ],
     ['broken YAML', 'cameras: [', { line: 2, column: 11 }],
+    ['tab for spaces', 'log:\n\tlevel: info', { line: 3, message: 'a tab cannot indent; use spaces' }],
+    [
+      'forgotten colon',
+      'name plant\nengines: 1',
+      { line: 2, message: 'no key ends here: write ": " between a key and its value' },
+    ],
+    ['second document', '---\nengines: 1', { line: 2, message: containing('a second document begins here') }],
+    [
+      'number for a text',
+      'cameras:\n  - { id: 1, url: b }',
+      { line: 3, column: 11, message: 'must be a text, not the number 1', hint: 'write it in quotes: "1"' },
+    ],
+    [
+      'one port for two listeners',
+      'server: { httpPort: 9000, metricsPort: 9000 }',
+      {
+        line: 2,
+        column: 40,
+        path: 'server.metricsPort',
+        message: containing('server.httpPort takes already'),
+      },
+    ],
+    [
+      'port that a default takes',
+      'server: { httpPort: 8001 }',
+      { path: 'server.grpcPort', message: containing('server.httpPort takes already') },
+    ],
+    [
+      'name that no topic can have',
+      'sinks: { kafka: { brokers: ["h:1"], topics: { detections: "a b" } } }',
+      { line: 2, path: 'sinks.kafka.topics.detections', message: containing('must be a name of letters') },
+    ],
+    [
+      'example copied as it stands',
+      'cameras:\n  - { id: a, url: "rtsp://..." }',
+      { line: 3, path: 'cameras[0].url', message: 'names an impossible host' },
+    ],
     [
       'alias of nothing',
       'server: *none',
@@ -242,6 +284,11 @@ describe('problems of a pipeline file', () => {
   it('shows each as file:line:column, path, message and hint', () => {
     const path = write('apiVersion: gantry/v1\nengine: 2\n')
     expect(() => loadPipeline(path)).toThrow(`${path}:2:1: engine: unknown key; did you mean "engines"?`)
+  })
+
+  it('lets listeners share a port that is not taken', () => {
+    expect(load('server: { httpPort: 0, metricsPort: 0 }').server.metricsPort).toBe(0)
+    expect(load('modelServer: { enabled: false }\nserver: { httpPort: 8001 }').server.httpPort).toBe(8001)
   })
 
   it('wants the version of the format', () => {

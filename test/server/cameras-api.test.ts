@@ -179,6 +179,22 @@ describe('frames of a push camera', () => {
     expect(gantry.pushed).toEqual([])
   })
 
+  it.each([
+    ['a picture', 'POST', '/frames', 'image/jpeg', jpeg],
+    ['what is no picture', 'POST', '/frames', 'image/jpeg', 'text'],
+    ['a change', 'PATCH', '', 'application/json', '{"sampleFps":1}'],
+    ['a wrong change', 'PATCH', '', 'application/json', '{"sampleFps":"fast"}'],
+  ])(
+    'says of %s for a camera there is not that the camera is not there',
+    async (_, method, end, type, body) => {
+      const { url } = await serveFake()
+      const headers = { 'content-type': type }
+      const reply = await ask(`${url}/api/v1/cameras/nobody${end}`, { method, headers, body })
+      expect(reply.status).toBe(404)
+      expect(problem(reply).code).toBe('GANTRY_CAMERA_NOT_FOUND')
+    },
+  )
+
   it('refuses a picture for a camera that has a URL of its own', async () => {
     const { url, gantry } = await serveFake()
     await gantry.addCamera(fakeCamera('a'))

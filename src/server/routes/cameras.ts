@@ -8,7 +8,12 @@ import {
 } from '../api-schemas.js'
 import { detectionsMessageSchema } from '../../events/detections-message.js'
 import { NothingYetError } from '../errors.js'
-import { route } from '../route.js'
+import { route, type RouteContext } from '../route.js'
+
+/** @throws CameraNotFoundError */
+function cameraOfPath({ path, context }: { path: { id: string }; context: RouteContext }): void {
+  context.gantry.camera(path.id)
+}
 
 /** Cameras, live: none of these touches a camera other than its own. */
 export const cameraRoutes = [
@@ -61,6 +66,7 @@ export const cameraRoutes = [
     bodySchema: cameraPatchSchema,
     responses: { 200: { description: 'The camera as it is now.', schema: cameraViewSchema } },
     problems: [400, 404, 415],
+    find: cameraOfPath,
     handle: async ({ path, body, context }) => ({ body: await context.gantry.patchCamera(path.id, body) }),
   }),
   route({
@@ -85,6 +91,7 @@ export const cameraRoutes = [
     summary: 'Hand a picture to a camera whose URL is push:',
     pathSchema: cameraPathSchema,
     pictureTypes: ['image/jpeg', 'image/png'],
+    find: cameraOfPath,
     responses: { 202: { description: 'Accepted for analysis.', schema: acceptedFrameSchema } },
     problems: [400, 404, 409, 415],
     handle: async ({ path, body, context }) => ({
