@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { CacheConfig } from '../config/pipeline.js'
+import { detectionsJson, labelInJson, parseDetectionsJson } from '../events/detections-json.js'
 import type { DetectionsMessage } from '../events/detections-message.js'
 import { wallMs } from '../lifecycle/clock.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
@@ -39,7 +40,7 @@ export class MemoryCache implements ResultCache {
     if (this.#state === 'stopped') return
     this.#latest.set(message.cameraId, message)
     const window = this.#recent.get(message.cameraId) ?? new RecentWindow(this.limits.recentPerCamera)
-    window.add({ key: orderKey(message), message })
+    window.add(orderKey(message), detectionsJson(message))
     this.#recent.set(message.cameraId, window)
     this.#count('put')
   }
@@ -52,15 +53,16 @@ export class MemoryCache implements ResultCache {
   async recent(query: RecentQuery): Promise<RecentPage> {
     const range = recentRange(query, wallMs() - this.limits.recentTtlSeconds * 1000)
     this.#count('recent')
+    const contains = query.label === undefined ? '' : labelInJson(query.label)
     const found: RecentEntry[] = []
     for (const entry of mergeNewestFirst(this.#windows(query.cameraId), range)) {
-      if (query.label !== undefined && !hasLabel(entry.message, query.label)) continue
+      if (!entry.json.includes(contains)) continue
       found.push(entry)
       if (found.length > query.limit) break
     }
     const items = found.slice(0, query.limit)
     const last = items.at(-1)
-    const page = { items: items.map(({ message }) => message) }
+    const page = { items: items.map(({ json }) => parseDetectionsJson(json.toString())) }
     return found.length > items.length && last !== undefined
       ? { ...page, nextCursor: cursorOf(last.key) }
       : page
@@ -87,10 +89,6 @@ export class MemoryCache implements ResultCache {
   #count(operation: string): void {
     this.metrics.cacheOperations.inc({ operation, result: 'ok' })
   }
-}
-
-export function hasLabel(message: DetectionsMessage, label: string): boolean {
-  return message.detections.some((detection) => detection.label === label)
 }
 
 /** Entries of all windows in one order, newest first. */

@@ -1,8 +1,9 @@
-import type { DetectionsMessage } from '../events/detections-message.js'
+import { KeptText } from '../events/kept-text.js'
 import type { OrderKey } from './order-key.js'
 import type { RecentRange } from './recent-range.js'
 
-export type RecentEntry = Readonly<{ key: OrderKey; message: DetectionsMessage }>
+/** A result as JSON. The text is overwritten once the entry has left its window. */
+export type RecentEntry = Readonly<{ key: OrderKey; json: KeptText }>
 
 /** Newest results of one camera in order, bounded; the oldest go. */
 export class RecentWindow {
@@ -16,12 +17,20 @@ export class RecentWindow {
     return this.#entries.length - this.#first
   }
 
-  add(entry: RecentEntry): void {
-    const at = this.#lowerBound(entry.key)
-    if (this.#entries[at]?.key === entry.key) this.#entries[at] = entry
-    else if (at === this.#entries.length) this.#entries.push(entry)
+  add(key: OrderKey, json: string): void {
+    const at = this.#lowerBound(key)
+    const same = this.#entries[at]
+    if (same?.key === key) {
+      same.json.write(json)
+      return
+    }
+    const full = this.length === this.capacity
+    if (full && at === this.#first) return
+    const entry = { key, json: (full ? this.#entries[this.#first]?.json : undefined) ?? new KeptText() }
+    entry.json.write(json)
+    if (at === this.#entries.length) this.#entries.push(entry)
     else this.#entries.splice(at, 0, entry)
-    if (this.length > this.capacity) this.#first += 1
+    if (full) this.#first += 1
     this.#compact()
   }
 

@@ -1,5 +1,5 @@
 import type { CacheConfig } from '../config/pipeline.js'
-import { detectionsJson } from '../events/detections-json.js'
+import { detectionsJson, labelInJson, parseDetectionsJson } from '../events/detections-json.js'
 import type { DetectionsMessage } from '../events/detections-message.js'
 import { backoffMs } from '../lifecycle/backoff.js'
 import { nowMs, wallMs } from '../lifecycle/clock.js'
@@ -69,12 +69,12 @@ export class RedisCache implements ResultCache {
 
   async latest(cameraId: string): Promise<DetectionsMessage | undefined> {
     const json = await this.#do('latest', (link) => link.latest(cameraId))
-    return json === null ? undefined : parse(json)
+    return json === null ? undefined : parseDetectionsJson(json)
   }
 
   async recent(query: RecentQuery): Promise<RecentPage> {
     const { atLeast, below } = recentRange(query, wallMs() - this.config.recentTtlSeconds * 1000)
-    const contains = query.label === undefined ? '' : `"label":${JSON.stringify(query.label)}`
+    const contains = query.label === undefined ? '' : labelInJson(query.label)
     const found: StoredResult[] = []
     let end = below
     let more = true
@@ -209,15 +209,10 @@ export class RedisCache implements ResultCache {
   }
 }
 
-/** Only this service writes under the versioned prefix, so the JSON is what it wrote. */
-function parse(json: string): DetectionsMessage {
-  return JSON.parse(json) as DetectionsMessage
-}
-
 /** @param next - last key looked at, when there may be more behind it. */
 function pageOf(found: readonly StoredResult[], limit: number, next: string | undefined): RecentPage {
   const items = found.slice(0, limit)
-  const page = { items: items.map(({ json }) => parse(json)) }
+  const page = { items: items.map(({ json }) => parseDetectionsJson(json)) }
   const last = items.at(-1)
   if (found.length > limit && last !== undefined) return { ...page, nextCursor: cursorOf(last.key) }
   return next === undefined ? page : { ...page, nextCursor: cursorOf(next) }

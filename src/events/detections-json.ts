@@ -13,3 +13,13 @@ export function detectionsJson(message: DetectionsMessage): string {
   memo.set(message, json)
   return json
 }
+
+/** Back from the text that {@link detectionsJson} made; no other is expected, and nothing is checked. */
+export function parseDetectionsJson(json: string): DetectionsMessage {
+  return JSON.parse(json) as DetectionsMessage
+}
+
+/** What the JSON of a message contains exactly if one of its detections has the label: text of its own cannot hold the quotes. */
+export function labelInJson(label: string): string {
+  return `"label":${JSON.stringify(label)}`
+}

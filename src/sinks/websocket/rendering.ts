@@ -16,15 +16,13 @@ export function renderEnvelope(cursor: string, messageJson: string): Buffer {
 export class Rendering {
   readonly #byFilter = new Map<string, Buffer>()
   readonly #byKept = new Map<string, Buffer>()
+  readonly whole: Buffer
 
   constructor(
     readonly cursor: string,
     readonly message: DetectionsMessage,
-    readonly whole: Buffer,
-  ) {}
-
-  static of(cursor: string, message: DetectionsMessage): Rendering {
-    return new Rendering(cursor, message, renderEnvelope(cursor, detectionsJson(message)))
+  ) {
+    this.whole = renderEnvelope(cursor, detectionsJson(message))
   }
 
   for(filter: MessageFilter): Buffer {

@@ -1,15 +1,16 @@
-import { detectionsMessageSchema } from '../../events/detections-message.js'
+import { parseDetectionsJson } from '../../events/detections-json.js'
 import { formatCursor } from './stream-cursor.js'
 import type { KeptMessage, ResumeRing } from './resume-ring.js'
-import { Rendering } from './rendering.js'
+import { renderEnvelope, Rendering } from './rendering.js'
 import type { StreamClient } from './stream-client.js'
 import type { MessageFilter } from './message-filter.js'
 
-/** The kept text as this client wants it: as it is, or made anew when it filters. */
+/** The kept message as this client wants it: as it is, or made anew when it filters. */
 function render(kept: KeptMessage, epoch: string, filter: MessageFilter): Buffer {
-  if (filter.key === '') return kept.whole
-  const message = detectionsMessageSchema.strip().parse(JSON.parse(kept.whole.toString()))
-  return new Rendering(formatCursor(epoch, kept.position), message, kept.whole).for(filter)
+  const cursor = formatCursor(epoch, kept.position)
+  const json = kept.json.toString()
+  if (filter.key === '') return renderEnvelope(cursor, json)
+  return new Rendering(cursor, parseDetectionsJson(json)).for(filter)
 }
 
 /**

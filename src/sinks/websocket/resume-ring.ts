@@ -1,7 +1,12 @@
-/** A message as it went out: position in the stream, camera, and the unfiltered text. */
-export type KeptMessage = Readonly<{ position: number; cameraId: string; whole: Buffer }>
+import { KeptText } from '../../events/kept-text.js'
 
-/** The newest messages of the stream, for clients that come back. Bounded by count and bytes; the oldest go. Positions have no holes. */
+/** A message that went out: position in the stream, camera, and its JSON. */
+export type KeptMessage = Readonly<{ position: number; cameraId: string; json: KeptText }>
+
+/**
+ * The newest messages of the stream, for clients that come back. Bounded by count and bytes; the oldest go, and the newest take over
+ * their memory. Positions have no holes.
+ */
 export class ResumeRing {
   readonly #kept: (KeptMessage | undefined)[]
   #oldest = 1
@@ -25,21 +30,27 @@ export class ResumeRing {
     return this.#oldest
   }
 
+  /** Memory of the texts. */
   get bytes(): number {
     return this.#bytes
   }
 
-  push(cameraId: string, render: (position: number) => Buffer): KeptMessage {
+  /** @returns the position of the message. */
+  push(cameraId: string, json: string): number {
     const position = this.#newest + 1
-    const kept = { position, cameraId, whole: render(position) }
-    if (position - this.#oldest === this.maxMessages) this.#dropOldest()
-    this.#kept[position % this.maxMessages] = kept
+    if (position - this.#oldest === this.maxMessages) this.#oldest += 1
+    const slot = position % this.maxMessages
+    const kept = this.#kept[slot]?.json ?? new KeptText()
+    this.#bytes -= kept.capacity
+    kept.write(json)
+    this.#bytes += kept.capacity
+    this.#kept[slot] = { position, cameraId, json: kept }
     this.#newest = position
-    this.#bytes += kept.whole.length
     while (this.#bytes > this.maxBytes && this.#oldest < this.#newest) this.#dropOldest()
-    return kept
+    return position
   }
 
+  /** @returns the message, whose text stands until the next push. */
   at(position: number): KeptMessage | undefined {
     if (position < this.#oldest || position > this.#newest) return undefined
     return this.#kept[position % this.maxMessages]
@@ -47,7 +58,7 @@ export class ResumeRing {
 
   #dropOldest(): void {
     const slot = this.#oldest % this.maxMessages
-    this.#bytes -= this.#kept[slot]?.whole.length ?? 0
+    this.#bytes -= this.#kept[slot]?.json.capacity ?? 0
     this.#kept[slot] = undefined
     this.#oldest += 1
   }

@@ -19,7 +19,7 @@ import {
 import { PictureDemand } from './picture-demand.js'
 import { encodePicture } from './picture-message.js'
 import { RecentHits } from './recent-hits.js'
-import { renderEnvelope, Rendering } from './rendering.js'
+import { Rendering } from './rendering.js'
 import { Replay } from './replay.js'
 import { ResumeRing } from './resume-ring.js'
 import { closeCodes, StreamClient } from './stream-client.js'
@@ -99,13 +99,12 @@ export class WebSocketHub implements StreamHub {
 
   publish(message: DetectionsMessage, picture?: Picture): void {
     if (this.#stopping !== undefined) return
-    const json = detectionsJson(message)
-    const kept = this.#ring.push(message.cameraId, (position) => renderEnvelope(this.#cursor(position), json))
+    const position = this.#ring.push(message.cameraId, detectionsJson(message))
     if (this.#connections.size === 0) return
     this.#broadcaster.push({
-      position: kept.position,
+      position,
       cameraId: message.cameraId,
-      rendering: new Rendering(this.#cursor(kept.position), message, kept.whole),
+      rendering: new Rendering(this.#cursor(position), message),
       picture: picture && this.#wantsPicture(message.cameraId) ? encodePicture(picture) : undefined,
       atMs: nowMs(),
     })

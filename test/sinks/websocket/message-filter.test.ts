@@ -33,7 +33,7 @@ describe('keptPositions', () => {
 })
 
 describe('Rendering', () => {
-  const rendering = () => Rendering.of('e1-5', detectionsMessage())
+  const rendering = () => new Rendering('e1-5', detectionsMessage())
 
   it('gives the same buffer to equal filters, and to different ones that keep the same', () => {
     const rendered = rendering()
