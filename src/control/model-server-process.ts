@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { repositoriesOf } from '../config/load.js'
 import type { PipelineConfig } from '../config/pipeline.js'
+import { toBase64 } from '../lifecycle/base64.js'
 import { entryPath } from '../lifecycle/entry.js'
 import type { Log } from '../lifecycle/log.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
@@ -45,7 +46,7 @@ export class ModelServerProcess {
     const returnPath = join(this.#tempDir, 'return.sock')
     this.connections = {
       returnPath,
-      adopt: (socket, head) => this.#process.pass({ type: 'connection', head }, socket),
+      adopt: (socket, head) => this.#process.pass({ type: 'connection', head: toBase64(head) }, socket),
     }
     const setup = setupOf(config, version, {
       socketPath: this.socketPath,

@@ -4,6 +4,7 @@ import type { CameraPatch, NewCamera } from '../config/camera.js'
 import type { EngineResult, EngineSetup, FromEngine } from '../engine/protocol.js'
 import { detectionsRecordId } from '../events/cloud-event.js'
 import type { DetectionsMessage } from '../events/detections-message.js'
+import { fromBase64, toBase64 } from '../lifecycle/base64.js'
 import type { Log } from '../lifecycle/log.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import type { ResultSink } from '../sinks/result-sink.js'
@@ -115,12 +116,12 @@ export class GantryService implements Gantry {
 
   async snapshot(id: string, overlay: boolean): Promise<Uint8Array> {
     const entry = this.#deps.directory.get(id)
-    return this.#engineOf(entry).ask({ type: 'snapshot', cameraId: id, overlay })
+    return fromBase64(await this.#engineOf(entry).ask({ type: 'snapshot', cameraId: id, overlay }))
   }
 
   async pushFrame(id: string, image: Uint8Array): Promise<Readonly<{ seq: number }>> {
     const entry = this.#deps.directory.get(id)
-    return this.#engineOf(entry).ask({ type: 'pushFrame', cameraId: id, image })
+    return this.#engineOf(entry).ask({ type: 'pushFrame', cameraId: id, image: toBase64(image) })
   }
 
   async latest(id: string): Promise<DetectionsMessage | undefined> {
@@ -243,7 +244,8 @@ export class GantryService implements Gantry {
       captureToPublish: Math.round(captureToPublish * 100) / 100,
     }
     const message: DetectionsMessage = { ...result.message, timingsMs }
-    this.stream.publish(message, result.picture)
+    const { picture } = result
+    this.stream.publish(message, picture && { ...picture, jpeg: fromBase64(picture.jpeg) })
     this.#deps.cache.put(message)
     const recordId = detectionsRecordId(this.#deps.epoch, message.cameraId, message.seq)
     for (const sink of this.#deps.sinks) sink.accept(recordId, message)

@@ -178,7 +178,8 @@ export class SupervisedProcess<
   #spawn(): void {
     const [execPath, execArgv] = withDeathSignal(process.execPath, this.spec.nodeOptions ?? [])
     const child = fork(this.spec.entry, [], {
-      serialization: 'advanced',
+      // Not 'advanced': its deserialiser holds every message until the next full collection, and all of them grow old.
+      serialization: 'json',
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       execPath,
       execArgv,

@@ -20,6 +20,7 @@ import type { ShedCause } from '../frames/accounting.js'
 import { frameBytes, type Frame } from '../frames/frame.js'
 import { FramePool } from '../frames/frame-pool.js'
 import type { SourceListener, SourceWarning } from '../frames/frame-source.js'
+import { fromBase64, toBase64 } from '../lifecycle/base64.js'
 import type { Log } from '../lifecycle/log.js'
 import { AddressPolicy } from '../sources/address-policy.js'
 import { ConnectGate } from '../sources/connect-gate.js'
@@ -113,9 +114,9 @@ export class Engine {
   async answer(question: EngineQuestion): Promise<EngineAnswers[EngineQuestion['type']]> {
     switch (question.type) {
       case 'snapshot':
-        return this.#snapshot(question.cameraId, question.overlay)
+        return toBase64(await this.#snapshot(question.cameraId, question.overlay))
       case 'pushFrame':
-        return this.#push(question.cameraId, question.image)
+        return this.#push(question.cameraId, fromBase64(question.image))
       default:
         throw new BadRequestError(
           `engine does not know the question ${JSON.stringify(question satisfies never)}`,
@@ -229,7 +230,8 @@ export class Engine {
     held.pin()
     unit.encoding += 1
     try {
-      return await encodePicture(held.frame, this.#running().info.format)
+      const { header, jpeg } = await encodePicture(held.frame, this.#running().info.format)
+      return { header, jpeg: toBase64(jpeg) }
     } catch (error) {
       this.log.warn({ cameraId: unit.camera.id, err: error }, 'live picture could not be encoded')
       return undefined

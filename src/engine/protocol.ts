@@ -8,6 +8,7 @@ import type { ErrorRecord } from '../errors.js'
 import type { FrameCounts } from '../frames/accounting.js'
 import type { CameraStatus } from '../frames/camera-state.js'
 import type { SourceWarning } from '../frames/frame-source.js'
+import type { Base64 } from '../lifecycle/base64.js'
 import type { LogSettings } from '../lifecycle/log.js'
 
 /** What an engine needs to know once, at its start. Paths are absolute. */
@@ -30,10 +31,10 @@ type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Bo
 /** A question with an answer: {@link FromEngine} `answer` carries the same `requestId`. */
 export type EngineQuestion =
   | Message<'snapshot', { cameraId: string; overlay: boolean }>
-  | Message<'pushFrame', { cameraId: string; image: Uint8Array }>
+  | Message<'pushFrame', { cameraId: string; image: Base64 }>
 
 /** What each question is answered with. */
-export type EngineAnswers = { snapshot: Uint8Array; pushFrame: Readonly<{ seq: number }> }
+export type EngineAnswers = { snapshot: Base64; pushFrame: Readonly<{ seq: number }> }
 
 /** Control -> engine. Messages arrive in order. */
 export type ToEngine =
@@ -56,7 +57,7 @@ export type EngineResult = Readonly<{
   /** 0 where the result of an earlier frame was used again. */
   batchSize: number
   counts: FrameCounts
-  picture?: Readonly<{ header: PictureHeader; jpeg: Uint8Array }>
+  picture?: Readonly<{ header: PictureHeader; jpeg: Base64 }>
 }>
 
 /** State of the process, once a second; its absence tells a hung engine. */

@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
 import { ProcessBeat } from '../../engine/process-beat.js'
 import { toErrorRecord } from '../../errors.js'
+import { fromBase64 } from '../../lifecycle/base64.js'
 import { giveWay } from '../../lifecycle/give-way.js'
 import { createLog } from '../../lifecycle/log.js'
 import { takeGrpcLog } from '../grpc/grpc-log.js'
@@ -65,7 +66,7 @@ function receive(message: ToModelServer, handle: unknown): void {
       return
     case 'connection':
       // Without a handle: the client was gone before it arrived.
-      if (handle instanceof Socket) host?.adopt(handle, message.head)
+      if (handle instanceof Socket) host?.adopt(handle, fromBase64(message.head))
       return
     case 'ask': {
       const { requestId } = message

@@ -1,5 +1,6 @@
 import type { InferenceConfig, ModelsConfig, ModelServerConfig } from '../../config/pipeline.js'
 import type { ErrorRecord } from '../../errors.js'
+import type { Base64 } from '../../lifecycle/base64.js'
 import type { LogSettings } from '../../lifecycle/log.js'
 import type { AccessSettings } from '../access.js'
 
@@ -40,7 +41,7 @@ export type ToModelServer =
   /** The first camera came. */
   | Message<'giveWay'>
   /** Comes with the socket of a client, of which `head` was read. */
-  | Message<'connection', { head: Uint8Array }>
+  | Message<'connection', { head: Base64 }>
   | Message<'ask', { requestId: number; question: ModelServerQuestion }>
   | Message<'stop', { drainMs: number }>
 
