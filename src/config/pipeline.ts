@@ -364,6 +364,14 @@ function sharedPorts(
   })
 }
 
+function camerasWithoutEngine(
+  cameras: readonly unknown[],
+  engines: number,
+): { path: string[]; message: string }[] {
+  if (engines > 0 || cameras.length === 0) return []
+  return [{ path: ['engines'], message: 'must be at least 1 where cameras are listed' }]
+}
+
 /** The pipeline file, `pipelines/*.yaml`. */
 export const pipelineSchema = z
   .strictObject({
@@ -382,10 +390,10 @@ export const pipelineSchema = z
     engines: z
       .number()
       .int()
-      .min(1)
+      .min(0)
       .max(64)
       .default(1)
-      .describe('Engine processes the cameras are spread over.'),
+      .describe('Engine processes the cameras are spread over; 0 for a model server without cameras.'),
     maxConcurrentConnects: z
       .number()
       .int()
@@ -421,10 +429,11 @@ export const pipelineSchema = z
       })
       .prefault({}),
   })
-  .superRefine(({ cameras, server, modelServer }, context) => {
+  .superRefine(({ cameras, engines, server, modelServer }, context) => {
     for (const { path, message } of [
       ...duplicateCameras(cameras),
       ...sharedPorts(server, modelServer.enabled),
+      ...camerasWithoutEngine(cameras, engines),
     ])
       context.addIssue({ code: 'custom', path, message })
   })

@@ -8,6 +8,7 @@ import { validateCameraUrl } from '../sources/camera-url.js'
 import { CameraEntry } from './camera-entry.js'
 import type { CameraStore } from './camera-store.js'
 import type { CameraView } from './gantry.js'
+import { NoEnginesError } from './no-engines-error.js'
 
 export type DirectoryDeps = Readonly<{
   store: CameraStore
@@ -48,12 +49,13 @@ export class CameraDirectory {
 
   /**
    * Cameras of the pipeline file, then those the user asked to keep; a kept camera stands before one of the file with its id. A kept
-   * camera that cannot be opened any more is there all the same, `failed`, so that it can be changed or removed.
+   * camera that cannot be opened any more is there all the same, `failed`, so that it can be changed or removed. Without engines the
+   * kept ones stay where they are kept.
    *
    * @throws CameraStoreError; CameraUrlError of a camera in the file
    */
   async load(fromFile: readonly CameraConfig[]): Promise<void> {
-    const kept = await this.deps.store.load()
+    const kept = this.deps.engines === 0 ? [] : await this.deps.store.load()
     for (const camera of fromFile) {
       this.#fileUrls.set(camera.id, camera.url)
       await this.#checkUrl(camera)
@@ -71,8 +73,9 @@ export class CameraDirectory {
     return this.deps.loopbackClosed && this.#fileUrls.get(id) !== url
   }
 
-  /** @throws CameraExistsError, CameraUrlError, CameraStoreWriteError; then nothing has changed. */
+  /** @throws CameraExistsError, CameraUrlError, CameraStoreWriteError, NoEnginesError; then nothing has changed. */
   async add({ persist, ...camera }: NewCamera): Promise<CameraEntry> {
+    if (this.deps.engines === 0) throw new NoEnginesError()
     if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
     await this.#checkUrl(camera)
     const entry = this.#admit(camera, persist, 'api')

@@ -115,7 +115,7 @@ describe('problems of a pipeline file', () => {
 
   it('tells what is wrong with URLs of cameras together with everything else', () => {
     const yaml =
-      'cameras:\n  - { id: a, url: "gopher://h" }\n  - { id: b, url: "rtsp://u:c4nary/x@h/1" }\n  - { id: c, url: 5 }\nengines: 0'
+      'cameras:\n  - { id: a, url: "gopher://h" }\n  - { id: b, url: "rtsp://u:c4nary/x@h/1" }\n  - { id: c, url: 5 }\nengines: -1'
     const problems = problemsOf(yaml)
     expect(problems.map(({ line, path }) => [line, path])).toEqual([
       [3, 'cameras[0].url'],
@@ -156,6 +156,11 @@ describe('problems of a pipeline file', () => {
       'wrong type',
       'server: { httpPort: many }',
       { line: 2, column: 21, path: 'server.httpPort', message: 'must be a number, not a text' },
+    ],
+    [
+      'cameras without an engine',
+      'cameras: [{ id: a, url: "push:" }]\nengines: 0',
+      { line: 3, column: 10, path: 'engines', message: 'must be at least 1 where cameras are listed' },
     ],
     [
       'fraction for a whole number',
@@ -397,14 +402,14 @@ describe('flags', () => {
   })
 
   it('are blamed by name', () => {
-    expect(problemsOf('', { flags: [flag('server.htpPort', '1'), flag('engines', '0')] })).toEqual([
+    expect(problemsOf('', { flags: [flag('server.htpPort', '1'), flag('engines', '-1')] })).toEqual([
       {
         file: 'command line',
         path: '--set server.htpPort',
         message: 'no setting is named "server.htpPort"',
         hint: 'did you mean "server.httpPort"?',
       },
-      { file: 'command line', path: '--set engines', message: 'must be at least 1' },
+      { file: 'command line', path: '--set engines', message: 'must be at least 0' },
     ])
   })
 })

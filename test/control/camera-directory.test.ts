@@ -43,6 +43,20 @@ describe('CameraDirectory', () => {
     expect(engine).toBeLessThan(2)
   })
 
+  it('refuses cameras without engines, and leaves those that are kept where they are', async () => {
+    await directory().add(camera('kept', { persist: true }))
+    const cameras = directory(0)
+    await cameras.load([])
+    expect(cameras.size).toBe(0)
+    await expect(cameras.add(camera('a', { persist: true }))).rejects.toMatchObject({
+      code: 'GANTRY_ENGINE_UNAVAILABLE',
+      message: 'this service takes no cameras: it was started with engines: 0',
+    })
+    const again = directory()
+    await again.load([])
+    expect([...again].map(({ config }) => config.id)).toEqual(['kept'])
+  })
+
   it('changes what a patch names, takes away what it sets to null, and leaves the rest', async () => {
     const cameras = directory()
     await cameras.add(camera('a', { name: 'Dock', sampleFps: 3, maxWidthPx: 320 }))

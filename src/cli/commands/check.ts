@@ -36,9 +36,10 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
   const { cameras, sinks, cache } = config
   const settings: Finding = {
     subject: 'settings',
-    state: cameras.length === 0 ? 'warning' : 'ok',
+    state: cameras.length === 0 && config.engines > 0 ? 'warning' : 'ok',
     detail: `${path ?? ''}: ${cameras.length} camera${cameras.length === 1 ? '' : 's'}`,
-    ...(cameras.length === 0 && { fix: 'list cameras, or add them by POST /api/v1/cameras while it runs' }),
+    ...(cameras.length === 0 &&
+      config.engines > 0 && { fix: 'list cameras, or add them by POST /api/v1/cameras while it runs' }),
   }
   const network = options.offline !== true
   const [seen, kafka, redis] = await Promise.all([
@@ -48,7 +49,13 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
   ])
   return [
     settings,
-    ...checkModel(repositoryWith(repositoriesOf(config), config.ensemble), config.ensemble, config.inference),
+    ...(config.engines === 0
+      ? []
+      : checkModel(
+          repositoryWith(repositoriesOf(config), config.ensemble),
+          config.ensemble,
+          config.inference,
+        )),
     ...seen,
     ...kafka,
     ...redis,

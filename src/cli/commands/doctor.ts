@@ -51,8 +51,9 @@ async function examineService({ config }: DoctorOptions, { terminal }: CommandCo
     import('../doctor/ports.js'),
     import('../checks/model-check.js'),
   ])
-  const { ensemble, inference, server, modelServer } = settings
-  const models = checkModel(repositoryWith(repositoriesOf(settings), ensemble), ensemble, inference)
+  const { ensemble, engines, inference, server, modelServer } = settings
+  const models =
+    engines === 0 ? [] : checkModel(repositoryWith(repositoriesOf(settings), ensemble), ensemble, inference)
   return [
     ...models.filter(({ subject }) => subject.startsWith('model ')),
     ...(await examinePorts(server, modelServer.enabled)),
