@@ -60,8 +60,8 @@ export class DetectorBackend implements WorkerBackend<
   async run(job: DetectorJob): Promise<Outgoing<DetectorAnswer>> {
     if (this.#loaded === undefined) throw new Error('run before load')
     const result = await this.#loaded.run(job)
-    const transfer = result.frames.flatMap((frame) => [frame.rgbHwc, frame.rows.buffer])
-    return { result, transfer }
+    // Rows are few, and copied for less than a buffer costs to transfer.
+    return { result, transfer: result.frames.map((frame) => frame.rgbHwc) }
   }
 
   async release(): Promise<void> {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Candidates } from '../../src/ensemble/heads/candidates.js'
+import { YoloV8Head } from '../../src/ensemble/heads/yolov8.js'
 import { createHead } from '../../src/ensemble/heads/create-head.js'
 import type { HeadKind, HeadPlan } from '../../src/ensemble/heads/head.js'
 
@@ -65,6 +66,15 @@ describe('yolov8 head', () => {
     decoder.decode([batch], 1, 0.5, out)
     expect(out.count).toBe(1)
     expect([out.scores[0], out.classes[0]]).toEqual([0.875, 2])
+  })
+
+  it('looks at every point, whatever their number', () => {
+    for (let anchors = 1; anchors <= 9; anchors += 1) {
+      const data = new Float32Array(6 * anchors).map((_, at) => (at < 4 * anchors ? 8 : 0.5 + at / 1_000))
+      const out = new Candidates()
+      new YoloV8Head(2, anchors).decode(data, 0, 0.5, out)
+      expect([...out.classes.subarray(0, out.count)]).toEqual(Array.from({ length: anchors }, () => 1))
+    }
   })
 
   it('finds nothing under the threshold, nor in scores that are not numbers', () => {
