@@ -8,6 +8,7 @@ const { values } = parseArgs({
     brokers: { type: 'string', default: '127.0.0.1:9092' },
     topic: { type: 'string', default: 'gantry.detections.v1' },
     group: { type: 'string', default: 'gantry-example' },
+    'session-timeout-ms': { type: 'string', default: '30000' },
   },
 })
 
@@ -22,7 +23,12 @@ function newResult({ headers, value }: KafkaMessage): string | undefined {
 }
 
 const kafka = new Kafka({ clientId: 'example', brokers: values.brokers.split(','), logLevel: logLevel.ERROR })
-const consumer = kafka.consumer({ groupId: values.group })
+const sessionTimeout = Number(values['session-timeout-ms'])
+const consumer = kafka.consumer({
+  groupId: values.group,
+  sessionTimeout,
+  heartbeatInterval: sessionTimeout / 10,
+})
 await consumer.connect()
 await consumer.subscribe({ topic: values.topic, fromBeginning: true })
 // kafkajs commits an offset after `eachMessage` has returned for it, so nothing is lost when this process ends in between.

@@ -165,6 +165,8 @@ export class GantryService implements Gantry {
   }
 
   #createEngine(index: number): EngineProcess {
+    // A counter that begins at 1 would hide the first restart from `increase()`.
+    this.#deps.metrics.engineRestarts.inc({ engine: String(index) }, 0)
     const engine: EngineProcess = new EngineProcess(
       { ...this.#deps.engineSetup, index },
       {

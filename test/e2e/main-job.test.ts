@@ -112,6 +112,11 @@ describe('the main job', () => {
     )
   })
 
+  it('counts restarts from zero, so that the first one shows as an increase', async () => {
+    const text = await (await fetch(`${service.url}/metrics`)).text()
+    expect(text).toContain('gantry_engine_restarts_total{engine="0"} 0')
+  })
+
   it('refuses a camera it has, naming it', async () => {
     const body = { id: 'dock-1', url: rtsp.url('/cam3') }
     await expect(service.send('POST', '/api/v1/cameras', body)).rejects.toThrow(/409.*dock-1/)

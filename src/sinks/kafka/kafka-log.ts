@@ -2,13 +2,14 @@ import { logLevel, type logCreator } from 'kafkajs'
 import { mask } from '../../config/redact.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import type { Log } from '../../lifecycle/log.js'
+import { endedByUs } from './socket-guard.js'
 
 /** Lines of the client library per window; it writes several for every attempt to connect. */
 const maxLines = 5
 const windowMs = 10_000
 
-/** Expected: this service retries with a new producer instead, see kafka-link.ts. */
-const expected = 'Limiting retries for the idempotent producer'
+/** The first: this service retries with a new producer instead, see kafka-link.ts. */
+const expected = ['Limiting retries for the idempotent producer', endedByUs]
 
 /**
  * The log of kafkajs inside ours: its errors are our warnings, as the delivery goes on; a few per window, without stacks, and
@@ -22,7 +23,7 @@ export function kafkaLog(log: Log, password: string | undefined): logCreator {
     password === undefined || password === '' ? text : text.replaceAll(password, mask)
   return () =>
     ({ level, log: entry }) => {
-      if (level > logLevel.WARN || entry.message.startsWith(expected)) return
+      if (level > logLevel.WARN || expected.some((words) => entry.message.includes(words))) return
       const atMs = nowMs()
       if (atMs - windowStartMs >= windowMs) {
         windowStartMs = atMs

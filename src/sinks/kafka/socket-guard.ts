@@ -4,6 +4,9 @@ import type { ISocketFactory } from 'kafkajs'
 
 const keepAliveMs = 10_000
 
+/** Why connections of a client end that is not needed any more; no news to anybody. */
+export const endedByUs = 'kafka client ended'
+
 /**
  * Knows every socket of one client, so that the client can be ended at once: kafkajs waits for answers that may never come, and its
  * retries would send a batch again, late and out of order.
@@ -13,7 +16,7 @@ export class SocketGuard {
   #closed = false
 
   readonly factory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
-    if (this.#closed) throw new Error('this kafka client has ended')
+    if (this.#closed) throw new Error(endedByUs)
     // kafkajs passes `ssl: true` or undefined through, whatever its types say.
     const useTls = (ssl as tls.ConnectionOptions | boolean | undefined) ?? false
     const options = typeof useTls === 'object' ? useTls : {}
@@ -32,6 +35,6 @@ export class SocketGuard {
   /** Ends every connection and allows no new one. With an error, as kafkajs does not listen to `close`. */
   close(): void {
     this.#closed = true
-    for (const socket of this.#sockets) socket.destroy(new Error('kafka client ended'))
+    for (const socket of this.#sockets) socket.destroy(new Error(endedByUs))
   }
 }
