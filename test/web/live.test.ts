@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { CaptionPlaces } from '../../web/src/live/caption-places.js'
+import { captionText } from '../../web/src/live/caption-text.js'
 import { boxOnSurface, contain } from '../../web/src/live/geometry.js'
 import { isDanger, labelColor } from '../../web/src/live/label-colors.js'
 import { parsePictureMessage } from '../../web/src/stream/picture-message.js'
@@ -45,6 +46,25 @@ it('gives captions of boxes that share their upper edge places of their own, ins
     expect(y).toBeGreaterThanOrEqual(0)
     expect(y + size.height).toBeLessThanOrEqual(200)
   }
+})
+
+it('keeps captions off what lies over the picture', () => {
+  const badge = { x: 0, y: 0, width: 110, height: 34 }
+  const places = new CaptionPlaces({ x: 0, y: 0, width: 300, height: 200 }, [badge])
+  const { x, y } = places.take({ width: 80, height: 15 }, { x: 20, y: 20, width: 60, height: 60 }, 1)
+  expect(x >= badge.width || y >= badge.height).toBe(true)
+})
+
+it('says less at a box the smaller the picture is, and never hides what is a reason to look', () => {
+  const captions = [640, 360, 240].map((widthPx) => [
+    captionText('vest', 0.714, widthPx),
+    captionText('no_vest', 0.714, widthPx),
+  ])
+  expect(captions).toEqual([
+    ['vest 71%', 'no_vest 71%'],
+    ['vest', 'no_vest'],
+    [undefined, 'no_vest'],
+  ])
 })
 
 it('keeps the colour of a label, and tells protection from its absence', () => {

@@ -2,10 +2,18 @@ import type { Rect, Size } from './geometry.js'
 
 /** Finds a place for each caption of one picture, so that a helmet's does not cover that of the person below it. */
 export class CaptionPlaces {
-  readonly #taken: Rect[] = []
+  readonly #taken: Rect[]
 
-  /** @param place - where the picture lies; captions stay inside. */
-  constructor(readonly place: Rect) {}
+  /**
+   * @param place - where the picture lies; captions stay inside.
+   * @param covered - parts of it that something else lies over.
+   */
+  constructor(
+    readonly place: Rect,
+    covered: readonly Rect[] = [],
+  ) {
+    this.#taken = [...covered]
+  }
 
   /**
    * On top of the box if that is free, above another caption there, else under it, else inside; the first place when all are taken.

@@ -1,5 +1,6 @@
 import type { DetectionsMessage, PictureHeader } from '../api/types.js'
 import { CaptionPlaces } from './caption-places.js'
+import { captionText } from './caption-text.js'
 import { boxOnSurface, contain, type Rect } from './geometry.js'
 import { isDanger, labelColor } from './label-colors.js'
 
@@ -27,8 +28,8 @@ export function draw(canvas: HTMLCanvasElement, shown: Shown, scale: number): vo
   // Pictures have the size of the model's input, which a large canvas is well above.
   context.imageSmoothingQuality = 'high'
   context.drawImage(shown.bitmap, place.x, place.y, place.width, place.height)
-  const small = place.width / scale < 300
-  const captions = new CaptionPlaces(place)
+  const widthPx = place.width / scale
+  const captions = new CaptionPlaces(place, badgePlaces(place, scale))
   for (const { label, boxPx } of [...shown.detections].sort(dangerLast)) {
     const rect = boxOnSurface(boxPx, shown.header, place)
     if (rect.width >= 1 && rect.height >= 1)
@@ -38,9 +39,19 @@ export function draw(canvas: HTMLCanvasElement, shown: Shown, scale: number): vo
   for (const { label, score, boxPx } of [...shown.detections].sort((a, b) => dangerLast(b, a))) {
     const rect = boxOnSurface(boxPx, shown.header, place)
     if (rect.width < 1 || rect.height < 1) continue
-    const caption = small ? label : `${label} ${Math.round(score * 100)}%`
-    drawCaption(context, caption, rect, captions, labelColor(label), scale * (small ? 0.85 : 1))
+    const caption = captionText(label, score, widthPx)
+    if (caption === undefined) continue
+    drawCaption(context, caption, rect, captions, labelColor(label), scale * (caption === label ? 0.85 : 1))
   }
+}
+
+/** Where the page shows name and state of the camera over the picture. */
+function badgePlaces({ x, y, width }: Rect, scale: number): Rect[] {
+  const height = 34 * scale
+  return [
+    { x, y, width: 110 * scale, height },
+    { x: x + width - 72 * scale, y, width: 72 * scale, height },
+  ]
 }
 
 /** A dark line under the coloured one keeps the box readable on any background. */

@@ -24,8 +24,11 @@ export function SystemPanel(): JSX.Element | null {
     <section class="panel" aria-labelledby="system-title">
       <header class="panel-head">
         <h2 id="system-title">System</h2>
-        <span class="muted">
-          {count(status.stream.clients)} stream {status.stream.clients === 1 ? 'client' : 'clients'}
+        <span
+          class="muted"
+          title="WebSocket connections; an open page has one for results and one for pictures"
+        >
+          {count(status.stream.clients)} stream {status.stream.clients === 1 ? 'connection' : 'connections'}
         </span>
       </header>
       <ul class="system">
