@@ -1,4 +1,6 @@
 import type { z } from 'zod'
+import { keysOf, schemaAt } from '../config/schema-walk.js'
+import { suggestion } from '../config/suggest.js'
 import { BadRequestError, type FieldProblem } from './errors.js'
 
 /**
@@ -10,21 +12,27 @@ import { BadRequestError, type FieldProblem } from './errors.js'
 export function parseRequest<S extends z.ZodType>(schema: S, value: unknown, what: string): z.output<S> {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  const problems = fieldProblems(parsed.error)
+  const problems = fieldProblems(parsed.error, schema)
   const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`
   throw new BadRequestError(`the ${what} has ${count}`, problems)
 }
 
 /** One problem per field; an object with three unknown keys gives three. */
-export function fieldProblems(error: z.ZodError): FieldProblem[] {
+function fieldProblems(error: z.ZodError, schema: z.ZodType): FieldProblem[] {
   return error.issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys')
       return issue.keys.map((key) => ({
         path: fieldPath([...issue.path, key]),
-        message: 'is not known here',
+        message: unknownField(key, issue.path, schema),
       }))
     return [{ path: fieldPath(issue.path), message: messageOf(issue) }]
   })
+}
+
+function unknownField(key: string, within: readonly PropertyKey[], schema: z.ZodType): string {
+  const path = within.filter((step) => typeof step !== 'symbol')
+  const hint = suggestion(key, keysOf(schemaAt(schema, path) ?? schema))
+  return hint === undefined ? 'is not known here' : `is not known here; ${hint}`
 }
 
 /** Own words where the library's talk of types; a message of the schema itself stays. */

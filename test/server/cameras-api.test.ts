@@ -36,7 +36,7 @@ describe('cameras', () => {
       sampleFps: 0,
       region: { x: 0.5, y: 0, width: 0.9, height: 1 },
       colour: 1,
-      mood: 2,
+      transprot: 'udp',
     }
     const reply = await ask(`${url}/api/v1/cameras`, { method: 'POST', body })
     expect(reply.status).toBe(400)
@@ -46,11 +46,15 @@ describe('cameras', () => {
     expect(problems.map(({ path }) => path).sort()).toEqual([
       'colour',
       'id',
-      'mood',
       'region.width',
       'sampleFps',
+      'transprot',
       'url',
     ])
+    expect(problems.find(({ path }) => path === 'transprot')?.message).toBe(
+      'is not known here; did you mean "transport"?',
+    )
+    expect(problems.find(({ path }) => path === 'colour')?.message).toContain('known here: id, name, url')
     expect(problems.find(({ path }) => path === 'url')?.message).toBe('is required')
   })
 
