@@ -14,7 +14,9 @@ export const serverSchema = z.strictObject({
   grpcPort: portSchema.default(8001).describe('gRPC of the model server (KServe v2); 0 takes a free port.'),
   metricsPort: portSchema
     .default(8002)
-    .describe('A second listener with /metrics only; 0 takes a free port.'),
+    .describe(
+      'A second listener with /metrics only; 0 takes a free port, that of `httpPort` does without it.',
+    ),
   token: z
     .string()
     .min(16)
@@ -347,21 +349,19 @@ export function duplicateCameras(cameras: unknown): { path: (string | number)[];
   })
 }
 
-/** Listeners of one service that would take each other's port. */
-function sharedPorts(
-  server: z.infer<typeof serverSchema>,
-  hasModelServer: boolean,
-): { path: string[]; message: string }[] {
-  const listeners = ['httpPort', 'grpcPort', 'metricsPort'] as const
-  const settings = listeners.filter((setting) => hasModelServer || setting !== 'grpcPort')
-  const ports = settings.map((setting) => server[setting])
-  return settings.flatMap((setting, index) => {
-    const port = ports[index] ?? 0
-    const first = ports.indexOf(port)
-    if (port === 0 || first === index) return []
-    const message = `is ${port}, which server.${settings[first] ?? ''} takes already; ports must differ`
-    return [{ path: ['server', setting], message }]
-  })
+/** gRPC cannot share a port; the metrics may stay on that of HTTP alone. */
+function sharedPorts({
+  httpPort,
+  grpcPort,
+  metricsPort,
+}: z.infer<typeof serverSchema>): { path: string[]; message: string }[] {
+  const taken = new Map([
+    [metricsPort, 'metricsPort'],
+    [httpPort, 'httpPort'],
+  ]).get(grpcPort)
+  if (grpcPort === 0 || taken === undefined) return []
+  const message = `is ${grpcPort}, which server.${taken} takes already; gRPC needs a port of its own`
+  return [{ path: ['server', 'grpcPort'], message }]
 }
 
 function camerasWithoutEngine(
@@ -432,7 +432,7 @@ export const pipelineSchema = z
   .superRefine(({ cameras, engines, server, modelServer }, context) => {
     for (const { path, message } of [
       ...duplicateCameras(cameras),
-      ...sharedPorts(server, modelServer.enabled),
+      ...(modelServer.enabled ? sharedPorts(server) : []),
       ...camerasWithoutEngine(cameras, engines),
     ])
       context.addIssue({ code: 'custom', path, message })

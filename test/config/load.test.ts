@@ -237,12 +237,12 @@ describe('problems of a pipeline file', () => {
     ],
     [
       'one port for two listeners',
-      'server: { httpPort: 9000, metricsPort: 9000 }',
+      'server: { grpcPort: 9000, metricsPort: 9000 }',
       {
         line: 2,
-        column: 40,
-        path: 'server.metricsPort',
-        message: containing('server.httpPort takes already'),
+        column: 21,
+        path: 'server.grpcPort',
+        message: containing('server.metricsPort takes already'),
       },
     ],
     [
@@ -291,8 +291,9 @@ describe('problems of a pipeline file', () => {
     expect(() => loadPipeline(path)).toThrow(`${path}:2:1: engine: unknown key; did you mean "engines"?`)
   })
 
-  it('lets listeners share a port that is not taken', () => {
-    expect(load('server: { httpPort: 0, metricsPort: 0 }').server.metricsPort).toBe(0)
+  it('lets listeners share a port where that can be', () => {
+    expect(load('server: { httpPort: 0, grpcPort: 0, metricsPort: 0 }').server.grpcPort).toBe(0)
+    expect(load('server: { httpPort: 9000, metricsPort: 9000 }').server.metricsPort).toBe(9000)
     expect(load('modelServer: { enabled: false }\nserver: { httpPort: 8001 }').server.httpPort).toBe(8001)
   })
 

@@ -9,6 +9,7 @@ import { pino } from 'pino'
 import { serverSchema } from '../../src/config/pipeline.js'
 import { createHttpServer } from '../../src/server/http-server.js'
 import { FakeGantry } from '../support/fake-gantry.js'
+import { freePort } from '../support/free-port.js'
 import { ask } from '../support/http.js'
 import { serveFake } from '../support/serve-fake.js'
 
@@ -50,6 +51,12 @@ describe('start', () => {
       message: `127.0.0.1:${port} is already in use`,
     })
     expect((error as { hint: string }).hint).toContain(`server.${setting}`)
+  })
+
+  it('opens one listener when the metrics are to stay on the port of HTTP', async () => {
+    const port = await freePort()
+    expect(await tryToServe({ httpPort: port, metricsPort: port })).toBe('running')
+    expect((await ask(`http://127.0.0.1:${port}/metrics`)).status).toBe(200)
   })
 
   it('says so when the address is not of this machine', async () => {
