@@ -14,6 +14,9 @@ import { until } from './until.js'
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const cli = join(root, 'dist/cli/main.js')
 
+/** For machines that have more to do. */
+const startedWithinMs = 60_000
+
 export type ServiceOptions = Readonly<{
   /** Laid over the test's pipeline file. */
   pipeline?: Readonly<Record<string, unknown>>
@@ -51,7 +54,12 @@ export class TestService {
     )
     const beganMs = performance.now()
     service.#spawn()
-    await service.ready()
+    try {
+      await service.ready(startedWithinMs)
+    } catch (error) {
+      await service[Symbol.asyncDispose]()
+      throw error
+    }
     service.startedInMs = performance.now() - beganMs
     return service
   }
