@@ -1,7 +1,7 @@
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js'
 import { Agent, request } from 'node:http'
 import { encodeMessage, inferenceService } from '../../src/serving/protocol/grpc-schema.js'
-import { mutated, randomFrom } from './mutate.js'
+import { mutated, mutatedValue, randomFrom } from './mutate.js'
 
 export type FuzzResult = Readonly<{
   sent: number
@@ -17,23 +17,22 @@ const sideBySide = 8
 const tensor = (name: string) => ({ name, datatype: 'FP32', shape: [1, 16] })
 const values = Buffer.alloc(64)
 
-/** Sends mutated inference requests over HTTP: bodies, header lengths, content encodings, paths. */
+/** Sends mutated inference requests over HTTP: values, bytes of bodies, header lengths, content encodings, paths. */
 export async function fuzzHttp(address: string, count: number, seed: number): Promise<FuzzResult> {
   const random = randomFrom(seed)
-  const json = Buffer.from(
-    JSON.stringify({
-      id: 'f',
-      parameters: { priority: 1, sequence_id: 4 },
-      inputs: ['INPUT0', 'INPUT1'].map((name) => ({ ...tensor(name), parameters: { binary_data_size: 64 } })),
-      outputs: [{ name: 'OUTPUT0', parameters: { classification: 2 } }],
-    }),
-  )
+  const withBinary = {
+    id: 'f',
+    parameters: { priority: 1, sequence_id: 4 },
+    inputs: ['INPUT0', 'INPUT1'].map((name) => ({ ...tensor(name), parameters: { binary_data_size: 64 } })),
+    outputs: [{ name: 'OUTPUT0', parameters: { classification: 2 } }],
+  }
+  const withData = {
+    inputs: ['INPUT0', 'INPUT1'].map((name) => ({ ...tensor(name), data: Array(16).fill(1.5) })),
+  }
+  const jsonOf = (value: object) => Buffer.from(JSON.stringify(value))
+  const json = jsonOf(withBinary)
   const binary = Buffer.concat([json, values, values])
-  const plain = Buffer.from(
-    JSON.stringify({
-      inputs: ['INPUT0', 'INPUT1'].map((name) => ({ ...tensor(name), data: Array(16).fill(1.5) })),
-    }),
-  )
+  const plain = jsonOf(withData)
   const agent = new Agent({ keepAlive: true, maxSockets: sideBySide })
   const lengths = [String(json.byteLength), '0', '-1', '99999999', 'x', '']
   const paths = [
@@ -43,7 +42,19 @@ export async function fuzzHttp(address: string, count: number, seed: number): Pr
     'logging',
     'trace/setting',
   ]
+  /** The whole of a sound form, but for its values. */
+  const odd = (): Promise<string> => {
+    const isBinary = random(2) === 0
+    const head = jsonOf(mutatedValue(isBinary ? withBinary : withData, random))
+    const body = isBinary ? Buffer.concat([head, values, values]) : head
+    const headers = {
+      'content-length': body.byteLength,
+      ...(isBinary && { 'inference-header-content-length': head.byteLength }),
+    }
+    return post(`http://${address}/v2/${paths[random(20)] ?? paths[0]}`, headers, body, agent)
+  }
   const one = (): Promise<string> => {
+    if (random(2) === 0) return odd()
     const body = mutated(random(2) === 0 ? binary : plain, random)
     const encoding = ['gzip', 'deflate', 'br'][random(40)]
     const headers = {
@@ -81,30 +92,38 @@ function post(
   })
 }
 
-/** Sends mutated messages over gRPC: `ModelInfer` mostly, and the other calls that carry a message. */
+/** Sends mutated messages over gRPC, their values or their bytes: `ModelInfer` mostly, and the other calls that carry a message. */
 export async function fuzzGrpc(address: string, count: number, seed: number): Promise<FuzzResult> {
   const random = randomFrom(seed)
   const client = new Client(address, credentials.createInsecure())
   const inferType = inferenceService.methods['ModelInfer']?.resolvedRequestType
   if (!inferType) throw new Error('the schema is not resolved')
   const inputs = ['INPUT0', 'INPUT1'].map(tensor)
-  const raw = encodeMessage(inferType, {
-    model_name: 'add_sub',
-    id: 'f',
-    parameters: { priority: { int64_param: 1 }, sequence_id: { string_param: 's' } },
-    inputs,
-    outputs: [{ name: 'OUTPUT0', parameters: { classification: { int64_param: 2 } } }],
-    raw_input_contents: [values, values],
-  })
   const contents = { fp32_contents: Array<number>(16).fill(1.5) }
-  const typed = encodeMessage(inferType, {
-    model_name: 'add_sub',
-    inputs: inputs.map((input) => ({ ...input, contents })),
-  })
+  const sound = [
+    {
+      model_name: 'add_sub',
+      id: 'f',
+      parameters: { priority: { int64_param: 1 }, sequence_id: { string_param: 's' } },
+      inputs,
+      outputs: [{ name: 'OUTPUT0', parameters: { classification: { int64_param: 2 } } }],
+      raw_input_contents: [values, values],
+    },
+    { model_name: 'add_sub', inputs: inputs.map((input) => ({ ...input, contents })) },
+  ] as const
   const others = ['ModelConfig', 'ModelStatistics', 'ModelMetadata', 'TraceSetting', 'RepositoryIndex']
+  /** With other values; as it is where the schema cannot say them. */
+  const encoded = (message: object): Buffer => {
+    try {
+      return encodeMessage(inferType, { ...mutatedValue(message, random) })
+    } catch {
+      return encodeMessage(inferType, { ...message })
+    }
+  }
   const one = (): Promise<string> => {
-    const message = mutated(random(2) === 0 ? raw : typed, random)
-    return call(client, others[random(40)] ?? 'ModelInfer', message)
+    const message = sound[random(sound.length)] ?? sound[0]
+    const bytes = random(2) === 0 ? encoded(message) : mutated(encodeMessage(inferType, message), random)
+    return call(client, others[random(40)] ?? 'ModelInfer', bytes)
   }
   const result = await repeat(count, one)
   client.close()
