@@ -24,6 +24,7 @@ export class ModelRecord {
   /** It is meant to serve: `false` once unloaded. */
   wanted = true
   readonly #versions = new Map<number, VersionRecord>()
+  #serving: readonly ServedModel[] = []
 
   constructor(readonly name: string) {}
 
@@ -32,8 +33,14 @@ export class ModelRecord {
     return [...this.#versions.values()].sort((a, b) => a.version - b.version)
   }
 
+  /** It has or had a version. */
+  get known(): boolean {
+    return this.#versions.size > 0
+  }
+
+  /** Lowest version first. Every request looks here. */
   get serving(): readonly ServedModel[] {
-    return this.versions.flatMap(({ model }) => (model === undefined ? [] : [model]))
+    return this.#serving
   }
 
   /** Every version that is to serve does. */
@@ -50,10 +57,12 @@ export class ModelRecord {
 
   set(version: number, state: ModelState, reason = '', model?: ServedModel): void {
     this.#versions.set(version, { version, state, reason, model })
+    this.#changed()
   }
 
   forget(version: number): void {
     this.#versions.delete(version)
+    this.#changed()
   }
 
   /**
@@ -83,6 +92,10 @@ export class ModelRecord {
       state,
       reason,
     }))
+  }
+
+  #changed(): void {
+    this.#serving = this.versions.flatMap(({ model }) => (model === undefined ? [] : [model]))
   }
 }
 

@@ -1,0 +1,69 @@
+import type { IndexEntry } from '../model-server.js'
+import { ServingError } from '../serving-error.js'
+import { stepsOf } from './model-definition.js'
+import { ModelRecord } from './model-record.js'
+import type { ServedModel } from './served-model.js'
+
+/** Every model that was ever asked for or found, and what became of it. */
+export class ModelRecords {
+  readonly #records = new Map<string, ModelRecord>()
+
+  get(name: string): ModelRecord | undefined {
+    return this.#records.get(name)
+  }
+
+  /** A new one where there is none. */
+  of(name: string): ModelRecord {
+    const known = this.#records.get(name)
+    if (known !== undefined) return known
+    const record = new ModelRecord(name)
+    this.#records.set(name, record)
+    return record
+  }
+
+  delete(name: string): void {
+    this.#records.delete(name)
+  }
+
+  /** By name. */
+  all(): readonly ModelRecord[] {
+    return [...this.#records.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  index(name: string): readonly IndexEntry[] {
+    return this.#records.get(name)?.index() ?? []
+  }
+
+  /**
+   * The version that answers now.
+   *
+   * @param version - digits, or empty for the highest that is ready.
+   * @throws ServingError
+   */
+  find(name: string, version: string): ServedModel {
+    const record = this.#records.get(name)
+    if (record === undefined || !record.known)
+      throw new ServingError('INVALID_ARG', `Request for unknown model: '${name}' is not found`)
+    return record.find(version)
+  }
+
+  /** @throws ServingError for a name that was never known */
+  isReady(name: string, version: string): boolean {
+    try {
+      return this.find(name, version) !== undefined
+    } catch (error) {
+      if (error instanceof ServingError && error.status !== 'INVALID_ARG') return false
+      throw error
+    }
+  }
+
+  /** Ensembles that run the model, and are to serve. */
+  dependents(name: string): readonly ModelRecord[] {
+    return this.all().filter((record) => record.wanted && needsOf(record).includes(name))
+  }
+}
+
+/** Models that the ensemble runs; none for other models. */
+export function needsOf(record: ModelRecord): readonly string[] {
+  return record.definition === undefined ? [] : stepsOf(record.definition.config)
+}
