@@ -272,6 +272,10 @@ describe.skipIf(skipsBrowser())('the page', () => {
     await page.keyboard.press('Escape')
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Help' }).waitFor()
+    const legend = await page.locator('.legend strong').allTextContents()
+    expect(legend).toEqual(
+      expect.arrayContaining(['helmet', 'head', 'vest', 'no_vest', 'person', 'machinery']),
+    )
     expect(misdeeds).toEqual(clean)
     await page.context().close()
   })

@@ -16,8 +16,10 @@ const keys: readonly (readonly [string, string])[] = [
 ]
 
 const labels: readonly (readonly [string, string])[] = [
-  ['helmet', 'protection worn'],
-  ['head', 'bare head: protection missing'],
+  ['helmet', 'helmet worn'],
+  ['head', 'bare head: helmet missing'],
+  ['vest', 'vest worn'],
+  ['no_vest', 'vest missing'],
   ['person', 'people'],
   ['machinery', 'machines and vehicles'],
 ]
@@ -49,6 +51,7 @@ export function Help({ onClose }: Readonly<{ onClose: () => void }>): JSX.Elemen
               </li>
             ))}
           </ul>
+          <p class="muted">On small pictures only missing protection has a caption.</p>
           <h3>For programs</h3>
           <p>
             The API is described in <a href="openapi.json">openapi.json</a>, the live messages in{' '}
