@@ -177,7 +177,10 @@ async function listen(
   return typeof bound === 'object' && bound !== null ? bound.port : port
 }
 
+/** How this machine reaches it: browsers do not open the address that stands for all of them. */
 function shown(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
   return host.includes(':') ? `[${host}]` : host
 }
 

@@ -13,13 +13,18 @@ import { freePort } from '../support/free-port.js'
 import { ask } from '../support/http.js'
 import { serveFake } from '../support/serve-fake.js'
 
-async function tryToServe(settings: Record<string, unknown>): Promise<unknown> {
+function serverWith(settings: Record<string, unknown>) {
   const server = createHttpServer({
     gantry: new FakeGantry(),
     settings: serverSchema.parse({ httpPort: 0, metricsPort: 0, ...settings }),
     log: pino({ level: 'silent' }),
   })
   onTestFinished(() => server.stop(100))
+  return server
+}
+
+async function tryToServe(settings: Record<string, unknown>): Promise<unknown> {
+  const server = serverWith(settings)
   return server.start(new AbortController().signal).then(
     () => server.state,
     (error: unknown) => error,
@@ -51,6 +56,13 @@ describe('start', () => {
       message: `127.0.0.1:${port} is already in use`,
     })
     expect((error as { hint: string }).hint).toContain(`server.${setting}`)
+  })
+
+  it('tells an address that a browser of this machine opens', async () => {
+    const server = serverWith({ host: '0.0.0.0', insecure: true })
+    await server.start(new AbortController().signal)
+    expect(server.address?.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/)
+    expect((await ask(`${server.address?.url}healthz`)).status).toBe(200)
   })
 
   it('opens one listener when the metrics are to stay on the port of HTTP', async () => {
