@@ -1,17 +1,24 @@
 import type { ModelConfig, ModelInput } from '../../inference/model-config.js'
 import { elementCount } from '../../inference/tensor-type.js'
-import { datatypeOfConfig, elementBytes } from '../datatype.js'
+import { type Datatype, datatypeOfConfig, elementBytes } from '../datatype.js'
 import type { InferRequest } from '../infer.js'
 import { ServingError } from '../serving-error.js'
 import type { Tensor } from '../tensor.js'
 import { reshaped } from './reshape.js'
+
+type InputRules = Readonly<{
+  input: ModelInput
+  datatype: Datatype | undefined
+  /** With the batch first where there is one; -1 is any size. */
+  shape: readonly number[]
+}>
 
 /** What of a configuration requests are checked against. */
 export type RequestRules = Readonly<{
   model: string
   /** 0: no batch dimension. */
   maxBatchSize: number
-  inputs: ReadonlyMap<string, ModelInput>
+  inputs: ReadonlyMap<string, InputRules>
   required: readonly string[]
   outputs: readonly string[]
   /** Whether requests can differ in more than their batch size. */
@@ -19,10 +26,16 @@ export type RequestRules = Readonly<{
 }>
 
 export function requestRules(model: string, config: ModelConfig): RequestRules {
+  const maxBatchSize = config.max_batch_size ?? 0
+  const rulesOf = (input: ModelInput): InputRules => ({
+    input,
+    datatype: datatypeOfConfig(input.data_type),
+    shape: maxBatchSize > 0 ? [-1, ...input.dims] : input.dims,
+  })
   return {
     model,
-    maxBatchSize: config.max_batch_size ?? 0,
-    inputs: new Map(config.input.map((input) => [input.name, input])),
+    maxBatchSize,
+    inputs: new Map(config.input.map((input) => [input.name, rulesOf(input)])),
     required: config.input.filter((input) => input.optional !== true).map((input) => input.name),
     outputs: config.output.map((output) => output.name),
     hasShapes: config.input.some((input) => input.optional === true || input.dims.includes(-1)),
@@ -125,13 +138,11 @@ function checkBatch(
 function checkTensor(tensor: Tensor, rules: RequestRules, refuse: Refuse): void {
   const { model, maxBatchSize } = rules
   const { name, datatype, shape, data } = tensor
-  const input = rules.inputs.get(name)!
-  const expected = datatypeOfConfig(input.data_type)
+  const { datatype: expected, shape: dims } = rules.inputs.get(name)!
   if (datatype !== expected)
     throw refuse(
       `inference input '${name}' data-type is '${datatype}', but model '${model}' expects '${expected}'`,
     )
-  const dims = maxBatchSize > 0 ? [-1, ...input.dims] : input.dims
   if (!fits(shape, dims))
     throw refuse(
       `unexpected shape for input '${name}' for model '${model}'. Expected [${dims.join(',')}], got [${shape.join(',')}]${maxBatchSize > 0 ? dimensionNote : ''}`,
@@ -188,7 +199,7 @@ function reshapeInputs(
 ): ReadonlyMap<string, Tensor> {
   let changed: Map<string, Tensor> | undefined
   for (const [name, tensor] of inputs) {
-    const input = rules.inputs.get(name)!
+    const { input } = rules.inputs.get(name)!
     if (input.reshape === undefined) continue
     changed ??= new Map(inputs)
     changed.set(name, {
