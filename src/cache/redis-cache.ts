@@ -192,6 +192,8 @@ export class RedisCache implements ResultCache {
   }
 
   #down(reason: string): void {
+    // A connection that we end ourselves is not lost.
+    if (this.#abort.signal.aborted) return
     this.#state = 'down'
     this.#reason = reason
     this.#logSometimes('result cache down, retrying', { reason })

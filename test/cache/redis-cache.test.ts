@@ -59,6 +59,15 @@ describe.skipIf(missing !== undefined)('RedisCache', () => {
     return { cache, end: () => cache.stop() }
   })
 
+  it('stops without a warning', async () => {
+    const { cache, lines } = redisCache(server.url, { commandTimeoutMs: 5_000 })
+    cache.start()
+    await isUp(cache)
+    await cache.stop()
+    expect(lines.filter(({ level }) => Number(level) >= 40)).toEqual([])
+    expect(cache.health).toMatchObject({ state: 'stopped' })
+  })
+
   it('sets a life on every key', async () => {
     const { cache } = redisCache(server.url, { keyPrefix: 'life:', commandTimeoutMs: 5_000 })
     cache.start()
