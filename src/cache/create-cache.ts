@@ -1,4 +1,4 @@
-import type { CacheConfig } from '../config/pipeline.js'
+import type { CacheConfig } from '../config/outputs.js'
 import type { Log } from '../lifecycle/log.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import { MemoryCache } from './memory-cache.js'

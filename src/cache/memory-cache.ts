@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { CacheConfig } from '../config/pipeline.js'
+import type { CacheConfig } from '../config/outputs.js'
 import { detectionsJson, labelInJson, parseDetectionsJson } from '../events/detections-json.js'
 import type { DetectionsMessage } from '../events/detections-message.js'
 import { wallMs } from '../lifecycle/clock.js'

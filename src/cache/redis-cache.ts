@@ -1,4 +1,4 @@
-import type { CacheConfig } from '../config/pipeline.js'
+import type { CacheConfig } from '../config/outputs.js'
 import { detectionsJson, labelInJson, parseDetectionsJson } from '../events/detections-json.js'
 import type { DetectionsMessage } from '../events/detections-message.js'
 import { backoffMs } from '../lifecycle/backoff.js'

@@ -1,6 +1,6 @@
 import type { CameraConfig } from '../config/camera.js'
 import type { CameraNetworks } from '../config/camera-networks.js'
-import type { InferenceConfig } from '../config/pipeline.js'
+import type { InferenceConfig } from '../config/inference.js'
 import type { DetectionsMessage } from '../events/detections-message.js'
 import type { PictureHeader } from '../events/stream-protocol.js'
 import type { DetectorInfo } from '../ensemble/camera-detector.js'

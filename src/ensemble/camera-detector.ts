@@ -1,5 +1,5 @@
 import type { Detection, StageTimings } from '../detections/detection.js'
-import type { ExecutionProvider } from '../config/pipeline.js'
+import type { ExecutionProvider } from '../config/inference.js'
 import type { Frame, FrameFormat } from '../frames/frame.js'
 import type { ShedCause } from '../frames/accounting.js'
 

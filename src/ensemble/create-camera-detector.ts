@@ -1,4 +1,4 @@
-import type { InferenceConfig } from '../config/pipeline.js'
+import type { InferenceConfig } from '../config/inference.js'
 import { type DeviceKind, deviceOf } from '../inference/providers.js'
 import { graphOptimization } from '../inference/graph-optimization.js'
 import { InstancePool } from '../inference/instance-pool.js'

@@ -1,4 +1,4 @@
-import type { ExecutionProvider } from '../config/pipeline.js'
+import type { ExecutionProvider } from '../config/inference.js'
 import type { OrtSessionOptions } from '../inference/ort-session.js'
 import type { FrameGeometry } from './frame-geometry.js'
 import type { HeadPlan } from './heads/head.js'

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import type { InferenceConfig } from '../config/pipeline.js'
+import type { InferenceConfig } from '../config/inference.js'
 import type { OnnxModel } from '../inference/model-repository.js'
 import type { DeviceKind } from '../inference/providers.js'
 

@@ -1,5 +1,5 @@
 import ort from 'onnxruntime-node'
-import type { ExecutionProvider } from '../config/pipeline.js'
+import type { ExecutionProvider } from '../config/inference.js'
 import { openOrtSession, type OrtSessionOptions } from './ort-session.js'
 import { elementCount, type TensorType } from './tensor-type.js'
 

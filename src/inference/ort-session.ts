@@ -1,5 +1,5 @@
 import ort from 'onnxruntime-node'
-import type { ExecutionProvider } from '../config/pipeline.js'
+import type { ExecutionProvider } from '../config/inference.js'
 import { ModelInvalidError, ProviderUnavailableError } from './errors.js'
 import type { GraphOptimization } from './graph-optimization.js'
 import { missingProviderReason } from './providers.js'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import type { ExecutionProvider } from '../config/pipeline.js'
+import type { ExecutionProvider } from '../config/inference.js'
 
 /** `gpu`: few instances and large batches pay; `cpu`: one instance per core and no batches. */
 export type DeviceKind = 'cpu' | 'gpu'

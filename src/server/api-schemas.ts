@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cameraIdSchema, cameraSchema } from '../config/camera.js'
-import { executionProviders } from '../config/pipeline.js'
+import { executionProviders } from '../config/inference.js'
 import { detectionsMessageSchema } from '../events/detections-message.js'
 import { shedCauses } from '../frames/accounting.js'
 import { cameraStates } from '../frames/camera-state.js'

@@ -1,4 +1,4 @@
-import type { KafkaConfig } from '../config/pipeline.js'
+import type { KafkaConfig } from '../config/outputs.js'
 import { eventTypes } from '../events/cloud-event.js'
 import { detectionsJson } from '../events/detections-json.js'
 import type { DetectionsMessage } from '../events/detections-message.js'

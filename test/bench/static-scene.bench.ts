@@ -10,7 +10,7 @@
 import { execFileSync } from 'node:child_process'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { inferenceSchema } from '../../src/config/pipeline.js'
+import { inferenceSchema } from '../../src/config/inference.js'
 import { cameraSchema } from '../../src/config/camera.js'
 import type { Detection } from '../../src/detections/detection.js'
 import { SceneReuse } from '../../src/engine/scene-reuse.js'

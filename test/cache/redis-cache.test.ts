@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { RedisCache } from '../../src/cache/redis-cache.js'
 import { detectionsMessageSchema } from '../../src/events/detections-message.js'
-import { cacheSchema, type CacheConfig } from '../../src/config/pipeline.js'
+import { cacheSchema, type CacheConfig } from '../../src/config/outputs.js'
 import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
 import { detectionsMessage } from '../support/detections.js'
 import { redisMissing, RedisServer } from '../support/redis.js'

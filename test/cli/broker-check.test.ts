@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkKafka } from '../../src/cli/checks/kafka-check.js'
 import { checkRedis } from '../../src/cli/checks/redis-check.js'
-import { kafkaSchema } from '../../src/config/pipeline.js'
+import { kafkaSchema } from '../../src/config/outputs.js'
 import { kafkaMissing, sharedKafka } from '../support/kafka.js'
 import { redisMissing, RedisServer } from '../support/redis.js'
 

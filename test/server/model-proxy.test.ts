@@ -4,7 +4,7 @@ import { createServer, request as httpRequest, type IncomingMessage, type Reques
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { serverSchema } from '../../src/config/pipeline.js'
+import { serverSchema } from '../../src/config/server.js'
 import { createHttpServer } from '../../src/server/http-server.js'
 import { FakeGantry } from '../support/fake-gantry.js'
 import { ask } from '../support/http.js'

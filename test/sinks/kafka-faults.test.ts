@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { KafkaConfig } from '../../src/config/pipeline.js'
+import type { KafkaConfig } from '../../src/config/outputs.js'
 import { detectionsMessageSchema } from '../../src/events/detections-message.js'
 import { detectionsMessage } from '../support/detections.js'
 import { freePort } from '../support/free-port.js'

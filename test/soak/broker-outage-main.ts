@@ -2,7 +2,7 @@
  * The long outage: `npm run soak:broker -- [minutes] [records per second]`, by default 10 minutes at 240 records a second with the bounds
  * that the product has by default. Prints the report as JSON and ends with 1 if there is something against it.
  */
-import { kafkaSchema } from '../../src/config/pipeline.js'
+import { kafkaSchema } from '../../src/config/outputs.js'
 import { brokerOutage } from './broker-outage.js'
 import { outageComplaints } from './outage-complaints.js'
 

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { inferenceSchema, type InferenceConfig } from '../../src/config/pipeline.js'
+import { inferenceSchema, type InferenceConfig } from '../../src/config/inference.js'
 import type { CameraDetector, DetectorResult } from '../../src/ensemble/camera-detector.js'
 import { createCameraDetector } from '../../src/ensemble/create-camera-detector.js'
 import type { ShedCause } from '../../src/frames/accounting.js'

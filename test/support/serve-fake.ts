@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
-import { serverSchema } from '../../src/config/pipeline.js'
+import { serverSchema } from '../../src/config/server.js'
 import { createHttpServer, type HttpServer, type ServerSettings } from '../../src/server/http-server.js'
 import { FakeGantry } from './fake-gantry.js'
 

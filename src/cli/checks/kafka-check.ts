@@ -1,5 +1,5 @@
 import { Kafka, logLevel, type SASLOptions } from 'kafkajs'
-import type { KafkaConfig } from '../../config/pipeline.js'
+import type { KafkaConfig } from '../../config/outputs.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { Finding } from '../findings.js'
 

@@ -1,4 +1,4 @@
-import type { InferenceConfig } from '../../config/pipeline.js'
+import type { InferenceConfig } from '../../config/inference.js'
 import { findCameraModel } from '../../ensemble/camera-model.js'
 import { planDetector } from '../../ensemble/detector-plan.js'
 import { toErrorRecord } from '../../errors.js'

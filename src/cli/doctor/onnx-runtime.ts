@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { executionProviders } from '../../config/pipeline.js'
+import { executionProviders } from '../../config/inference.js'
 import { missingProviderReason } from '../../inference/providers.js'
 import type { Finding } from '../findings.js'
 

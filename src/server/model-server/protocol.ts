@@ -1,4 +1,5 @@
-import type { InferenceConfig, ModelsConfig, ModelServerConfig } from '../../config/pipeline.js'
+import type { InferenceConfig } from '../../config/inference.js'
+import type { ModelsConfig, ModelServerConfig } from '../../config/models.js'
 import type { ErrorRecord } from '../../errors.js'
 import type { Base64 } from '../../lifecycle/base64.js'
 import type { LogSettings } from '../../lifecycle/log.js'

@@ -1,4 +1,4 @@
-import type { ModelsConfig } from '../../config/pipeline.js'
+import type { ModelsConfig } from '../../config/models.js'
 import type { Log } from '../../lifecycle/log.js'
 import { MemoryResponseCache } from './memory-response-cache.js'
 import { RedisResponseCache } from './redis-response-cache.js'

@@ -8,7 +8,7 @@ import {
   type Producer,
   type SASLOptions,
 } from 'kafkajs'
-import type { KafkaConfig } from '../../config/pipeline.js'
+import type { KafkaConfig } from '../../config/outputs.js'
 import { cloudEventHeaders, eventTypes } from '../../events/cloud-event.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'

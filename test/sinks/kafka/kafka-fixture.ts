@@ -1,4 +1,4 @@
-import { kafkaSchema, type KafkaConfig } from '../../../src/config/pipeline.js'
+import { kafkaSchema, type KafkaConfig } from '../../../src/config/outputs.js'
 import { detectionsRecordId } from '../../../src/events/cloud-event.js'
 import type { DetectionsMessage } from '../../../src/events/detections-message.js'
 import { createServiceMetrics } from '../../../src/metrics/service-metrics.js'

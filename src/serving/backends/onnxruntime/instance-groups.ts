@@ -1,4 +1,4 @@
-import type { ExecutionProvider } from '../../../config/pipeline.js'
+import type { ExecutionProvider } from '../../../config/inference.js'
 import type { InstanceGroup } from '../../../inference/model-config.js'
 import { deviceOf, missingProviderReason } from '../../../inference/providers.js'
 

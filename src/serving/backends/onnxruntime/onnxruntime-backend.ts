@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import type { ExecutionProvider, InferenceConfig } from '../../../config/pipeline.js'
+import type { ExecutionProvider, InferenceConfig } from '../../../config/inference.js'
 import { autoComplete } from '../../../inference/auto-complete.js'
 import {
   ModelConfigError,

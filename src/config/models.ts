@@ -1,0 +1,152 @@
+import { z } from 'zod'
+
+const repositorySchema = z.string().min(1)
+
+export const modelsSchema = z.strictObject({
+  repository: z
+    .union([repositorySchema, z.array(repositorySchema).min(1)])
+    .default('../models')
+    .describe('Folder of models, or a list of folders; relative to this file.'),
+  configName: z
+    .string()
+    .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/, 'must be a plain name, without .pbtxt')
+    .optional()
+    .describe(
+      'API clients: models that have `configs/<configName>.pbtxt` are configured by it instead of `config.pbtxt`.',
+    ),
+  control: z
+    .enum(['none', 'poll', 'explicit'])
+    .default('none')
+    .describe(
+      'Which models API clients get: `none` loads all at the start, `poll` follows the folder, `explicit` loads `models.load` and what clients ask for. Cameras read their model at the start of an engine.',
+    ),
+  load: z
+    .array(z.string().min(1).max(128))
+    .default([])
+    .describe('With `explicit`: models to load at the start; `*` alone loads all.'),
+  pollSeconds: z
+    .number()
+    .min(0.05)
+    .max(86_400)
+    .default(15)
+    .describe('With `poll`: time between two looks; a change is taken once two looks agree on it.'),
+  allowJsBackends: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Let models bring code of their own (`backend: "js"`). It runs with the rights of the service.',
+    ),
+  cache: z
+    .strictObject({
+      sizeBytes: z
+        .number()
+        .int()
+        .min(0)
+        .max(64 * 1024 ** 3)
+        .default(64 * 1024 ** 2)
+        .describe('Memory for answers of models with `response_cache`; 0 keeps none.'),
+      redis: z
+        .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
+        .optional()
+        .describe(
+          'redis:// URL: answers are kept there instead of in memory, for all services that share it.',
+        ),
+      ttlSeconds: z
+        .number()
+        .int()
+        .min(1)
+        .max(30 * 24 * 3600)
+        .default(3600)
+        .describe('Age at which an answer in Redis is forgotten.'),
+    })
+    .prefault({}),
+})
+export type ModelsConfig = Readonly<z.infer<typeof modelsSchema>>
+
+/** The process that answers API clients of the models. */
+export const modelServerSchema = z.strictObject({
+  enabled: z.boolean().default(true).describe('Serve the models to API clients: `/v2` and gRPC.'),
+  nice: z
+    .number()
+    .int()
+    .min(0)
+    .max(19)
+    .default(10)
+    .describe(
+      'Priority of the process once there are cameras: at more than 0 they get the processor first, and requests what is left of it.',
+    ),
+  maxRequestBytes: z
+    .number()
+    .int()
+    .min(1024)
+    .max(1024 ** 3)
+    .default(64 * 1024 ** 2)
+    .describe('Largest inference request, by HTTP or gRPC.'),
+  rateLimit: z
+    .strictObject({
+      mode: z
+        .enum(['off', 'execution_count'])
+        .default('off')
+        .describe(
+          'With `execution_count`, a run waits for the resources that `rate_limiter` of its `instance_group` asks for.',
+        ),
+      resources: z
+        .array(
+          z.strictObject({
+            name: z.string().min(1).max(128).describe('As `rate_limiter` names it.'),
+            count: z.number().int().min(1).max(1_000_000).describe('How much there is of it.'),
+            device: z
+              .string()
+              .regex(/^(cpu|gpu\d+)$/, 'must be cpu or gpu<number>')
+              .optional()
+              .describe(
+                'Device it is on; without it, every device, or all together if the resource is global.',
+              ),
+          }),
+        )
+        .max(256)
+        .default([])
+        .describe('How much there is of a resource; else the most that one instance asks for.'),
+    })
+    .prefault({}),
+  trace: z
+    .strictObject({
+      dir: z
+        .string()
+        .min(1)
+        .optional()
+        .describe(
+          'Folder for trace files that clients ask for; relative to this file. Without it no traces are written.',
+        ),
+      maxBytes: z
+        .number()
+        .int()
+        .min(1024 ** 2)
+        .max(1024 ** 4)
+        .default(100 * 1024 ** 2)
+        .describe('Most bytes of trace files; the oldest go first.'),
+    })
+    .prefault({}),
+  probe: z
+    .strictObject({
+      enabled: z
+        .boolean()
+        .default(true)
+        .describe('Run a new or changed model once in a process with limits, before it is loaded.'),
+      memoryBytes: z
+        .number()
+        .int()
+        .min(256 * 1024 ** 2)
+        .default(4 * 1024 ** 3)
+        .describe('Most memory a model may take in that run.'),
+      cpuSeconds: z
+        .number()
+        .int()
+        .min(1)
+        .max(3600)
+        .default(10)
+        .describe('Most processor time that run may take, besides a second for each 100 MB of the model.'),
+    })
+    .prefault({}),
+})
+export type ModelServerConfig = Readonly<z.infer<typeof modelServerSchema>>

@@ -1,0 +1,87 @@
+import { z } from 'zod'
+
+/** What Apache Kafka takes for the name of a topic. */
+const topicSchema = z
+  .string()
+  .max(249)
+  .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]+$/, 'must be a name of letters, digits, ".", "_" and "-"')
+
+export const kafkaSchema = z.strictObject({
+  brokers: z
+    .array(z.string().regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port'))
+    .min(1)
+    .describe('Brokers to ask first, as host:port.'),
+  clientId: z.string().min(1).default('gantry').describe('Name in the logs of the brokers.'),
+  topics: z
+    .strictObject({
+      detections: topicSchema.default('gantry.detections.v1').describe('Topic of the results.'),
+      events: topicSchema
+        .default('gantry.events.v1')
+        .describe('Topic of the events; nothing is sent there in this version.'),
+    })
+    .prefault({}),
+  createTopics: z.boolean().default(true).describe('Create missing topics.'),
+  partitions: z.number().int().min(1).max(1_000).default(6).describe('Partitions of topics created here.'),
+  replicationFactor: z.number().int().min(-1).default(-1).describe('-1 takes the broker default.'),
+  retentionMs: z
+    .number()
+    .int()
+    .min(60_000)
+    .default(7 * 24 * 3600 * 1000)
+    .describe('Retention of topics created here.'),
+  lingerMs: z.number().min(0).max(10_000).default(20).describe('Longest a record waits for a batch.'),
+  maxBatchRecords: z.number().int().min(1).max(100_000).default(500).describe('Most records in one request.'),
+  maxQueuedRecords: z
+    .number()
+    .int()
+    .min(1)
+    .default(10_000)
+    .describe('Records kept while the broker is away; then oldest go.'),
+  maxQueuedBytes: z
+    .number()
+    .int()
+    .min(64 * 1024)
+    .default(32 * 1024 ** 2)
+    .describe('Bytes of record values kept while the broker is away; then oldest go.'),
+  compression: z.enum(['none', 'gzip']).default('gzip').describe('Of record batches.'),
+  idempotent: z.boolean().default(true).describe('Let the broker drop what a retry sends twice.'),
+  ssl: z.boolean().default(false).describe('Connect by TLS.'),
+  sasl: z
+    .strictObject({
+      mechanism: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).describe('How to log in.'),
+      username: z.string().describe('Login name.'),
+      password: z.string().describe('Write ${NAME} or ${file:PATH}, not the password itself.'),
+    })
+    .optional(),
+})
+export type KafkaConfig = Readonly<z.infer<typeof kafkaSchema>>
+
+export const cacheSchema = z.strictObject({
+  redis: z
+    .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
+    .optional()
+    .describe('redis:// URL; without it results are kept in memory only.'),
+  keyPrefix: z.string().max(64).default('gantry:').describe('Start of every key in Redis.'),
+  ttlSeconds: z
+    .number()
+    .int()
+    .min(1)
+    .default(300)
+    .describe('How long the latest result of a silent camera stays.'),
+  recentPerCamera: z.number().int().min(1).max(100_000).default(500).describe('Results kept per camera.'),
+  recentTtlSeconds: z
+    .number()
+    .int()
+    .min(1)
+    .max(30 * 24 * 3600)
+    .default(24 * 3600)
+    .describe('Age at which a recent result is forgotten, however few there are.'),
+  commandTimeoutMs: z
+    .number()
+    .int()
+    .min(5)
+    .max(10_000)
+    .default(50)
+    .describe('Longest a command may take before Redis counts as failing.'),
+})
+export type CacheConfig = Readonly<z.infer<typeof cacheSchema>>

@@ -1,0 +1,52 @@
+import { z } from 'zod'
+
+const portSchema = z.number().int().min(0).max(65_535)
+
+export const serverSchema = z.strictObject({
+  host: z
+    .string()
+    .min(1)
+    .default('127.0.0.1')
+    .describe('Address to listen on. Anything but loopback needs a token.'),
+  httpPort: portSchema.default(8000).describe('HTTP, WebSocket and dashboard; 0 takes a free port.'),
+  grpcPort: portSchema.default(8001).describe('gRPC of the model server (KServe v2); 0 takes a free port.'),
+  metricsPort: portSchema
+    .default(8002)
+    .describe(
+      'A second listener with /metrics only; 0 takes a free port, that of `httpPort` does without it.',
+    ),
+  token: z
+    .string()
+    .min(16)
+    .optional()
+    .describe('Bearer token every request must carry. Write ${NAME} or ${file:PATH}, not the token itself.'),
+  insecure: z
+    .boolean()
+    .default(false)
+    .describe('Allow a public address without a token. Anyone who can connect is admin.'),
+  allowedOrigins: z
+    .array(z.string())
+    .default([])
+    .describe('Browser origins besides our own that may use the API.'),
+  maxBodyBytes: z
+    .number()
+    .int()
+    .min(1024)
+    .max(1024 ** 3)
+    .default(10 * 1024 * 1024)
+    .describe('Largest body of a request, such as a pushed picture.'),
+  maxRequestsPerMinute: z
+    .number()
+    .int()
+    .min(0)
+    .max(10_000_000)
+    .default(6_000)
+    .describe('Most requests of one address to the API; more are answered 429. 0 sets no limit.'),
+  maxStreamClients: z
+    .number()
+    .int()
+    .min(1)
+    .max(20_000)
+    .default(5_000)
+    .describe('Most WebSocket clients at a time.'),
+})
