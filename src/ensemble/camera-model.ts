@@ -1,5 +1,10 @@
-import { ModelConfigError } from '../inference/errors.js'
-import { openOnnxModel, type OnnxModel, readModelEntry } from '../inference/model-repository.js'
+import { ModelConfigError, ModelNotFoundError } from '../inference/errors.js'
+import {
+  type ModelEntry,
+  openOnnxModel,
+  type OnnxModel,
+  readModelEntry,
+} from '../inference/model-repository.js'
 import { type EnsembleGraph, readEnsemble, type ResolvedStep } from './ensemble-graph.js'
 
 /** The model cameras run on, and the name their results carry. */
@@ -20,7 +25,7 @@ export type CameraModel = Readonly<{
  * @throws ModelNotFoundError, ModelConfigError, ModelInvalidError, ModelLabelsError
  */
 export function findCameraModel(repositoryDir: string, name: string): CameraModel {
-  const entry = readModelEntry(repositoryDir, name)
+  const entry = entryOf(repositoryDir, name)
   if (entry.backend === 'ensemble') {
     const graph = readEnsemble(repositoryDir, entry)
     const detector = detectorOf(graph)
@@ -38,6 +43,16 @@ export function findCameraModel(repositoryDir: string, name: string): CameraMode
     )
   const detector = openOnnxModel(entry)
   return { name, version: detector.version, detector, warnings: detector.warnings }
+}
+
+function entryOf(repositoryDir: string, name: string): ModelEntry {
+  try {
+    return readModelEntry(repositoryDir, name)
+  } catch (error) {
+    if (!(error instanceof ModelNotFoundError)) throw error
+    const wayOut = 'Name a detector as `ensemble`, or set `engines: 0` to serve models without cameras.'
+    throw new ModelNotFoundError(error.message, `${error.hint} ${wayOut}`)
+  }
 }
 
 function detectorOf({ name, steps }: EnsembleGraph): OnnxModel {

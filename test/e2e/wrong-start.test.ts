@@ -59,6 +59,7 @@ describe('a start that cannot be', () => {
     const { status, stderr } = serve({ ensemble: 'pep' })
     expect(status).not.toBe(0)
     expect(stderr).toContain('GANTRY_MODEL_NOT_FOUND')
+    expect(stderr).toContain('engines: 0')
     expect(stderr).toContain('pep')
   })
 
