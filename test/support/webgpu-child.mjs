@@ -1,7 +1,7 @@
 // Runs one frame through a detector in a process of its own, and prints what came of it as one JSON line.
 // usage: node webgpu-child.mjs REPOSITORY MODEL PROVIDERS
 import { createCameraDetector } from '../../dist/ensemble/create-camera-detector.js'
-import { inferenceSchema } from '../../dist/config/pipeline.js'
+import { inferenceSchema } from '../../dist/config/inference.js'
 
 const [repositoryDir, ensemble, providers] = process.argv.slice(2)
 const log = { info() {}, warn() {} }
