@@ -63,7 +63,7 @@ def measure(models, size, rounds):
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--models", default="../models")
-    p.add_argument("--sizes", nargs="+", default=["416x416", "640x384", "640x640"], help="width x height")
+    p.add_argument("--sizes", nargs="+", default=["416x416", "800x448", "640x640"], help="width x height")
     p.add_argument("--rounds", type=int, default=40)
     a = p.parse_args()
     print(json.dumps({s: measure(a.models, [int(n) for n in s.split("x")], a.rounds) for s in a.sizes}, indent=1))

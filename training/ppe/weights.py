@@ -1,4 +1,9 @@
-"""Weights in and out: a compact float16 archive, a checkpoint of this recipe, or a published ONNX file."""
+"""Weights in and out: a compact float16 archive, a checkpoint of this recipe, or a published ONNX file.
+
+`python -m ppe.weights mixed.pt run1/last.pt:0.4 run2/last.pt:0.6` mixes the moving averages of runs that follow one another.
+"""
+
+import argparse
 
 import numpy as np
 import torch
@@ -85,3 +90,42 @@ def restore_statistics(model, images):
         norm.bias.add_(scale * (mean - norm.running_mean))
         norm.weight.copy_(scale * (var + norm.eps).sqrt())
         norm.running_mean.copy_(mean), norm.running_var.copy_(var)
+
+
+def mixed(parts):
+    """The weighted mean of the moving averages of checkpoints, as a checkpoint that `load_init` reads.
+
+    `parts`: (path, share), shares of 1 in all. Runs that continue one another lie in one basin, and a point between them
+    generalises a little better than either (Wortsman et al., Model soups, ICML 2022).
+    """
+    if abs(sum(share for _, share in parts) - 1) > 1e-6:
+        raise SystemExit(f"the shares are {sum(share for _, share in parts):g} in all, and must be 1")
+    states = [(torch.load(path, map_location="cpu", weights_only=True)["average"], share) for path, share in parts]
+    first = states[0][0]
+    for (path, _), (state, _) in zip(parts, states):
+        if {k: v.shape for k, v in state.items()} != {k: v.shape for k, v in first.items()}:
+            raise SystemExit(f"{path} is of another network than {parts[0][0]}")
+    return {
+        "average": {
+            k: sum(share * state[k] for state, share in states) if v.is_floating_point() else v for k, v in first.items()
+        }
+    }
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("out", help="where the mixed checkpoint goes")
+    p.add_argument("parts", nargs="+", help="RUN/last.pt:SHARE, shares of 1 in all")
+    a = p.parse_args()
+    parts = []
+    for text in a.parts:
+        path, _, share = text.rpartition(":")
+        try:
+            parts.append((path, float(share)))
+        except ValueError:
+            p.error(f"{text!r} is not RUN/last.pt:SHARE")
+    torch.save(mixed(parts), a.out)
+
+
+if __name__ == "__main__":
+    main()

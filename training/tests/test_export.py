@@ -9,7 +9,7 @@ import torch
 
 from ppe.export import FIRST, VIDEO, Half, VARIANTS, write_folder, write_graph
 from ppe.model import CLASSES, Deployed, Detector, decode, fuse, points
-from ppe.weights import load_init, restore_statistics, save_compact
+from ppe.weights import load_init, mixed, restore_statistics, save_compact
 
 MODELS = Path(__file__).parents[2] / "models"
 DATA = Path(__file__).parents[3] / "shared" / "datasets"
@@ -161,3 +161,20 @@ def test_int8_is_within_its_gap_of_fp32_on_every_fourth_valid_picture(tmp_path):
         run = onnx_runner(MODELS / name / "1" / "model.onnx", 2)
         score[name] = report(store, detect(run, store, (416, 416)), False)["mean"]["ap50"]
     assert score["ppe_detect"] - score["ppe_detect_int8"] <= GAP, score
+
+
+def test_weights_of_runs_are_mixed_by_their_shares(tmp_path):
+    states = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        states.append(Detector().state_dict())
+        torch.save({"average": states[-1], "step": seed}, tmp_path / f"{seed}.pt")
+    parts = [(tmp_path / "1.pt", 0.25), (tmp_path / "2.pt", 0.75)]
+    torch.save(mixed(parts), tmp_path / "mixed.pt")
+    model = Detector()
+    load_init(model, tmp_path / "mixed.pt")
+    for name, value in model.state_dict().items():
+        if value.is_floating_point():
+            torch.testing.assert_close(value, 0.25 * states[0][name] + 0.75 * states[1][name])
+    with pytest.raises(SystemExit, match="1.25 in all"):
+        mixed([parts[0], (tmp_path / "2.pt", 1.0)])
