@@ -6,6 +6,7 @@ import { repositoryWith } from '../inference/model-repository.js'
 import { packageVersion } from './package-version.js'
 import { wallMs } from '../lifecycle/clock.js'
 import type { Log } from '../lifecycle/log.js'
+import { keepYoungGenerationSmall } from '../lifecycle/young-generation.js'
 import { createServiceMetrics } from '../metrics/service-metrics.js'
 import { isLoopbackHost } from '../server/access.js'
 import { grpcPortFree } from '../server/free-port.js'
@@ -114,6 +115,7 @@ async function start(
     await server.start(new AbortController().signal)
     await ports()
     await service.start()
+    keepYoungGenerationSmall()
   } catch (error) {
     await stop(0)
     throw error
