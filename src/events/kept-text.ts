@@ -27,12 +27,6 @@ export class KeptText {
     this.#length = this.#bytes.write(text)
   }
 
-  /** Gives its memory back. */
-  clear(): void {
-    this.#bytes = Buffer.alloc(0)
-    this.#length = 0
-  }
-
   includes(part: string): boolean {
     return this.#bytes.subarray(0, this.#length).includes(part)
   }
