@@ -11,9 +11,9 @@ import json
 import queue
 import sys
 import time
-import traceback
 
 import numpy as np
+from outcomes import tell
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 kind, address = sys.argv[1], sys.argv[2]
@@ -402,11 +402,4 @@ checks = [
     shared_memory,
     *([json_data] if over_http else [streaming, reflection]),
 ]
-outcome = {}
-for check in checks:
-    try:
-        check()
-        outcome[check.__name__] = "ok"
-    except Exception:
-        outcome[check.__name__] = traceback.format_exc(limit=-3)
-print(json.dumps(outcome))
+tell(checks)

@@ -1,41 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { InferRequest } from '../../src/serving/infer.js'
 import type { ScheduledModel } from '../../src/serving/scheduling/scheduled-model.js'
-import { buildOnnx, type TensorSpec } from '../support/onnx-builder.js'
 import { floats, fp32, inferRequest, scheduledModel } from '../support/scheduled-model.js'
+import { adder, controls, mirror } from '../support/sequence-models.js'
 
-const column = (name: string): TensorSpec => ({ name, type: 'float32', shape: ['n', 1] })
-
-/** Gives back what it was told: the input and all controls, one column each. */
-const mirror = buildOnnx({
-  inputs: ['INPUT', 'START', 'END', 'READY']
-    .map(column)
-    .concat({ name: 'CORRID', type: 'uint64', shape: ['n', 1] }),
-  outputs: ['VALUE', 'S', 'E', 'R', 'ID'].map(column),
-  nodes: [
-    { op: 'Identity', inputs: ['INPUT'], outputs: ['VALUE'] },
-    { op: 'Identity', inputs: ['START'], outputs: ['S'] },
-    { op: 'Identity', inputs: ['END'], outputs: ['E'] },
-    { op: 'Identity', inputs: ['READY'], outputs: ['R'] },
-    { op: 'Cast', inputs: ['CORRID'], outputs: ['ID'], attributes: { to: 1 } },
-  ],
-})
-
-/** `SUM = INPUT + SUM_IN`, kept by the server. */
-const adder = buildOnnx({
-  inputs: ['INPUT', 'SUM_IN'].map(column),
-  outputs: ['OUTPUT', 'SUM_OUT'].map(column),
-  nodes: [
-    { op: 'Add', inputs: ['INPUT', 'SUM_IN'], outputs: ['OUTPUT'] },
-    { op: 'Identity', inputs: ['OUTPUT'], outputs: ['SUM_OUT'] },
-  ],
-})
-
-const controls = `
-  control_input { name: "START" control { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } }
-  control_input { name: "END" control { kind: CONTROL_SEQUENCE_END fp32_false_true: [ 0, 1 ] } }
-  control_input { name: "READY" control { kind: CONTROL_SEQUENCE_READY fp32_false_true: [ 0, 1 ] } }
-  control_input { name: "CORRID" control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64 } }`
 const state =
   'state { input_name: "SUM_IN" output_name: "SUM_OUT" data_type: TYPE_FP32 dims: 1 initial_state { data_type: TYPE_FP32 dims: 1 zero_data: true } }'
 

@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { echoOnnx } from './model-repository.js'
-import { buildOnnx, type TensorSpec } from './onnx-builder.js'
+import { buildOnnx } from './onnx-builder.js'
 import { addModel } from './onnx-models.js'
+import { adder, column, controls, mirror } from './sequence-models.js'
 
 /**
  * Answers with the number of its turn. A negative value waits until the file `open` lies beside the model, and every value leaves the
@@ -36,29 +37,6 @@ output { name: "turn" data_type: TYPE_FP32 dims: 1 }
 instance_group { count: ${instances} kind: KIND_CPU }
 dynamic_batching { ${batching} }`
 
-const column = (name: string): TensorSpec => ({ name, type: 'float32', shape: ['n', 1] })
-
-/** Gives back what it was told: the input and all controls, one column each. */
-const mirror = buildOnnx({
-  inputs: ['INPUT', 'START', 'END', 'READY']
-    .map(column)
-    .concat({ name: 'CORRID', type: 'uint64', shape: ['n', 1] }),
-  outputs: ['VALUE', 'S', 'E', 'R', 'ID'].map(column),
-  nodes: [
-    { op: 'Identity', inputs: ['INPUT'], outputs: ['VALUE'] },
-    { op: 'Identity', inputs: ['START'], outputs: ['S'] },
-    { op: 'Identity', inputs: ['END'], outputs: ['E'] },
-    { op: 'Identity', inputs: ['READY'], outputs: ['R'] },
-    { op: 'Cast', inputs: ['CORRID'], outputs: ['ID'], attributes: { to: 1 } },
-  ],
-})
-
-const controls = `
-  control_input { name: "START" control { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } }
-  control_input { name: "END" control { kind: CONTROL_SEQUENCE_END fp32_false_true: [ 0, 1 ] } }
-  control_input { name: "READY" control { kind: CONTROL_SEQUENCE_READY fp32_false_true: [ 0, 1 ] } }
-  control_input { name: "CORRID" control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64 } }`
-
 /** The id of the sequence, as text. */
 const named = buildOnnx({
   inputs: [column('INPUT'), { name: 'CORRID', type: 'string', shape: ['n', 1] }],
@@ -66,16 +44,6 @@ const named = buildOnnx({
   nodes: [
     { op: 'Identity', inputs: ['INPUT'], outputs: ['VALUE'] },
     { op: 'Identity', inputs: ['CORRID'], outputs: ['ID'] },
-  ],
-})
-
-/** The sum of a sequence so far; the server keeps it. */
-const sum = buildOnnx({
-  inputs: ['INPUT', 'SUM_IN'].map(column),
-  outputs: ['OUTPUT', 'SUM_OUT'].map(column),
-  nodes: [
-    { op: 'Add', inputs: ['INPUT', 'SUM_IN'], outputs: ['OUTPUT'] },
-    { op: 'Identity', inputs: ['OUTPUT'], outputs: ['SUM_OUT'] },
   ],
 })
 
@@ -107,9 +75,9 @@ export function schedulingRepository(): Readonly<{ dir: string; models: string }
         'control_input { name: "CORRID" control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_STRING } }',
       ),
     ],
-    sum_direct: [sum, sequences(`${state} direct { }`)],
-    sum_oldest: [sum, sequences(`${state} oldest { max_candidate_sequences: 4 }`)],
-    soon_idle: [sum, sequences(state, 100_000)],
+    sum_direct: [adder, sequences(`${state} direct { }`)],
+    sum_oldest: [adder, sequences(`${state} oldest { max_candidate_sequences: 4 }`)],
+    soon_idle: [adder, sequences(state, 100_000)],
     cached: [echo, 'max_batch_size: 4 response_cache { enable: true }'],
   }
   for (const [name, [model, config]] of Object.entries(onnx)) addModel(models, name, { onnx: model, config })
