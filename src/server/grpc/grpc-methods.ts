@@ -1,7 +1,7 @@
 import type { ParameterValue } from '../../serving/infer.js'
 import type { LoadRequest, ModelServer, ServerSettings } from '../../serving/model-server.js'
 import { ServingError } from '../../serving/serving-error.js'
-import { requestDurations, type Duration, type ModelStatistics } from '../../serving/statistics.js'
+import { statisticsJson } from '../../serving/protocol/statistics-json.js'
 import type { TensorSpec } from '../../serving/tensor.js'
 import { noSharedMemory, versionOf } from './infer-request-message.js'
 import type { Message } from '../../serving/protocol/grpc-schema.js'
@@ -30,9 +30,7 @@ export function unaryMethods(server: ModelServer): Readonly<Record<string, Unary
       }
     },
     ModelConfig: (request) => ({ config: server.config(nameOf(request), requestVersion(request)) }),
-    ModelStatistics: (request) => ({
-      model_stats: server.statistics(nameOf(request), requestVersion(request)).map(statisticsMessage),
-    }),
+    ModelStatistics: (request) => statisticsJson(server.statistics(nameOf(request), requestVersion(request))),
     ...repositoryMethods(server),
     ...settingsMethods(server),
     ...sharedMemoryMethods,
@@ -80,30 +78,6 @@ const sharedMemoryMethods: Readonly<Record<string, UnaryMethod>> = Object.fromEn
 
 function tensorMessage({ name, datatype, shape }: TensorSpec): Message {
   return { name, datatype, shape }
-}
-
-function statisticsMessage(model: ModelStatistics): Message {
-  return {
-    name: model.name,
-    version: model.version,
-    last_inference: model.lastInferenceMs,
-    inference_count: model.inferenceCount,
-    execution_count: model.executionCount,
-    inference_stats: Object.fromEntries(
-      requestDurations.map((name) => [name, duration(model.inference[name])]),
-    ),
-    batch_stats: model.batches.map((batch) => ({
-      batch_size: batch.batchSize,
-      compute_input: duration(batch.computeInput),
-      compute_infer: duration(batch.computeInfer),
-      compute_output: duration(batch.computeOutput),
-    })),
-    memory_usage: model.memory.map(({ type, id, bytes }) => ({ type, id, byte_size: bytes })),
-  }
-}
-
-function duration({ count, ns }: Duration): Message {
-  return { count, ns: Math.round(ns) }
 }
 
 function ofAnyRepository(request: Message): void {

@@ -7,7 +7,7 @@ import { noSharedMemory } from './infer-body.js'
 import { answerInfer } from './infer-route.js'
 import { loadRequest, readyOnly, unloadDependents } from './repository-body.js'
 import { logChanges, traceChanges, traceJson } from './settings-body.js'
-import { statisticsJson } from './statistics-json.js'
+import { statisticsJson } from '../../serving/protocol/statistics-json.js'
 
 export type KserveOptions = Readonly<{
   /** Largest body, and largest after decompression. */

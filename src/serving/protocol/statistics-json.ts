@@ -1,7 +1,10 @@
-import { requestDurations, type Duration, type ModelStatistics } from '../../serving/statistics.js'
+import { requestDurations, type Duration, type ModelStatistics } from '../statistics.js'
 
-/** `model_stats` of Triton's statistics extension. Every member is there, always: clients read them unseen. */
-export function statisticsJson(statistics: readonly ModelStatistics[]): unknown {
+/**
+ * Triton's statistics extension: the JSON over HTTP and, as the names are the same, the message over gRPC. Every member is there, always:
+ * clients read them unseen.
+ */
+export function statisticsJson(statistics: readonly ModelStatistics[]): Readonly<Record<string, unknown>> {
   return { model_stats: statistics.map(modelJson) }
 }
 
