@@ -97,30 +97,61 @@ function carrier(site: Site, random: Random): NonNullable<ScenarioInput['people'
 const usual: Readonly<Record<Site['name'], readonly MachineKind[]>> = {
   dock: ['forklift', 'forklift', 'truck'],
   'press-line': ['press', 'press', 'forklift'],
-  yard: ['excavator', 'excavator', 'crane', 'crane', 'truck', 'forklift'],
-  gate: ['truck', 'truck', 'forklift', 'excavator', 'crane'],
+  yard: [
+    'excavator',
+    'excavator',
+    'crane',
+    'crane',
+    'wheel-loader',
+    'wheel-loader',
+    'dump-truck',
+    'forklift',
+  ],
+  gate: ['truck', 'truck', 'dump-truck', 'wheel-loader', 'forklift', 'excavator', 'crane'],
 }
+const small: readonly MachineKind[] = ['forklift', 'press']
+const colors = ['yellow', 'orange', 'red', 'blue', 'white', 'green', 'grey'] as const
 
-function machinesFor(site: Site, random: Random): NonNullable<ScenarioInput['machines']> {
+type MachineInput = NonNullable<ScenarioInput['machines']>[number]
+
+function machinesFor(site: Site, random: Random): MachineInput[] {
   const count = random.pick([0, 1, 2, 2, 3, 4])
-  const { fromM, toM } = site.groundM
-  return Array.from({ length: count }, (_, index) => {
+  // Machines at work together hide parts of each other and often are of one make: the hardest boxes.
+  const fleet = random.chance(0.5) ? { color: random.pick(colors) } : undefined
+  const inLine = random.chance(0.5)
+  const machines: MachineInput[] = []
+  for (let index = 0; index < count; index++) {
     const kind = random.chance(0.8) ? random.pick(usual[site.name]) : random.pick(machineKinds)
-    const big = kind === 'crane' || kind === 'truck' || kind === 'excavator'
-    const start: [number, number] = [
-      random.between(fromM[0] - 2, toM[0] + 2) + index * 0.5,
-      big ? random.between(fromM[1] - 4.5, fromM[1] + 1.5) : random.between(fromM[1] - 1, toM[1]),
-    ]
-    const faceDeg = random.between(0, 360)
-    return {
+    const before = machines.at(-1)
+    machines.push({
       id: `machine-${index + 1}`,
       kind,
-      start,
-      faceDeg,
-      ...(random.chance(0.5)
-        ? { color: random.pick(['yellow', 'orange', 'red', 'blue', 'white', 'green', 'grey'] as const) }
-        : {}),
-      acts: kind === 'forklift' ? [{ do: 'lift' as const, toM: random.between(0, 1.8), overS: 4 }] : [],
-    }
-  })
+      start: inLine && before ? behind(before.start, random) : placeFor(kind, site, index, random),
+      faceDeg: random.between(0, 360),
+      ...(fleet ?? (random.chance(0.5) ? { color: random.pick(colors) } : {})),
+      acts: liftOf(kind, random),
+    })
+  }
+  return machines
+}
+
+function placeFor(kind: MachineKind, site: Site, index: number, random: Random): [number, number] {
+  const { fromM, toM } = site.groundM
+  return [
+    random.between(fromM[0] - 2, toM[0] + 2) + index * 0.5,
+    small.includes(kind)
+      ? random.between(fromM[1] - 1, toM[1])
+      : random.between(fromM[1] - 4.5, fromM[1] + 1.5),
+  ]
+}
+
+/** Seen from the cameras, which look towards -z. */
+function behind([x, z]: readonly [number, number], random: Random): [number, number] {
+  return [x + random.between(-2.6, 2.6), z - random.between(2.8, 5.5)]
+}
+
+function liftOf(kind: MachineKind, random: Random): NonNullable<MachineInput['acts']> {
+  if (kind === 'forklift') return [{ do: 'lift', toM: random.between(0, 1.8), overS: 4 }]
+  const lifts = kind === 'wheel-loader' || kind === 'dump-truck'
+  return lifts && random.chance(0.6) ? [{ do: 'lift', toM: random.between(0, 2.4), overS: 4 }] : []
 }

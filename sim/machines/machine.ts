@@ -38,5 +38,7 @@ export const machineClass: Readonly<Record<MachineKind, 'machinery' | 'vehicle'>
   excavator: 'machinery',
   press: 'machinery',
   crane: 'machinery',
+  'wheel-loader': 'machinery',
+  'dump-truck': 'machinery',
   truck: 'vehicle',
 }

@@ -14,7 +14,15 @@ export const siteNames = ['dock', 'press-line', 'yard', 'gate'] as const
 export const lightings = ['day', 'dusk', 'night'] as const
 export const headgearKinds = ['helmet', 'cap', 'hood', 'beanie', 'none'] as const
 export const helmetShapes = ['classic', 'full-brim', 'vented'] as const
-export const machineKinds = ['forklift', 'excavator', 'press', 'crane', 'truck'] as const
+export const machineKinds = [
+  'forklift',
+  'excavator',
+  'press',
+  'crane',
+  'wheel-loader',
+  'dump-truck',
+  'truck',
+] as const
 export const faultKinds = [
   'noise',
   'blur',
