@@ -26,6 +26,8 @@ export function randomScene(seed: number, index: number): Scenario {
   const random = new Random('scene', seed, index)
   const siteName = random.pick(siteNames)
   const site = siteBuilders[siteName]()
+  const people = random.chance(0.5) ? [carrier(site, random)] : []
+  const machines = machinesFor(site, random)
   const input: ScenarioInput = {
     name: `scene-${index}`,
     title: `random scene ${index}`,
@@ -44,8 +46,8 @@ export function randomScene(seed: number, index: number): Scenario {
       // Where most bare heads wear a cap in the colour of a helmet, a detector learns to doubt every helmet.
       colors: random.pick(['usual', 'usual', 'usual', 'any']),
     },
-    people: random.chance(0.5) ? [carrier(site, random)] : [],
-    machines: machinesFor(site, random),
+    people: [...people, ...driversOf(machines, random)],
+    machines,
     faults: random.chance(0.15)
       ? [{ kind: random.pick(mildFaults), fromS: 0, toS: durationS, strength: random.between(0.02, 0.3) }]
       : [],
@@ -78,7 +80,7 @@ function placeOn(site: Site, random: Random): [number, number] {
 }
 
 /** One who carries the helmet in the hand or a carton, the cases a random crowd lacks. */
-function carrier(site: Site, random: Random): NonNullable<ScenarioInput['people']>[number] {
+function carrier(site: Site, random: Random): PersonInput {
   const inHand = random.chance(0.6)
   return {
     id: 'carrier',
@@ -92,6 +94,21 @@ function carrier(site: Site, random: Random): NonNullable<ScenarioInput['people'
       { do: 'walk', to: placeOn(site, random) },
     ],
   }
+}
+
+/** Drivers under a roof guard, another case that a random crowd lacks. */
+function driversOf(machines: readonly MachineInput[], random: Random): PersonInput[] {
+  return machines
+    .filter(({ kind }) => kind === 'forklift' && random.chance(0.7))
+    .map(({ id, start }) => ({
+      id: `driver-of-${id}`,
+      start,
+      rides: id,
+      headgear: {
+        kind: random.pick(['helmet', 'helmet', 'helmet', 'none', 'none', 'cap'] as const),
+        color: random.pick(['yellow', 'white', 'orange', 'red', 'red', 'blue', 'black'] as const),
+      },
+    }))
 }
 
 const usual: Readonly<Record<Site['name'], readonly MachineKind[]>> = {
@@ -112,6 +129,7 @@ const usual: Readonly<Record<Site['name'], readonly MachineKind[]>> = {
 const small: readonly MachineKind[] = ['forklift', 'press']
 const colors = ['yellow', 'orange', 'red', 'blue', 'white', 'green', 'grey'] as const
 
+type PersonInput = NonNullable<ScenarioInput['people']>[number]
 type MachineInput = NonNullable<ScenarioInput['machines']>[number]
 
 function machinesFor(site: Site, random: Random): MachineInput[] {
