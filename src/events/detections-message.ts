@@ -27,7 +27,11 @@ export const detectionsMessageSchema = z.strictObject({
     .min(1)
     .describe('Frame number of the camera; gaps are frames that were not analysed.'),
   capturedAt: z.iso.datetime().describe('UTC time at which the frame arrived, non-decreasing per camera.'),
-  ptsMs: z.number().describe('Presentation time of the stream; may jump when the camera restarts.'),
+  ptsMs: z
+    .number()
+    .describe(
+      'Presentation time of the stream, or time since the first picture where there is none; may jump when the camera restarts.',
+    ),
   frame: z.strictObject({
     widthPx: z.number().int().min(1),
     heightPx: z.number().int().min(1),

@@ -25,7 +25,7 @@ export type Frame = Readonly<{
   capturedAtMs: number
   /** Monotonic time at which the last byte left the decoder. */
   arrivedMs: number
-  /** Presentation time of the stream to the microsecond, or of arrival where it has none; may jump when the camera restarts. */
+  /** Presentation time of the stream to the microsecond, or since the first picture where it has none; may jump when the camera restarts. */
   ptsMs: number
   quality: FrameQuality
   /** Size of the picture as the camera sent it. */

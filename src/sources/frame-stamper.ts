@@ -12,6 +12,7 @@ export type StampTimes = Readonly<{ arrivedMs: number; wallMs: number }>
 /** Makes frames out of pictures: number, times, geometry. One for each camera, for its whole life. */
 export class FrameStamper {
   #lastPtsMs: number | null = null
+  #beganMs: number | undefined
   #lastArrivedMs = 0
   #lastCapturedAtMs = 0
   #geometry: Readonly<{ source: SizePx; value: FrameGeometry }> | undefined
@@ -40,6 +41,7 @@ export class FrameStamper {
   }
 
   stamp(rgbHwc: ArrayBuffer, info: PictureInfo, times: StampTimes): Frame {
+    this.#beganMs ??= times.arrivedMs
     this.#lastPtsMs = info.ptsMs
     this.#lastArrivedMs = times.arrivedMs
     // Wall time may be set back; what a reader sees never goes back.
@@ -50,7 +52,7 @@ export class FrameStamper {
       seq: this.nextSeq(),
       capturedAtMs: this.#lastCapturedAtMs,
       arrivedMs: times.arrivedMs,
-      ptsMs: Math.round((info.ptsMs ?? times.arrivedMs) * 1e3) / 1e3,
+      ptsMs: Math.round((info.ptsMs ?? times.arrivedMs - this.#beganMs) * 1e3) / 1e3,
       quality: info.suspect ? 'suspect' : 'ok',
       source: info.source,
       regionPx,

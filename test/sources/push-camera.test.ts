@@ -62,6 +62,7 @@ describe('a camera that pushes', () => {
     ]
     expect(await Promise.all(pictures.map((image) => source.push(image)))).toEqual([{ seq: 1 }, { seq: 2 }])
     for (const { ptsMs } of camera.frames) expect(ptsMs).toBe(Number(ptsMs.toFixed(3)))
+    expect(camera.frames[0]?.ptsMs).toBe(0)
     expect(camera.frames.map((frame) => frame.source)).toEqual([
       { widthPx: 320, heightPx: 180 },
       { widthPx: 64, heightPx: 128 },
