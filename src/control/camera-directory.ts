@@ -25,6 +25,9 @@ export class CameraDirectory {
   readonly #entries = new Map<string, CameraEntry>()
   /** URLs of the pipeline file by camera: whoever writes that file says what may be opened. */
   readonly #fileUrls = new Map<string, string>()
+  /** Removed cameras that their engine has not let go yet, by id in the order they were removed. */
+  readonly #leaving = new Map<string, CameraEntry[]>()
+  #added = 0
 
   constructor(readonly deps: DirectoryDeps) {}
 
@@ -78,7 +81,7 @@ export class CameraDirectory {
     if (this.deps.engines === 0) throw new NoEnginesError()
     if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
     await this.#checkUrl(camera)
-    const entry = this.#admit(camera, persist, 'api')
+    const entry = this.#admit(camera, persist, 'api', ++this.#added)
     if (persist)
       await this.#saveOr(() => {
         this.#entries.delete(camera.id)
@@ -105,13 +108,40 @@ export class CameraDirectory {
     return entry
   }
 
-  /** @throws CameraNotFoundError, CameraStoreWriteError; then nothing has changed. */
+  /**
+   * The camera is gone for clients, and `leaving` until its engine has let it go.
+   *
+   * @throws CameraNotFoundError, CameraStoreWriteError; then nothing has changed.
+   */
   async remove(id: string): Promise<CameraEntry> {
     const entry = this.get(id)
     this.#entries.delete(id)
     if (entry.persist) await this.#saveOr(() => this.#entries.set(id, entry))
-    entry.forget()
+    this.#leaving.set(id, [...(this.#leaving.get(id) ?? []), entry])
     return entry
+  }
+
+  /**
+   * The removed camera that messages of its engine about this id are still about; a camera added with the same id comes after it,
+   * because an engine lets go before it takes on.
+   */
+  leaving(id: string): CameraEntry | undefined {
+    return this.#leaving.get(id)?.[0]
+  }
+
+  /** The engine has let a removed camera go, or never had it. */
+  left(entry: CameraEntry): void {
+    const { id } = entry.config
+    const others = (this.#leaving.get(id) ?? []).filter((other) => other !== entry)
+    if (others.length > 0) this.#leaving.set(id, others)
+    else this.#leaving.delete(id)
+    entry.forget()
+    if (others.length === 0 && !this.#entries.has(id)) void this.deps.metrics.cameraSeries.retire(id)
+  }
+
+  /** What was leaving an engine that is gone has left. */
+  engineGone(engine: number): void {
+    for (const entry of [...this.#leaving.values()].flat()) if (entry.engine === engine) this.left(entry)
   }
 
   views(): CameraView[] {
@@ -125,9 +155,11 @@ export class CameraDirectory {
     await validateCameraUrl(camera.url, { mediaRoot, addresses })
   }
 
-  #admit(camera: CameraConfig, persist: boolean, origin: CameraView['origin']): CameraEntry {
+  #admit(camera: CameraConfig, persist: boolean, origin: CameraView['origin'], life = 0): CameraEntry {
     if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
-    const entry = new CameraEntry(camera, persist, origin, this.#leastBusyEngine(), this.deps.metrics)
+    const engine = this.leaving(camera.id)?.engine ?? this.#leastBusyEngine()
+    const entry = new CameraEntry(camera, { persist, origin, engine, life }, this.deps.metrics)
+    this.deps.metrics.cameraSeries.keep(camera.id)
     this.#entries.set(camera.id, entry)
     return entry
   }

@@ -12,8 +12,21 @@ import { QuantileWindow, RateWindow } from './windows.js'
 const rateSeconds = 10
 const latencyValues = 300
 
+export type CameraPlace = Readonly<{
+  persist: boolean
+  origin: CameraView['origin']
+  /** Index of the engine that serves the camera. */
+  engine: number
+  /** Tells cameras apart that have an id one after the other, each with numbers from 1; 0 for those of the start. */
+  life: number
+}>
+
 /** What the control process knows of one camera. */
 export class CameraEntry {
+  persist: boolean
+  readonly origin: CameraPlace['origin']
+  readonly engine: number
+  readonly life: number
   readonly ledger: FrameLedger
   status: CameraStatus
   /** Highest number seen, so that a new engine goes on behind it. */
@@ -30,12 +43,13 @@ export class CameraEntry {
 
   constructor(
     public config: CameraConfig,
-    public persist: boolean,
-    readonly origin: CameraView['origin'],
-    /** Index of the engine that serves the camera. */
-    readonly engine: number,
+    { persist, origin, engine, life }: CameraPlace,
     readonly metrics: ServiceMetrics,
   ) {
+    this.persist = persist
+    this.origin = origin
+    this.engine = engine
+    this.life = life
     this.ledger = new FrameLedger(config.id, metrics)
     this.status = this.waiting('waiting for the engine')
   }
@@ -64,6 +78,14 @@ export class CameraEntry {
       this.metrics.decoderStarts.inc({ camera }, status.attempts - this.#attempts)
     this.#attempts = status.attempts
     if (status.state !== 'live') this.#latencyMs.clear()
+  }
+
+  /** Shows at once what the engine will say of a camera that was switched off or on. */
+  switched(): void {
+    const { enabled } = this.config
+    if (enabled === (this.status.state !== 'disabled')) return
+    if (enabled) this.changed(this.waiting('waiting for the engine'))
+    else this.changed({ state: 'disabled', reason: 'switched off', sinceMs: wallMs(), attempts: 0 })
   }
 
   /** Books one result and tells how long the frame took from the decoder to here. */
@@ -104,7 +126,7 @@ export class CameraEntry {
     this.changed(this.waiting(`engine is being restarted: ${reason}`))
   }
 
-  /** Takes the camera's series out of the metrics. */
+  /** Takes what tells of the present out of the metrics; what has been counted stays for a scrape to come. */
   forget(): void {
     this.ledger.close()
     const camera = this.config.id

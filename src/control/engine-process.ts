@@ -66,9 +66,9 @@ export class EngineProcess {
     return this.#process.start()
   }
 
-  /** Does nothing while the engine is away: what it must know is told again when it is ready. */
-  tell(message: ToEngine): void {
-    this.#process.tell(message)
+  /** Does nothing while the engine is away: what it must know is told again when it is ready. @returns whether it was told. */
+  tell(message: ToEngine): boolean {
+    return this.#process.tell(message)
   }
 
   /** @throws EngineUnavailableError `GANTRY_ENGINE_UNAVAILABLE` when the engine is away, dies or does not answer. */

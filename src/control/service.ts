@@ -6,6 +6,7 @@ import { detectionsRecordId } from '../events/cloud-event.js'
 import type { DetectionsMessage } from '../events/detections-message.js'
 import { fromBase64, toBase64 } from '../lifecycle/base64.js'
 import type { Log } from '../lifecycle/log.js'
+import { Turns } from '../lifecycle/turns.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import type { ResultSink } from '../sinks/result-sink.js'
 import type { StreamHub } from '../sinks/stream-hub.js'
@@ -42,6 +43,8 @@ export class GantryService implements Gantry {
   readonly stream: StreamHub
   readonly #engines: readonly EngineProcess[]
   readonly #deps: ServiceDeps
+  /** A camera is saved before its engine is told; two changes of one must not reach the engine the other way round. */
+  readonly #turns = new Turns()
   #draining = false
 
   constructor(deps: ServiceDeps) {
@@ -90,22 +93,31 @@ export class GantryService implements Gantry {
     return this.#deps.directory.get(id).view()
   }
 
-  async addCamera(camera: NewCamera): Promise<CameraView> {
-    const entry = await this.#deps.directory.add(camera)
-    this.#deps.modelServer?.giveWay()
-    this.#assign(entry)
-    return entry.view()
+  addCamera(camera: NewCamera): Promise<CameraView> {
+    return this.#turns.take(camera.id, async () => {
+      const entry = await this.#deps.directory.add(camera)
+      this.#deps.modelServer?.giveWay()
+      this.#assign(entry)
+      return entry.view()
+    })
   }
 
-  async patchCamera(id: string, patch: CameraPatch): Promise<CameraView> {
-    const entry = await this.#deps.directory.patch(id, patch)
-    this.#assign(entry)
-    return entry.view()
+  patchCamera(id: string, patch: CameraPatch): Promise<CameraView> {
+    return this.#turns.take(id, async () => {
+      const entry = await this.#deps.directory.patch(id, patch)
+      entry.switched()
+      this.#assign(entry)
+      return entry.view()
+    })
   }
 
-  async removeCamera(id: string): Promise<void> {
+  removeCamera(id: string): Promise<void> {
+    return this.#turns.take(id, () => this.#remove(id))
+  }
+
+  async #remove(id: string): Promise<void> {
     const entry = await this.#deps.directory.remove(id)
-    this.#engineOf(entry).tell({ type: 'removeCamera', cameraId: id })
+    if (!this.#engineOf(entry).tell({ type: 'removeCamera', cameraId: id })) this.#deps.directory.left(entry)
     await this.#deps.cache.forget(id).catch((error: unknown) => {
       this.#deps.log.warn(
         { cameraId: id, err: error },
@@ -197,6 +209,7 @@ export class GantryService implements Gantry {
     this.#deps.metrics.engineRestarts.inc({ engine })
     this.#engineCpuSeconds.delete(index)
     for (const entry of this.#deps.directory) if (entry.engine === index) entry.engineGone(reason)
+    this.#deps.directory.engineGone(index)
   }
 
   #assign(entry: CameraEntry): void {
@@ -215,8 +228,14 @@ export class GantryService implements Gantry {
         this.#publish(message.result)
         return
       case 'status':
-        directory.find(message.cameraId)?.changed(message.status)
+        if (!directory.leaving(message.cameraId)) directory.find(message.cameraId)?.changed(message.status)
         return
+      case 'removed': {
+        const entry = directory.leaving(message.cameraId)
+        entry?.ledger.report(message.counts)
+        if (entry) directory.left(entry)
+        return
+      }
       case 'warning':
         metrics.sourceWarnings.inc({ camera: message.cameraId, kind: message.kind })
         return
@@ -229,7 +248,11 @@ export class GantryService implements Gantry {
         metrics.engineLoopP99.set({ engine }, loopP99Ms / 1_000)
         metrics.engineCpu.inc({ engine }, Math.max(0, cpuSeconds - (this.#engineCpuSeconds.get(index) ?? 0)))
         this.#engineCpuSeconds.set(index, cpuSeconds)
-        for (const camera of cameras) directory.find(camera.cameraId)?.beat(camera)
+        for (const camera of cameras) {
+          const leaving = directory.leaving(camera.cameraId)
+          if (leaving) leaving.ledger.report(camera.counts)
+          else directory.find(camera.cameraId)?.beat(camera)
+        }
         return
       }
       default:
@@ -238,6 +261,9 @@ export class GantryService implements Gantry {
   }
 
   #publish(result: EngineResult): void {
+    const leaving = this.#deps.directory.leaving(result.message.cameraId)
+    // Nobody is told of what a removed camera still shows; its frames are counted all the same.
+    if (leaving) return leaving.ledger.report(result.counts)
     const entry = this.#deps.directory.find(result.message.cameraId)
     if (!entry) return
     const captureToPublish = entry.published(result)
@@ -249,7 +275,7 @@ export class GantryService implements Gantry {
     const { picture } = result
     this.stream.publish(message, picture && { ...picture, jpeg: fromBase64(picture.jpeg) })
     this.#deps.cache.put(message)
-    const recordId = detectionsRecordId(this.#deps.epoch, message.cameraId, message.seq)
+    const recordId = detectionsRecordId(this.#deps.epoch, entry.life, message)
     for (const sink of this.#deps.sinks) sink.accept(recordId, message)
   }
 

@@ -124,9 +124,11 @@ export class SupervisedProcess<
     await ready
   }
 
-  /** Does nothing while the process is away: what it must know is told again when it is ready. */
-  tell(message: To): void {
-    if (this.#state === 'ready' && this.#child?.connected) this.#child.send(message)
+  /** Does nothing while the process is away: what it must know is told again when it is ready. @returns whether it was told. */
+  tell(message: To): boolean {
+    if (this.#state !== 'ready' || !this.#child?.connected) return false
+    this.#child.send(message)
+    return true
   }
 
   /** Gives it a connection, of which nothing may be read here any more. @returns whether it takes it: not while it is away. */

@@ -1,6 +1,12 @@
 import type { CameraConfig } from '../config/camera.js'
 import type { Detection } from '../detections/detection.js'
-import { countOutcome, emptyFrameCounts, type FrameCounts, type FrameOutcome } from '../frames/accounting.js'
+import {
+  countOutcome,
+  emptyFrameCounts,
+  endedFrames,
+  type FrameCounts,
+  type FrameOutcome,
+} from '../frames/accounting.js'
 import type { Frame } from '../frames/frame.js'
 import type { SizePx } from '../frames/letterbox.js'
 import type { FrameSource } from '../frames/frame-source.js'
@@ -23,6 +29,7 @@ export class CameraUnit {
   /** Absent where every frame is to be analysed. */
   reuse: SceneReuse | undefined
   #nextSeq: number
+  #onSettled: (() => void) | undefined
   #lastArrivedMs: number | undefined
   #decodeGapsMs: number[] = []
   #last: HeldFrame | undefined
@@ -66,6 +73,13 @@ export class CameraUnit {
 
   ended(outcome: FrameOutcome): void {
     countOutcome(this.counts, outcome)
+    if (endedFrames(this.counts) === this.counts.received) this.#onSettled?.()
+  }
+
+  /** Resolves once every frame received has ended; for a source that is stopped. */
+  settled(): Promise<void> {
+    if (endedFrames(this.counts) === this.counts.received) return Promise.resolve()
+    return new Promise((resolve) => (this.#onSettled = resolve))
   }
 
   get last(): Readonly<{ held: HeldFrame; detections: readonly Detection[] }> | undefined {

@@ -16,11 +16,12 @@ import type { Detection } from '../detections/detection.js'
 import type { CameraDetector, DetectorListener, DetectorResult } from '../ensemble/camera-detector.js'
 import { createCameraDetector } from '../ensemble/create-camera-detector.js'
 import { toErrorRecord } from '../errors.js'
-import type { ShedCause } from '../frames/accounting.js'
+import { emptyFrameCounts, type ShedCause } from '../frames/accounting.js'
 import { frameBytes, type Frame } from '../frames/frame.js'
 import { FramePool } from '../frames/frame-pool.js'
 import type { SourceListener, SourceWarning } from '../frames/frame-source.js'
 import { fromBase64, toBase64 } from '../lifecycle/base64.js'
+import { atMost } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
 import { AddressPolicy } from '../sources/address-policy.js'
 import { ConnectGate } from '../sources/connect-gate.js'
@@ -29,6 +30,8 @@ import { createSource, isPushSource } from '../sources/create-source.js'
 const beatIntervalMs = 1_000
 /** Idle frame buffers kept for the next burst. */
 const pooledFrames = 64
+/** Longest the frames of a removed camera may take to end; a run that hangs ends the whole engine. */
+const settledWithinMs = 10_000
 
 const noTimings = { queue: 0, infer: 0, postprocess: 0 }
 
@@ -97,14 +100,23 @@ export class Engine {
     source.start()
   }
 
+  /**
+   * Lets a camera go once each of its frames has ended. Every call is answered with one `removed`, the last message about the camera.
+   */
   async removeCamera(cameraId: string): Promise<void> {
     const unit = this.#units.get(cameraId)
-    if (!unit) return
-    this.#units.delete(cameraId)
+    if (unit) await this.#letGo(unit)
+    this.send({ type: 'removed', cameraId, counts: unit?.counts ?? emptyFrameCounts() })
+  }
+
+  async #letGo(unit: CameraUnit): Promise<void> {
+    const { id } = unit.camera
     await unit.source?.stop()
-    this.#detector?.removeCamera(cameraId)
+    this.#detector?.removeCamera(id)
+    await atMost(settledWithinMs, unit.settled())
+    await unit.outbox
+    this.#units.delete(id)
     unit.dropLast()
-    this.send({ type: 'removed', cameraId, counts: unit.counts })
   }
 
   showPictures(cameras: readonly string[]): void {

@@ -25,11 +25,16 @@ export function cloudEventHeaders(record: {
 }
 
 /**
- * Id of the record of one frame: the same for every retry, different after a restart of the service, in which frame numbers
- * begin anew.
+ * Id of the record of one frame: the same for every retry, different after a restart of the service and for a camera that was removed
+ * and added again, in which frame numbers begin anew.
  *
  * @param epoch - id of this run of the service.
+ * @param life - number of the camera among those added in this run; 0 for those of its start.
  */
-export function detectionsRecordId(epoch: string, cameraId: string, seq: number): string {
-  return `${cameraId}/${epoch}/${seq}`
+export function detectionsRecordId(
+  epoch: string,
+  life: number,
+  { cameraId, seq }: Readonly<{ cameraId: string; seq: number }>,
+): string {
+  return `${cameraId}/${epoch}${life === 0 ? '' : `.${life}`}/${seq}`
 }

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { CameraSeries, type LabelledMetric } from './camera-series.js'
 
 /** Seconds; from a fast stage of a small model to a stalled camera. */
 const stageBuckets = [
@@ -11,15 +12,21 @@ export type ServiceMetrics = ReturnType<typeof createServiceMetrics>
 /** Base units, `_total` for counters; labels are camera ids, model names and small enumerations, nothing unbounded. */
 export function createServiceMetrics(registry = new Registry()) {
   const registers = [registry]
+  const ofCameras: LabelledMetric[] = []
+  const listed = <M extends LabelledMetric>(metric: M, labelNames: readonly string[]): M => {
+    if (labelNames.includes('camera')) ofCameras.push(metric)
+    return metric
+  }
   const counter = <T extends string>(name: string, help: string, labelNames: readonly T[]) =>
-    new Counter({ name, help, labelNames, registers })
+    listed(new Counter({ name, help, labelNames, registers }), labelNames)
   const gauge = <T extends string>(name: string, help: string, labelNames: readonly T[]) =>
-    new Gauge({ name, help, labelNames, registers })
+    listed(new Gauge({ name, help, labelNames, registers }), labelNames)
   const stage = <T extends string>(name: string, help: string, labelNames: readonly T[]) =>
-    new Histogram({ name, help, labelNames, buckets: stageBuckets, registers })
+    listed(new Histogram({ name, help, labelNames, buckets: stageBuckets, registers }), labelNames)
 
   return {
     registry,
+    cameraSeries: new CameraSeries(ofCameras),
     framesReceived: counter('gantry_frames_received_total', 'Frames a camera delivered.', ['camera']),
     framesEnded: counter('gantry_frames_total', 'Frames by how they ended; cause is set for shed frames.', [
       'camera',

@@ -132,4 +132,26 @@ describe('CameraDirectory', () => {
       await directory(1, { ...closed, cameraNetworks }).add(camera('a'))
     })
   })
+
+  it('counts for a removed camera until its engine has let it go, and tells its records from those of its successor', async () => {
+    const cameras = directory()
+    const first = await cameras.add(camera('a'))
+    await cameras.remove('a')
+    const second = await cameras.add(camera('a'))
+    expect(cameras.leaving('a')).toBe(first)
+    expect(second.life).not.toBe(first.life)
+    await cameras.remove('a')
+    cameras.left(first)
+    expect(cameras.leaving('a')).toBe(second)
+    cameras.engineGone(second.engine)
+    expect(cameras.leaving('a')).toBeUndefined()
+  })
+
+  it('gives a camera that is added again to the engine that still lets it go', async () => {
+    const cameras = directory(2)
+    const { engine } = await cameras.add(camera('a'))
+    await cameras.remove('a')
+    await cameras.add(camera('b'))
+    expect((await cameras.add(camera('a'))).engine).toBe(engine)
+  })
 })

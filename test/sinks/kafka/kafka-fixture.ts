@@ -25,8 +25,7 @@ export function kafkaSink(address: string, topic: string, overrides: Partial<Kaf
   return {
     sink,
     lines,
-    accept: (message: DetectionsMessage) =>
-      sink.accept(detectionsRecordId('e1', message.cameraId, message.seq), message),
+    accept: (message: DetectionsMessage) => sink.accept(detectionsRecordId('e1', 0, message), message),
     counted: async (result: string): Promise<number> => {
       const { values } = await metrics.sinkRecords.get()
       return values.find(({ labels }) => labels['result'] === result)?.value ?? 0
