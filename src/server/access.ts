@@ -16,6 +16,13 @@ export type AccessHeaders = Readonly<Record<string, string | string[] | undefine
 /** Sub-protocol by which a browser, which cannot set headers on a WebSocket, hands over the token. */
 export const tokenProtocolPrefix = 'gantry.token.'
 
+/** Whether the address can be reached from other machines by anyone, and nobody has said that this is meant. */
+export function isPublic(
+  settings: Readonly<{ host: string; token?: string | undefined; insecure: boolean }>,
+): boolean {
+  return !isLoopbackHost(settings.host) && settings.token === undefined && !settings.insecure
+}
+
 /** Compares digests, so that the time taken tells nothing of the token, not even its length. */
 export function tokenMatches(expected: string, given: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

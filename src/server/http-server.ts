@@ -10,7 +10,7 @@ import { atMost } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
 import type { Service, ServiceState } from '../lifecycle/service.js'
 import { createApp, headersTimeoutMs } from './app.js'
-import { isLoopbackHost } from './access.js'
+import { isPublic } from './access.js'
 import { ConnectionSwitch } from './connection-switch.js'
 import { ListenError, PortInUseError, PublicBindError } from './errors.js'
 import { modelProxy, type ModelUpstream } from './model-proxy.js'
@@ -114,8 +114,7 @@ export class HttpServer implements Service {
 
   async #listen(): Promise<void> {
     const { gantry, settings, log, models, webRoot = builtPage } = this.options
-    if (!isLoopbackHost(settings.host) && settings.token === undefined && !settings.insecure)
-      throw new PublicBindError(settings.host)
+    if (isPublic(settings)) throw new PublicBindError(settings.host)
     const context: RouteContext = { gantry, draining: () => this.#draining, documents: documents() }
     const main = createApp(apiRoutes, context, settings, log, this.options.requestTimeoutMs)
     this.#apps.push(main)
