@@ -6,3 +6,8 @@ import { redactSettings } from './redact.js'
 export function printConfig(config: PipelineConfig): string {
   return stringify(redactSettings(config), { aliasDuplicateObjects: false })
 }
+
+/** The same as JSON, which is YAML as well. */
+export function printConfigJson(config: PipelineConfig): string {
+  return JSON.stringify(redactSettings(config), null, 2)
+}

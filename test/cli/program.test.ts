@@ -131,6 +131,9 @@ describe('gantry', () => {
     expect(stdout).toContain('grpcPort: 82')
     expect(stdout).toContain('sampleFps: 2')
     expect(stdout).not.toContain('canary')
+    const json = await gantry([...args, '--json'], { GANTRY__SERVER__TOKEN: 'canary-canary-canary' })
+    expect(JSON.parse(json.stdout)).toMatchObject({ server: { httpPort: 81, token: '***' } })
+    expect(json.stdout).not.toContain('canary')
   })
 })
 
@@ -176,6 +179,22 @@ describe('gantry check', () => {
     const { code, stdout } = await gantry(['check', '-c', path, '--json', '--offline'])
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ ok: true })
+  })
+
+  it('fails for an address that the service would refuse', async () => {
+    const path = pipeline(
+      `models: { repository: ${models} }\nserver: { host: 0.0.0.0 }\ncameras: [{ id: a, url: "push:" }]`,
+    )
+    const args = ['check', '-c', path, '--json', '--offline']
+    const { code, stdout } = await gantry(args)
+    expect(code).toBe(2)
+    expect(JSON.parse(stdout)).toMatchObject({
+      ok: false,
+      findings: expect.arrayContaining([
+        expect.objectContaining({ subject: 'address', state: 'failed' }),
+      ]) as unknown,
+    })
+    expect((await gantry([...args, '--set', 'server.insecure=true'])).code).toBe(0)
   })
 
   it('fails for a model that is not there and brokers that do not answer', async () => {

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { loadPipeline, type LoadedPipeline } from '../../config/load.js'
-import { printConfig } from '../../config/print.js'
+import { printConfig, printConfigJson } from '../../config/print.js'
 import {
   addSettingFlags,
   configOption,
@@ -22,7 +22,8 @@ export function serveCommand(context: CommandContext): Command {
   return addSettingFlags(command).action(async (_, self: Command) => {
     const options = self.optsWithGlobals<ServeOptions>()
     const loaded = loadNamed(options, context)
-    if (options.printConfig) context.terminal.out(printConfig(loaded.config).trimEnd())
+    const print = options.json ? printConfigJson : printConfig
+    if (options.printConfig) context.terminal.out(print(loaded.config).trimEnd())
     else context.exit(await runUntilStopped(loaded, options, context))
   })
 }
