@@ -2,7 +2,7 @@ import type { ConfigProblem } from './config-error.js'
 import { readSecret, type TextSources } from './interpolate.js'
 import { bareSchema, keysOf, schemaAt, settingsOf, valueOfText, type Schema } from './schema-walk.js'
 import { nearest } from './suggest.js'
-import { parsePath, type SettingPath } from './setting-path.js'
+import { comparePaths, formatPath, parsePath, type SettingPath } from './setting-path.js'
 
 /** A setting that did not come from the file. `name` is the variable or flag a person typed. */
 export type Override = Readonly<{
@@ -61,7 +61,19 @@ export function overridesOfEnvironment(root: Schema, sources: TextSources): Over
       overrides.push({ path, value: valueOfText(schemaAt(root, path), content), file: 'environment', name })
     else problems.push({ file: 'environment', path: name, ...content })
   }
-  return { overrides, problems }
+  // The environment has no order of its own.
+  overrides.sort((a, b) => comparePaths(a.path, b.path))
+  return { overrides, problems: [...problems, ...givenTwice(overrides)] }
+}
+
+/** `HTTP_PORT` beside `HTTPPORT`, or `TOKEN` beside `TOKEN_FILE`: which of them would hold is anyone's guess. */
+function givenTwice(overrides: readonly Override[]): ConfigProblem[] {
+  return overrides.flatMap(({ path, name }, index) => {
+    const other = overrides[index - 1]
+    if (other === undefined || comparePaths(other.path, path) !== 0) return []
+    const message = `sets ${formatPath(path)}, and so does ${other.name}`
+    return [{ file: 'environment', path: name, message, hint: 'unset one of them' }]
+  })
 }
 
 function unknownVariable(name: string, root: Schema): ConfigProblem {
@@ -89,8 +101,8 @@ export function overridesOfFlags(root: Schema, flags: readonly FlagSetting[]): O
       overrides.push({ path, value: valueOfText(bareSchema(schema), text), file: 'command line', name: flag })
       continue
     }
-    const known = [...settingsOf(root)].map(([setting]) => setting.join('.'))
-    const near = nearest(path.map((step) => (typeof step === 'number' ? 0 : step)).join('.'), known)
+    const known = [...settingsOf(root)].map(([setting]) => formatPath(setting))
+    const near = nearest(formatPath(path.map((step) => (typeof step === 'number' ? 0 : step))), known)
     problems.push({
       file: 'command line',
       path: flag,

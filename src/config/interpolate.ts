@@ -18,13 +18,20 @@ type Filled = Readonly<{ text: string; complaints: readonly Complaint[] }>
  */
 export function interpolate(text: string, sources: TextSources): Filled {
   const complaints: Complaint[] = []
-  const filled = text.replaceAll(/\$(\$\{)|\$\{([^}]*)\}/g, (whole, escaped?: string, inner?: string) => {
-    if (escaped !== undefined) return escaped
-    const result = resolveReference(inner ?? '', sources)
-    if (typeof result === 'string') return result
-    complaints.push(result)
-    return whole
-  })
+  const filled = text.replaceAll(
+    /\$(\$\{)|\$\{([^}]*)(\}?)/g,
+    (whole, escaped?: string, inner?: string, end?: string) => {
+      if (escaped !== undefined) return escaped
+      if (end === '') {
+        complaints.push({ message: 'a "${" has no "}"', hint: 'close it, or write $${ for a plain ${' })
+        return whole
+      }
+      const result = resolveReference(inner ?? '', sources)
+      if (typeof result === 'string') return result
+      complaints.push(result)
+      return whole
+    },
+  )
   return { text: filled, complaints }
 }
 

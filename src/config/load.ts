@@ -10,7 +10,7 @@ import { duplicateCameras, pipelineSchema, type PipelineConfig } from './pipelin
 import { complaintsOf, type Complaint } from './schema-problem.js'
 import { schemaAt, valueOfText } from './schema-walk.js'
 import { readPipelineText } from './pipeline-text.js'
-import { formatPath, setAt, type SettingPath } from './setting-path.js'
+import { formatPath, listTooShort, setAt, type SettingPath } from './setting-path.js'
 import { YamlDocument } from './yaml-document.js'
 
 /** Settings ready for use, with the folder that relative paths of cameras start from. */
@@ -68,7 +68,7 @@ function checked(
   const overridden = (path: SettingPath) => overrides.some((override) => startsWith(path, override.path))
 
   const { values, unfilled } = filledIn(document, sources, overridden)
-  for (const { path, value } of overrides) setAt(values, path, value)
+  const beyond = overrides.flatMap((override) => laidOver(values, override) ?? [])
 
   const result = pipelineSchema.safeParse(values)
   const complaints = (result.error?.issues ?? [])
@@ -80,10 +80,24 @@ function checked(
   const problems = [
     ...fromEnvironment.problems,
     ...fromFlags.problems,
+    ...beyond,
     ...[...unfilled, ...complaints].map((complaint) => placed(complaint, document, overrides)),
   ]
   if (!result.success || problems.length > 0) throw new ConfigError(inOrder(problems))
   return withAbsolutePaths(result.data, overrides, baseDir)
+}
+
+/** Sets the value; a list can be continued, not begun in the middle. */
+function laidOver(
+  values: Record<string, unknown>,
+  { path, value, file, name }: Override,
+): ConfigProblem | undefined {
+  const short = listTooShort(values, path)
+  if (short === undefined) return void setAt(values, path, value)
+  const { list, entries } = short
+  const count = entries === 0 ? 'no entries' : entries === 1 ? '1 entry' : `${entries} entries`
+  const next = formatPath([...list, entries])
+  return { file, path: name, message: `${formatPath(list)} has ${count}`, hint: `the next is ${next}` }
 }
 
 type Filled = Readonly<{ values: Record<string, unknown>; unfilled: readonly Complaint[] }>
@@ -133,14 +147,26 @@ function isSection(values: unknown): values is Record<string, unknown> {
 /** A complaint at the place a person has to change: the flag, the variable, or the line of the file. */
 function placed(complaint: Complaint, document: YamlDocument, overrides: readonly Override[]): ConfigProblem {
   const { path, aboutKey, ...words } = complaint
-  const override = overrides.findLast((candidate) => startsWith(path, candidate.path))
+  const override =
+    overrides.findLast((candidate) => startsWith(path, candidate.path)) ?? madeBy(path, document, overrides)
   if (override) {
     const rest = formatPath(path)
-    const within = path.length > override.path.length ? { message: `${rest}: ${words.message}` } : {}
+    const within = rest !== formatPath(override.path) ? { message: `${rest}: ${words.message}` } : {}
     return { file: override.file, path: override.name, ...words, ...within }
   }
   const place = aboutKey ? document.placeOfKey(path) : document.placeOf(path)
   return { file: document.file, ...place, path: formatPath(path), ...words }
+}
+
+/** What gave the first setting of an entry that the file does not have. */
+function madeBy(
+  path: SettingPath,
+  document: YamlDocument,
+  overrides: readonly Override[],
+): Override | undefined {
+  const entry = path.slice(0, path.findLastIndex((step) => typeof step === 'number') + 1)
+  if (entry.length === 0 || document.has(entry)) return undefined
+  return overrides.find((candidate) => startsWith(candidate.path, entry))
 }
 
 function startsWith(path: SettingPath, start: SettingPath): boolean {

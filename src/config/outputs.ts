@@ -8,7 +8,12 @@ const topicSchema = z
 
 export const kafkaSchema = z.strictObject({
   brokers: z
-    .array(z.string().regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port'))
+    .array(
+      z
+        .string()
+        .regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port')
+        .refine((broker) => Number(/\d+$/.exec(broker)?.[0]) <= 65_535, 'the port must be at most 65535'),
+    )
     .min(1)
     .describe('Brokers to ask first, as host:port.'),
   clientId: z.string().min(1).default('gantry').describe('Name in the logs of the brokers.'),

@@ -66,6 +66,7 @@ function worded(issue: Issue, value: unknown): { message: string; hint?: string 
 function wrongType(expected: string, value: unknown): { message: string; hint?: string } {
   const message = `must be ${typeWord(expected)}, not ${kindOf(value)}`
   const unquoted = expected === 'string' && (typeof value === 'number' || typeof value === 'boolean')
+  if (expected === 'array' && typeof value === 'string') return { message, hint: 'write it like ["a", "b"]' }
   return unquoted ? { message, hint: `write it in quotes: "${value}"` } : { message }
 }
 

@@ -32,16 +32,18 @@ export class YamlDocument {
 
   constructor(
     readonly file: string,
-    text: string,
+    readonly text: string,
   ) {
     this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, merge: true })
   }
 
   /** What YAML itself refuses: syntax, keys given twice, aliases without anchor or without end. */
   problems(): ConfigProblem[] {
-    const problems = this.#document.errors.map(({ code, message, pos }) =>
-      this.#problem(pos[0], plainWords[code] ?? firstLine(message)),
-    )
+    const problems = this.#document.errors
+      .slice(0, this.#meant())
+      .map(({ code, message, pos }) =>
+        this.#problem(pos[0], this.#unquoted(pos[0]) ?? plainWords[code] ?? firstLine(message)),
+      )
     if (problems.length > 0) return problems
     const visitAlias = (_: unknown, alias: Alias) => {
       if (alias.resolve(this.#document) === undefined)
@@ -51,6 +53,18 @@ export class YamlDocument {
     }
     visit(this.#document, { Alias: visitAlias })
     return problems.length > 0 ? problems : this.#expansionProblems()
+  }
+
+  /** Errors that are a person's: what follows a token out of place is mostly of its making. */
+  #meant(): number {
+    const broken = this.#document.errors.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN')
+    return broken === -1 ? this.#document.errors.length : broken + 1
+  }
+
+  /** `{ port: ${PORT} }` begins a second section inside the first for YAML. */
+  #unquoted(offset: number): string | undefined {
+    if (!/\$\{?$/.test(this.text.slice(0, offset + 1))) return undefined
+    return 'inside { } and [ ] a ${...} must stand in quotes: "${...}"'
   }
 
   #expansionProblems(): ConfigProblem[] {
@@ -69,6 +83,13 @@ export class YamlDocument {
   /** Fresh plain values; empty keys (`cameras:` with nothing behind it) are left out, so that defaults hold. */
   values(): unknown {
     return withoutNull(this.#document.toJS({ maxAliasCount: 100 }) ?? {})
+  }
+
+  /** Whether the file has something at `path`. */
+  has(path: SettingPath): boolean {
+    let node: unknown = this.#document.contents
+    for (const step of path) node = this.#child(node, step)?.value
+    return node !== undefined
   }
 
   /** Where the value at `path` stands, or its closest ancestor that stands in the file. */

@@ -413,4 +413,78 @@ describe('flags', () => {
       { file: 'command line', path: '--set engines', message: 'must be at least 0' },
     ])
   })
+
+  it.each([
+    [['cameras[1].sampleFps', '2']],
+    [['cameras[4294967296].id', 'x']],
+    [['cameras[7]', '{"id":"x","url":"push:"}']],
+  ] as const)('does not begin a list in the middle: %j', ([path, text]) => {
+    expect(problemsOf('', { flags: [flag(path, text)] })).toEqual([
+      {
+        file: 'command line',
+        path: `--set ${path}`,
+        message: 'cameras has no entries',
+        hint: 'the next is cameras[0]',
+      },
+    ])
+  })
+
+  it('goes on with a list whatever order the environment has, and names the variable that made an entry', () => {
+    const env = {
+      GANTRY__CAMERAS__1__ID: 'b',
+      GANTRY__CAMERAS__1__URL: 'push:',
+      GANTRY__CAMERAS__0__URL: 'push:',
+    }
+    const { cameras } = load('', { env: { ...env, GANTRY__CAMERAS__0__ID: 'a' } })
+    expect(cameras.map(({ id }) => id)).toEqual(['a', 'b'])
+    expect(problemsOf('', { env: { GANTRY__CAMERAS__0__ID: 'a' } })).toEqual([
+      {
+        file: 'environment',
+        path: 'GANTRY__CAMERAS__0__ID',
+        message: 'cameras[0].url: missing: a text is needed',
+      },
+    ])
+  })
+
+  it('lets a variable of one setting go before that of its section', () => {
+    const env = { GANTRY__SERVER__HTTP_PORT: '1', GANTRY__SERVER: '{"httpPort":2,"grpcPort":3}' }
+    expect(load('', { env }).server).toMatchObject({ httpPort: 1, grpcPort: 3 })
+  })
+
+  it('refuses two variables for one setting', () => {
+    const env = { GANTRY__SERVER__HTTPPORT: '1', GANTRY__SERVER__HTTP_PORT: '2' }
+    expect(problemsOf('', { env })).toEqual([
+      {
+        file: 'environment',
+        path: 'GANTRY__SERVER__HTTP_PORT',
+        message: 'sets server.httpPort, and so does GANTRY__SERVER__HTTPPORT',
+        hint: 'unset one of them',
+      },
+    ])
+  })
+
+  it('tells a ${...} that must be quoted once, and not all that it breaks', () => {
+    const problems = problemsOf('server: { httpPort: ${PORT:-8000}, host: x }\nname: x')
+    expect(problems).toEqual([
+      expect.objectContaining({
+        line: 2,
+        message: 'inside { } and [ ] a ${...} must stand in quotes: "${...}"',
+      }),
+    ])
+  })
+
+  it('refuses a ${ that is not closed', () => {
+    expect(problemsOf('cameras: [{ id: a, url: "rtsp://u:${PASS@h/1" }]')).toEqual([
+      expect.objectContaining({ path: 'cameras[0].url', message: 'a "${" has no "}"' }),
+    ])
+    expect(load('cameras: [{ id: a, url: "rtsp://u:$${PASS@h/1" }]').cameras[0]?.url).toBe(
+      'rtsp://u:${PASS@h/1',
+    )
+  })
+
+  it('refuses a broker at a port that cannot be', () => {
+    expect(problemsOf('sinks: { kafka: { brokers: ["h:65536"] } }')).toEqual([
+      expect.objectContaining({ path: 'sinks.kafka.brokers[0]', message: 'the port must be at most 65535' }),
+    ])
+  })
 })
