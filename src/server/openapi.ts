@@ -125,7 +125,8 @@ function problemsOf(route: Route): Json {
   const limited = route.path.startsWith('/api/') ? [429] : []
   const common = route.auth === 'open' ? [403] : [401, 403, ...limited]
   const body = route.bodySchema !== undefined || route.pictureTypes !== undefined ? [413] : []
-  const statuses = [...new Set([...route.problems, ...common, ...body])].filter(
+  const path = route.pathSchema === undefined ? [] : [400]
+  const statuses = [...new Set([...route.problems, ...path, ...common, ...body])].filter(
     (status) => !(status in route.responses),
   )
   return {
@@ -146,6 +147,7 @@ const problemTexts: Readonly<Record<number, string>> = {
   415: 'The content type is not taken here.',
   426: 'Only a WebSocket is served here.',
   429: 'This address asks too often; `Retry-After` tells when to come back.',
+  503: 'What it needs is away or has too much to do: the engine, or the cache; `Retry-After` tells when to come back.',
 }
 
 function problemAnswer(description: string): Json {

@@ -93,7 +93,7 @@ export const cameraRoutes = [
     pictureTypes: ['image/jpeg', 'image/png'],
     find: cameraOfPath,
     responses: { 202: { description: 'Accepted for analysis.', schema: acceptedFrameSchema } },
-    problems: [400, 404, 409, 415],
+    problems: [400, 404, 409, 415, 503],
     handle: async ({ path, body, context }) => ({
       status: 202,
       body: await context.gantry.pushFrame(path.id, body as Uint8Array),
@@ -108,7 +108,7 @@ export const cameraRoutes = [
     pathSchema: cameraPathSchema,
     querySchema: snapshotQuerySchema,
     responses: { 200: { description: 'The picture.', type: 'image/jpeg' } },
-    problems: [400, 404],
+    problems: [400, 404, 503],
     handle: async ({ path, query, context }) => ({
       type: 'image/jpeg',
       body: await context.gantry.snapshot(path.id, query.overlay),
@@ -122,7 +122,7 @@ export const cameraRoutes = [
     summary: 'The last result',
     pathSchema: cameraPathSchema,
     responses: { 200: { description: 'The result.', schema: detectionsMessageSchema } },
-    problems: [404],
+    problems: [404, 503],
     handle: async ({ path, context }) => {
       context.gantry.camera(path.id)
       const latest = await context.gantry.latest(path.id)

@@ -16,7 +16,7 @@ export const resultRoutes = [
     summary: 'Recent results, newest first',
     querySchema: pastQuerySchema,
     responses: { 200: { description: 'One page.', schema: detectionsPageSchema } },
-    problems: [400],
+    problems: [400, 503],
     handle: async ({ query, context }) => ({ body: await context.gantry.recent(recentQuery(query)) }),
   }),
   route({
