@@ -8,6 +8,7 @@ import { ImageInvalidError } from './errors.js'
 import { problemMediaType, toProblem } from './problem.js'
 import type { Answer, AuthRule, Route, RouteContext } from './route.js'
 import { securityHeaders } from './security-headers.js'
+import { answerUnreadable } from './unreadable-request.js'
 import { rateLimit } from './rate-limit.js'
 import { parseRequest } from './validate.js'
 
@@ -49,6 +50,7 @@ export function createApp(
     // The model server sends back what came over a connection of its own; nobody else reaches us without an address.
     trustProxy: (address: string | undefined) => address === undefined,
     frameworkErrors: (error, _request, reply) => sendProblem(reply, error),
+    clientErrorHandler: answerUnreadable,
     http: {
       headersTimeout: Math.min(headersTimeoutMs, requestTimeoutMs),
       connectionsCheckingInterval: Math.min(timeoutCheckMs, requestTimeoutMs),
@@ -64,7 +66,8 @@ export function createApp(
   app.addHook('onResponse', async (request, reply) => logRequest(log, request, reply))
   app.setErrorHandler((error, request, reply) => {
     const status = sendProblem(reply, error)
-    if (status >= 500)
+    // 503 says what the caller can wait for; only 500 is a fault of ours.
+    if (status === 500)
       log.error({ err: error, method: request.method, route: routeName(request) }, 'request failed')
   })
   app.setNotFoundHandler((request) => {
@@ -101,6 +104,12 @@ function register(app: FastifyInstance, route: Route, context: RouteContext, set
 /** JSON through Fastify, which refuses `__proto__` and `constructor.prototype`; pictures as they are; nothing else. */
 function acceptBodies(app: FastifyInstance): void {
   app.removeContentTypeParser('text/plain')
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    // Clients that send the type with everything send it with a DELETE as well.
+    if (body === '' && request.routeOptions.config.bodyTypes === undefined) done(null, undefined)
+    else void parseJson(request, String(body), done)
+  })
   app.addContentTypeParser(['image/jpeg', 'image/png'], { parseAs: 'buffer' }, (_request, body, done) =>
     done(null, body),
   )

@@ -64,11 +64,13 @@ const titles: Record<number, string> = {
   403: 'Refused',
   404: 'Not found',
   405: 'Method not allowed',
+  408: 'Request timeout',
   409: 'Conflict',
   413: 'Too large',
   415: 'Unsupported content type',
   426: 'Upgrade required',
   429: 'Too many requests',
+  431: 'Headers too large',
   500: 'Internal error',
   503: 'Unavailable',
 }

@@ -7,10 +7,12 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { pino } from 'pino'
 import { serverSchema } from '../../src/config/server.js'
+import { EngineUnavailableError } from '../../src/engine/engine-errors.js'
 import { createHttpServer } from '../../src/server/http-server.js'
 import { FakeGantry } from '../support/fake-gantry.js'
 import { freePort } from '../support/free-port.js'
 import { ask } from '../support/http.js'
+import { exchange } from '../support/raw-http.js'
 import { serveFake } from '../support/serve-fake.js'
 
 function serverWith(settings: Record<string, unknown>) {
@@ -112,6 +114,39 @@ describe('stop', () => {
     await Promise.all([server.stop(200), server.stop(200)])
     expect(performance.now() - startedMs).toBeLessThan(2_000)
     await cut
+  })
+})
+
+describe('a request that cannot be read', () => {
+  it.each([
+    ['an unknown method', 'FOO / HTTP/1.1\r\nHost: localhost\r\n\r\n', 400, 'GANTRY_BAD_REQUEST'],
+    ['no HTTP', '\u0016\u0003\u0001\u0000\r\n\r\n', 400, 'GANTRY_BAD_REQUEST'],
+    [
+      'headers past the limit',
+      `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+      431,
+      'GANTRY_TOO_LARGE',
+    ],
+  ])('is answered with a problem: %s', async (_, bytes, status, code) => {
+    const { server } = await serveFake()
+    const answer = await exchange({ host: '127.0.0.1', port: server.address?.httpPort ?? 0 }, [bytes])
+    expect(answer.status).toBe(status)
+    expect(answer.json).toMatchObject({ status, code, type: `urn:gantry:problem:${code}` })
+  })
+})
+
+describe('the log', () => {
+  it('has an error for faults of the service, and none for what a caller can wait for', async () => {
+    const lines: string[] = []
+    const gantry = new FakeGantry()
+    const { url } = await serveFake({}, { gantry, log: (line) => lines.push(line) })
+    const errors = () => lines.filter((line) => line.includes('request failed'))
+    gantry.failMetrics = new EngineUnavailableError('restarting')
+    expect((await ask(`${url}/metrics`)).status).toBe(503)
+    expect(errors()).toEqual([])
+    gantry.failMetrics = new Error('broken')
+    expect((await ask(`${url}/metrics`)).status).toBe(500)
+    expect(errors()).toHaveLength(1)
   })
 })
 

@@ -54,8 +54,8 @@ export function parseClientMessage(text: string): Subscription {
 function problemsOf({ issues }: ZodError, body: unknown): string[] {
   return issues.flatMap((issue) => {
     if (issue.code === 'invalid_union') return ['type: must be subscribe']
-    return complaintsOf(issue, subscribeSchema, body).map(
-      ({ path, message }) => `${path.length === 0 ? 'message' : formatPath(path)}: ${message}`,
+    return complaintsOf(issue, subscribeSchema, body).map(({ path, message }) =>
+      path.length === 0 ? 'the message must be a JSON object' : `${formatPath(path)}: ${message}`,
     )
   })
 }
