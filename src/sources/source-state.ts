@@ -27,6 +27,8 @@ export type SourceState = Readonly<{
   failures: number
   /** Sessions opened. */
   attempts: number
+  /** Why the last attempt failed; empty once a picture has come. */
+  failure: string
 }>
 
 export type SourceEvent =
@@ -57,7 +59,12 @@ export type SourcePolicy = Readonly<{
 
 export type Step = Readonly<{ state: SourceState; effects: readonly SourceEffect[] }>
 
-export const initialSourceState: SourceState = { phase: { name: 'idle' }, failures: 0, attempts: 0 }
+export const initialSourceState: SourceState = {
+  phase: { name: 'idle' },
+  failures: 0,
+  attempts: 0,
+  failure: '',
+}
 
 /** Under this a session that ended by itself is not begun again at once, or a broken file would spin. */
 const minLoopMs = 1_000
@@ -97,20 +104,25 @@ function status(state: CameraStatus['state'], reason: string, retryInMs?: number
 function queue(state: SourceState, reason: string): Step {
   return {
     state: { ...state, phase: { name: 'queued' } },
-    effects: [status('connecting', reason), { type: 'queue' }],
+    effects: [status('connecting', withFailure(reason, state)), { type: 'queue' }],
   }
 }
 
 function open(state: SourceState, nowMs: number): Step {
   return {
     state: { ...state, phase: { name: 'connecting', sinceMs: nowMs }, attempts: state.attempts + 1 },
-    effects: [{ type: 'open' }, status('connecting', 'waiting for the first picture')],
+    effects: [{ type: 'open' }, status('connecting', withFailure('waiting for the first picture', state))],
   }
+}
+
+/** Somebody who looks while a camera is tried again sees what was wrong with it. */
+function withFailure(reason: string, { failure }: SourceState): string {
+  return failure === '' ? reason : `${reason}; before: ${failure}`
 }
 
 function goLive(state: SourceState, nowMs: number): Step {
   return {
-    state: { ...state, phase: { name: 'live', sinceMs: nowMs } },
+    state: { ...state, phase: { name: 'live', sinceMs: nowMs }, failure: '' },
     effects: [{ type: 'leaveGate' }, status('live', '')],
   }
 }
@@ -171,7 +183,7 @@ function backOff(
   const leastMs = policy.backoff.baseMs / 10
   const forMs = Math.max(leastMs, backoffMs(failures, policy.backoff, policy.random) - spentMs)
   return {
-    state: { ...state, phase: { name: 'waiting' }, failures: state.failures + 1 },
+    state: { ...state, phase: { name: 'waiting' }, failures: state.failures + 1, failure: reason },
     effects: [...first, status('backoff', reason, Math.round(forMs)), { type: 'retryIn', forMs }],
   }
 }

@@ -42,6 +42,17 @@ describe('stepSource', () => {
     expect(run(connecting).state.attempts).toBe(1)
   })
 
+  it('tells what was wrong while it tries again, until a picture comes', () => {
+    const retried = [...connecting, [100, failed()], [900, { type: 'retry' }]] as const
+    const reasonOf = (events: Parameters<typeof run>[0]) =>
+      run(events).effects.flatMap((effect) => (effect.type === 'status' ? [effect.status.reason] : []))
+    expect(reasonOf(retried)).toEqual(['waiting for its turn to connect; before: connection refused'])
+    const open = [...retried, [900, { type: 'admitted' }]] as const
+    expect(reasonOf(open)).toEqual(['waiting for the first picture; before: connection refused'])
+    expect(reasonOf([...open, [1_000, { type: 'picture' }]])).toEqual([''])
+    expect(run([...open, [1_000, { type: 'picture' }]]).state.failure).toBe('')
+  })
+
   it('leaves the gate with the first picture', () => {
     expect(run(live).effects).toEqual([
       { type: 'leaveGate' },
