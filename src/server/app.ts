@@ -5,7 +5,7 @@ import { guard, type GuardSettings } from './guard.js'
 import { MethodNotAllowedError, RouteNotFoundError } from './errors.js'
 import { isPicture } from './picture-bytes.js'
 import { ImageInvalidError } from './errors.js'
-import { problemMediaType, toProblem } from './problem.js'
+import { problemMediaType, toProblem, type Problem } from './problem.js'
 import type { Answer, AuthRule, Route, RouteContext } from './route.js'
 import { securityHeaders } from './security-headers.js'
 import { answerUnreadable } from './unreadable-request.js'
@@ -65,9 +65,9 @@ export function createApp(
   app.addHook('onRequest', guard(settings, context.draining))
   app.addHook('onResponse', async (request, reply) => logRequest(log, request, reply))
   app.setErrorHandler((error, request, reply) => {
-    const status = sendProblem(reply, error)
-    // 503 says what the caller can wait for; only 500 is a fault of ours.
-    if (status === 500)
+    const { status, code } = sendProblem(reply, error)
+    // Other 503s say what the caller can wait for.
+    if (status === 500 || code === 'GANTRY_ENVIRONMENT')
       log.error({ err: error, method: request.method, route: routeName(request) }, 'request failed')
   })
   app.setNotFoundHandler((request) => {
@@ -137,14 +137,14 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-function sendProblem(reply: FastifyReply, error: unknown): number {
+function sendProblem(reply: FastifyReply, error: unknown): Problem {
   const { problem, headers } = toProblem(error)
   void reply
     .code(problem.status)
     .headers({ ...securityHeaders, 'cache-control': 'no-store', ...headers })
     .type(problemMediaType)
     .send(JSON.stringify(problem))
-  return problem.status
+  return problem
 }
 
 /** Methods the path of a URL takes; empty when there is no such path. */

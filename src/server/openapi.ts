@@ -147,7 +147,7 @@ const problemTexts: Readonly<Record<number, string>> = {
   415: 'The content type is not taken here.',
   426: 'Only a WebSocket is served here.',
   429: 'This address asks too often; `Retry-After` tells when to come back.',
-  503: 'What it needs is away or has too much to do: the engine, or the cache; `Retry-After` tells when to come back.',
+  503: 'What it needs is away, full or has too much to do: the engine, the cache, the disk; `Retry-After` tells when to come back.',
 }
 
 function problemAnswer(description: string): Json {

@@ -56,6 +56,7 @@ const statusByCode: Partial<Record<ErrorCode, number>> = {
   GANTRY_SOURCE_SILENT: 503,
   GANTRY_SINK_UNAVAILABLE: 503,
   GANTRY_CACHE_UNAVAILABLE: 503,
+  GANTRY_ENVIRONMENT: 503,
 }
 
 const titles: Record<number, string> = {

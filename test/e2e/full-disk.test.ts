@@ -25,7 +25,7 @@ it.skipIf(!existsSync(fullDisk))(
     const beside = join(store, `cameras.json.${service.pid}.tmp`)
     symlinkSync(fullDisk, beside)
     const kept = { id: 'kept', url: 'push:', persist: true }
-    await expect(service.send('POST', '/api/v1/cameras', kept)).rejects.toThrow(/GANTRY_ENVIRONMENT/)
+    await expect(service.send('POST', '/api/v1/cameras', kept)).rejects.toThrow(/503 .*GANTRY_ENVIRONMENT/)
     await expect(service.camera('kept')).rejects.toThrow(/404/)
     await stream.detections('cam-1', 2)
 

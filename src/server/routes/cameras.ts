@@ -35,7 +35,7 @@ export const cameraRoutes = [
     summary: 'Add a camera',
     bodySchema: newCameraSchema,
     responses: { 201: { description: 'Added; connecting now.', schema: cameraViewSchema } },
-    problems: [400, 409, 415],
+    problems: [400, 409, 415, 503],
     handle: async ({ body, context }) => {
       const camera = await context.gantry.addCamera(body)
       return {
@@ -65,7 +65,7 @@ export const cameraRoutes = [
     pathSchema: cameraPathSchema,
     bodySchema: cameraPatchSchema,
     responses: { 200: { description: 'The camera as it is now.', schema: cameraViewSchema } },
-    problems: [400, 404, 415],
+    problems: [400, 404, 415, 503],
     find: cameraOfPath,
     handle: async ({ path, body, context }) => ({ body: await context.gantry.patchCamera(path.id, body) }),
   }),
@@ -77,7 +77,7 @@ export const cameraRoutes = [
     summary: 'Remove a camera',
     pathSchema: cameraPathSchema,
     responses: { 204: { description: 'Removed.' } },
-    problems: [404],
+    problems: [404, 503],
     handle: async ({ path, context }) => {
       await context.gantry.removeCamera(path.id)
       return { status: 204 }
