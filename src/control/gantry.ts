@@ -86,6 +86,6 @@ export interface Gantry {
   latest(id: string): Promise<DetectionsMessage | undefined>
   recent(query: RecentQuery): Promise<RecentPage>
   readiness(): Readiness
-  /** Prometheus text format. */
-  metrics(): Promise<string>
+  /** Prometheus text format, in pieces. */
+  metrics(): AsyncIterable<string>
 }

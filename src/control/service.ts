@@ -7,6 +7,7 @@ import type { DetectionsMessage } from '../events/detections-message.js'
 import { fromBase64, toBase64 } from '../lifecycle/base64.js'
 import type { Log } from '../lifecycle/log.js'
 import { Turns } from '../lifecycle/turns.js'
+import { metricsText } from '../metrics/metrics-text.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import type { ResultSink } from '../sinks/result-sink.js'
 import type { StreamHub } from '../sinks/stream-hub.js'
@@ -165,15 +166,17 @@ export class GantryService implements Gantry {
     }
   }
 
-  async metrics(): Promise<string> {
-    const { metrics, sinks } = this.#deps
+  async *metrics(): AsyncGenerator<string, void> {
+    const { metrics, sinks, modelServer } = this.#deps
     metrics.streamClients.set(this.stream.clients)
     for (const { health } of sinks) {
       metrics.sinkUp.set({ sink: health.name }, health.state === 'up' ? 1 : 0)
       metrics.sinkQueued.set({ sink: health.name }, health.queued)
     }
-    const [own, models] = await Promise.all([metrics.registry.metrics(), this.#deps.modelServer?.text()])
-    return own + (models ?? '')
+    const models = modelServer?.text()
+    yield* metricsText(metrics.registry)
+    const text = await models
+    if (text) yield text
   }
 
   #createEngine(index: number): EngineProcess {

@@ -24,7 +24,7 @@ export type Call<Path, Query, Body> = Readonly<{
   context: RouteContext
 }>
 
-/** `body` goes out as JSON unless it is text or bytes with a `type`. */
+/** `body` goes out as JSON unless it is text, bytes or a stream with a `type`. */
 export type Answer = Readonly<{
   status?: number
   headers?: Readonly<Record<string, string>>

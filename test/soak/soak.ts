@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { residentBytes } from '../support/cpu.js'
 import { rtspCameras } from '../support/demo-cameras.js'
 import { descendants } from '../support/processes.js'
-import { TestService } from '../support/service.js'
+import { metricIn, TestService } from '../support/service.js'
 import { until } from '../support/until.js'
 
 export type SoakOptions = Readonly<{
@@ -87,8 +87,9 @@ async function watch(
   const beganMs = performance.now()
   for (let atMs = 0; atMs <= runMs; atMs = performance.now() - beganMs) {
     for (const [name, pid] of pids) samples.get(name)?.push({ atMs, ...sample(pid) })
-    control.push((await service.metric(/nodejs_eventloop_lag_p99_seconds/)) * 1e3 - lookEveryMs)
-    engine.push((await service.metric(/gantry_engine_eventloop_p99_seconds\{engine="0"\}/)) * 1e3)
+    const page = await service.metrics()
+    control.push(metricIn(page, /nodejs_eventloop_lag_p99_seconds/) * 1e3 - lookEveryMs)
+    engine.push(metricIn(page, /gantry_engine_eventloop_p99_seconds\{engine="0"\}/) * 1e3)
     progress(`${Math.round(atMs / 1e3)} s of ${Math.round(runMs / 1e3)} s`)
     await pause(everyMs)
   }

@@ -132,10 +132,10 @@ export class FakeGantry implements Gantry {
     }
   }
 
-  async metrics(): Promise<string> {
+  async *metrics(): AsyncGenerator<string, void> {
     await this.metricsGate
     if (this.failMetrics !== undefined) throw this.failMetrics
-    return '# TYPE gantry_up gauge\ngantry_up 1\n'
+    yield '# TYPE gantry_up gauge\ngantry_up 1\n'
   }
 
   setStatus(id: string, status: Partial<CameraStatus>): void {

@@ -122,11 +122,13 @@ export class TestService {
     )
   }
 
+  /** The page of metrics. */
+  async metrics(): Promise<string> {
+    return (await this.fetch('/metrics')).text()
+  }
+
   async metric(line: RegExp): Promise<number> {
-    const text = await (await this.fetch('/metrics')).text()
-    return [...text.matchAll(new RegExp(`^${line.source} (\\S+)$`, 'gm'))].reduce((sum, match) => {
-      return sum + Number(match[match.length - 1])
-    }, 0)
+    return metricIn(await this.metrics(), line)
   }
 
   async stream(subscription: Readonly<Record<string, unknown>> = {}): Promise<TestStream> {
@@ -185,6 +187,13 @@ export class TestService {
     if (typeof stderr === 'number') closeSync(stderr)
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text))
   }
+}
+
+/** Sum of the series of a page of metrics whose name and labels are `line`. */
+export function metricIn(page: string, line: RegExp): number {
+  return [...page.matchAll(new RegExp(`^${line.source} (\\S+)$`, 'gm'))].reduce((sum, match) => {
+    return sum + Number(match[match.length - 1])
+  }, 0)
 }
 
 type Waiting = { accept(message: ServerMessage): boolean; resolve(message: ServerMessage): void }

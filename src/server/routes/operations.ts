@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { healthSchema, readinessSchema, statusSchema, type ReadinessView } from '../api-schemas.js'
 import { route, type RouteContext } from '../route.js'
 
@@ -23,7 +24,7 @@ export const metricsRoute = route({
   summary: 'Metrics in the Prometheus text format',
   responses: { 200: { description: 'The metrics.', type: metricsType } },
   problems: [],
-  handle: async ({ context }) => ({ type: metricsType, body: await context.gantry.metrics() }),
+  handle: ({ context }) => ({ type: metricsType, body: Readable.from(context.gantry.metrics()) }),
 })
 
 export const operationRoutes = [

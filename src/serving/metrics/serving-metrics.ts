@@ -1,4 +1,5 @@
 import { Registry } from 'prom-client'
+import { metricsText } from '../../metrics/metrics-text.js'
 import { copiedBytes } from '../copied-bytes.js'
 import { bucketSeconds, type DurationHistogram } from '../duration-histogram.js'
 import type { FailureReason } from '../serving-error.js'
@@ -121,8 +122,10 @@ export class ServingMetrics {
   }
 
   /** Prometheus text format. */
-  text(): Promise<string> {
-    return this.registry.metrics()
+  async text(): Promise<string> {
+    let text = ''
+    for await (const piece of metricsText(this.registry)) text += piece
+    return text
   }
 
   #perModel(value: Value): readonly Sample[] {
