@@ -35,6 +35,8 @@ export type SoakReport = Readonly<{
   loopP99Ms: Readonly<{ control: number; engine: number }>
   frames: Readonly<{ received: number; ended: number; inferred: number; superseded: number }>
   restarts: number
+  /** Frames inferred before the first sample. */
+  inferredBefore: number
 }>
 
 const repository = fileURLToPath(new URL('../../models', import.meta.url))
@@ -62,8 +64,9 @@ export async function soak(options: SoakOptions, progress: (text: string) => voi
     for (let index = 1; index <= options.cameras; index += 1)
       await service.cameraIs(`cam-${index}`, 'live', 60_000)
     await until('models loaded', () => modelsAreLoaded(service), 300_000, 500)
-    await pause(options.warmUpMs)
-    return await watch(service, options, progress)
+    // Watched as well: pages of metrics make garbage, whose first round is a part of warming up.
+    const { frames } = await watch(service, { ...options, runMs: options.warmUpMs }, progress)
+    return { ...(await watch(service, options, progress)), inferredBefore: frames.inferred }
   } finally {
     await rtsp.stop()
   }
@@ -79,7 +82,7 @@ async function watch(
   service: TestService,
   { runMs, everyMs }: SoakOptions,
   progress: (text: string) => void,
-): Promise<SoakReport> {
+): Promise<Omit<SoakReport, 'inferredBefore'>> {
   const pids = processesOf(service.pid)
   const samples = new Map<string, Sample[]>([...pids.keys()].map((name) => [name, []]))
   const control: number[] = []
