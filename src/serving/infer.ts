@@ -16,6 +16,14 @@ export type SequencePosition = Readonly<{ id: string; start: boolean; end: boole
 /** When the reading of a request began and ended, on the monotonic clock. */
 export type Arrival = Readonly<{ protocol: 'HTTP' | 'GRPC'; startedMs: number; endedMs: number }>
 
+/** What a protocol knows of a request before it reads it. */
+export type Caller = Readonly<{
+  /** Aborted when the client is gone or cancels. */
+  signal: AbortSignal
+  /** For traces. */
+  arrival: Arrival
+}>
+
 /** An inference request of an API client, whatever it came by. */
 export type InferRequest = Readonly<{
   model: string

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { BackendInstance, BatchResult } from '../../src/serving/backend.js'
 import { InstanceSet } from '../../src/serving/scheduling/instance-set.js'
 import { ManualClock } from '../support/manual-clock.js'
@@ -149,5 +149,22 @@ describe('InstanceSet', () => {
     await first
     void set.run([]).catch(() => undefined)
     expect(set.idle(true)).toBe(0)
+  })
+
+  it('keeps the loop awake only while a run that is over in an instant is under way', async () => {
+    const { set, started } = setOf(1)
+    await set.start()
+    const run = async (inferMs: number) => {
+      const turns = vi.spyOn(globalThis, 'setImmediate')
+      const answer = set.run([])
+      started[0]!.end(inferMs)
+      await answer
+      return turns.mock.calls.length > 0
+    }
+    onTestFinished(() => void vi.restoreAllMocks())
+    await run(0.01)
+    await expect(run(10)).resolves.toBe(true)
+    vi.restoreAllMocks()
+    await expect(run(10)).resolves.toBe(false)
   })
 })

@@ -1,7 +1,7 @@
 import type { sendUnaryData, ServerDuplexStream, ServerUnaryCall } from '@grpc/grpc-js'
 import type { Log } from '../../lifecycle/log.js'
 import { nowMs } from '../../lifecycle/clock.js'
-import type { Arrival, InferResponse } from '../../serving/infer.js'
+import type { Caller, InferResponse } from '../../serving/infer.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { readForModel } from '../read-for-model.js'
 import { grpcStatus } from './grpc-status.js'
@@ -50,10 +50,9 @@ async function infer(
   const startedMs = nowMs()
   if (message.refused !== undefined) throw message.refused
   const target = { model: message.model, version: versionOf(message.version) }
-  const request = readForModel(server, target, () => inferRequestOf(message, signal))
-  const arrival: Arrival = { protocol: 'GRPC', startedMs, endedMs: startedMs }
-  const { onSent, ...response } = await server.infer({ ...request, arrival })
-  return { message: encode(response), onSent }
+  const caller: Caller = { signal, arrival: { protocol: 'GRPC', startedMs, endedMs: startedMs } }
+  const response = await server.infer(readForModel(server, target, () => inferRequestOf(message, caller)))
+  return { message: encode(response), onSent: response.onSent }
 }
 
 /**

@@ -1,5 +1,11 @@
 import { datatypes, type Datatype } from '../../serving/datatype.js'
-import type { InferRequest, ParameterValue, RequestedOutput, SequencePosition } from '../../serving/infer.js'
+import type {
+  Caller,
+  InferRequest,
+  ParameterValue,
+  RequestedOutput,
+  SequencePosition,
+} from '../../serving/infer.js'
 import { countCopy } from '../../serving/copied-bytes.js'
 import { movableTensors } from '../../serving/movable-tensors.js'
 import { checkCount } from '../../serving/request-limits.js'
@@ -196,7 +202,7 @@ function exact(rounded: number, { low, high }: ProtoReader, signed: boolean): nu
  *
  * @throws ServingError in the words of Triton
  */
-export function inferRequestOf(message: InferRequestMessage, signal: AbortSignal | undefined): InferRequest {
+export function inferRequestOf(message: InferRequestMessage, caller: Caller): InferRequest {
   if (message.refused !== undefined) throw message.refused
   const inputs = readTensors(message)
   const outputs = message.outputs.map(requestedOutput)
@@ -211,7 +217,8 @@ export function inferRequestOf(message: InferRequestMessage, signal: AbortSignal
     timeoutUs,
     sequence,
     parameters: custom,
-    signal,
+    signal: caller.signal,
+    arrival: caller.arrival,
   }
 }
 

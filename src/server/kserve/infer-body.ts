@@ -1,5 +1,11 @@
 import { datatypes, type Datatype } from '../../serving/datatype.js'
-import type { InferRequest, ParameterValue, RequestedOutput, SequencePosition } from '../../serving/infer.js'
+import type {
+  Caller,
+  InferRequest,
+  ParameterValue,
+  RequestedOutput,
+  SequencePosition,
+} from '../../serving/infer.js'
 import { checkCount, type requestLimits } from '../../serving/request-limits.js'
 import { ServingError } from '../../serving/serving-error.js'
 import { movableTensors } from '../../serving/movable-tensors.js'
@@ -24,7 +30,7 @@ export function parseInferBody(
   headerBytes: number,
   model: string,
   version: string,
-  signal: AbortSignal | undefined,
+  caller: Caller,
 ): ParsedInfer {
   const json = asObject(parseJson(body.subarray(0, headerBytes)))
   const id = textMember(json, 'id', '')
@@ -45,7 +51,8 @@ export function parseInferBody(
       timeoutUs: parameters.timeoutUs,
       sequence: parameters.sequence,
       parameters: parameters.custom,
-      signal,
+      signal: caller.signal,
+      arrival: caller.arrival,
     },
     forms: {
       byName: new Map(requested.map(({ name, binary }) => [name, binary ?? false])),

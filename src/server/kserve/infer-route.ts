@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ServerResponse } from 'node:http'
 import { nowMs } from '../../lifecycle/clock.js'
-import type { Arrival } from '../../serving/infer.js'
+import type { Caller } from '../../serving/infer.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { readForModel } from '../read-for-model.js'
 import { acceptedEncoding, deflated, inflated, readBody, type Encoding } from './body.js'
@@ -26,16 +26,19 @@ export async function answerInfer(
   const startedMs = nowMs()
   const headerBytes = Number(request.headers[headerLengthName] ?? 0)
   const received = await readBody(request.raw, maxBodyBytes, headerBytes)
-  const arrival: Arrival = { protocol: 'HTTP', startedMs, endedMs: nowMs() }
+  const endedMs = nowMs()
   const body = await inflated(received, request.headers['content-encoding'], maxBodyBytes)
   const client = new AbortController()
   const onClose = (): void => client.abort()
   reply.raw.once('close', onClose)
   try {
     const { request: infer, forms } = readForModel(server, target, () =>
-      parse(server, request, body, target, client.signal),
+      parse(server, request, body, target, {
+        signal: client.signal,
+        arrival: { protocol: 'HTTP', startedMs, endedMs },
+      }),
     )
-    const response = await server.infer({ ...infer, arrival })
+    const response = await server.infer(infer)
     if (response.onSent !== undefined) tellWhenSent(reply.raw, response.onSent)
     await send(reply, inferAnswer(response, forms), acceptedEncoding(request.headers['accept-encoding']))
   } finally {
@@ -48,13 +51,13 @@ function parse(
   request: FastifyRequest,
   body: Uint8Array,
   { model, version }: Readonly<{ model: string; version: string }>,
-  signal: AbortSignal,
+  caller: Caller,
 ): ParsedInfer {
   const given = request.headers[headerLengthName]
   const headerBytes = headerLength(Array.isArray(given) ? given[0] : given, body.byteLength)
   return headerBytes === 0
-    ? rawInfer(server, body, model, version, signal)
-    : parseInferBody(body, headerBytes, model, version, signal)
+    ? rawInfer(server, body, model, version, caller)
+    : parseInferBody(body, headerBytes, model, version, caller)
 }
 
 function tellWhenSent(response: ServerResponse, onSent: (startedMs: number) => void): void {

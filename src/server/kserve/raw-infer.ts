@@ -1,5 +1,6 @@
 import type { ModelServer } from '../../serving/model-server.js'
 import { elementBytes } from '../../serving/datatype.js'
+import type { Caller } from '../../serving/infer.js'
 import { ServingError } from '../../serving/serving-error.js'
 import { movableTensors } from '../../serving/movable-tensors.js'
 import { packStrings } from '../../serving/elements.js'
@@ -17,7 +18,7 @@ export function rawInfer(
   body: Uint8Array,
   model: string,
   version: string,
-  signal: AbortSignal | undefined,
+  caller: Caller,
 ): ParsedInfer {
   const { inputs } = server.metadata(model, version)
   const [input] = inputs
@@ -38,7 +39,8 @@ export function rawInfer(
       timeoutUs: 0,
       sequence: undefined,
       parameters: {},
-      signal,
+      signal: caller.signal,
+      arrival: caller.arrival,
     },
     forms: { byName: new Map(), otherwise: true },
   }

@@ -3,6 +3,7 @@ import type { SchedulerClock } from '../../inference/stream-scheduler.js'
 import { backoffMs } from '../../lifecycle/backoff.js'
 import { atMost, delay } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
+import { WakefulLoop } from '../../lifecycle/wakeful-loop.js'
 import type { BackendInstance, BatchResult, Execution } from '../backend.js'
 import type { InstanceTurns } from './rate-limit/rate-limiter.js'
 
@@ -42,12 +43,17 @@ const endsWindowMs = 60_000
 /** A run shorter than this is about as long as the way to its thread and back. */
 const shortRunMs = 0.5
 
+/** A run shorter than this has answered before a loop that went to sleep would be awake again. */
+const instantRunMs = 0.1
+/** A multiple of what such a run and the way to its thread and back take. */
+const awakeMs = 0.25
+
 /**
  * The instances of a model. One that ends is started again, ever more slowly while it keeps ending; its runs fail and the others
  * go on. After five ends within a minute it is given up.
  *
  * Where runs are very short, an instance is given the next one before it has answered the last, so that it does not stand idle
- * while the answer travels.
+ * while the answer travels. Where they are over in an instant, the loop stays awake for their answers.
  */
 export class InstanceSet {
   readonly #slots: Slot[] = []
@@ -55,6 +61,7 @@ export class InstanceSet {
   /** When instances ended, in the last minute. */
   #endsMs: number[] = []
   #meanRunMs: number | undefined
+  readonly #wakeful = new WakefulLoop(awakeMs)
   #stopWatch: (() => void) | undefined
 
   constructor(readonly options: InstanceSetOptions) {}
@@ -92,7 +99,7 @@ export class InstanceSet {
 
   /** Runs that could start now. @param ahead - also those that would wait a moment behind a short run. */
   idle(ahead: boolean): number {
-    const depth = ahead && this.options.turns === undefined && this.#runsAreShort() ? 2 : 1
+    const depth = ahead && this.options.turns === undefined && this.#runsAreBelow(shortRunMs) ? 2 : 1
     let idle = 0
     for (const { instance, running } of this.#slots)
       if (instance !== undefined) idle += Math.max(0, depth - running)
@@ -128,7 +135,7 @@ export class InstanceSet {
       // It may have ended, or the model with it, while the run waited for its turn.
       if (instance === undefined || (turn !== undefined && this.#stopped.signal.aborted))
         throw new WorkerExitedError(this.options.name, undefined)
-      const result = await instance.execute(batch)
+      const result = await this.#execute(instance, batch)
       slot.failures = 0
       this.#remember(result.times.computeInferNs / 1e6)
       return result
@@ -152,6 +159,17 @@ export class InstanceSet {
     await atMost(forMs, Promise.all(closing))
   }
 
+  async #execute(instance: BackendInstance, batch: readonly Execution[]): Promise<BatchResult> {
+    if (!this.#runsAreBelow(instantRunMs)) return instance.execute(batch)
+    const result = instance.execute(batch)
+    this.#wakeful.begin()
+    try {
+      return await result
+    } finally {
+      this.#wakeful.end()
+    }
+  }
+
   #leastBusy(): Slot | undefined {
     let best: Slot | undefined
     for (const slot of this.#slots)
@@ -159,8 +177,8 @@ export class InstanceSet {
     return best
   }
 
-  #runsAreShort(): boolean {
-    return this.#meanRunMs !== undefined && this.#meanRunMs < shortRunMs
+  #runsAreBelow(ms: number): boolean {
+    return this.#meanRunMs !== undefined && this.#meanRunMs < ms
   }
 
   #remember(runMs: number): void {

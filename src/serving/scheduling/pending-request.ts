@@ -9,6 +9,7 @@ export class PendingRequest implements QueueEntry {
   /** When it left the queue. */
   startedMs = 0
   #onAbort: (() => void) | undefined
+  #left = false
 
   constructor(
     readonly request: InferRequest,
@@ -34,15 +35,17 @@ export class PendingRequest implements QueueEntry {
     return this.request.timeoutUs
   }
 
-  /** Calls back if the client goes while the request waits. */
+  /** Calls back if the client goes while the request waits; not for one that has started already. */
   watch(onAbort: () => void): void {
     const { signal } = this.request
-    if (signal === undefined) return
+    if (signal === undefined || this.#left) return
     this.#onAbort = onAbort
     signal.addEventListener('abort', onAbort, { once: true })
   }
 
+  /** It does not wait any more. */
   unwatch(): void {
+    this.#left = true
     if (this.#onAbort !== undefined) this.request.signal?.removeEventListener('abort', this.#onAbort)
   }
 

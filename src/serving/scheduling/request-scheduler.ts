@@ -39,8 +39,11 @@ export class RequestScheduler implements Scheduler, BatchRunner<PendingRequest> 
 
   offer(pending: PendingRequest): void {
     this.statistics.pending += 1
-    pending.watch(() => this.#cancel(pending))
-    if (this.#batcher.offer(pending)) return
+    if (this.#batcher.offer(pending)) {
+      // Most have started by now.
+      pending.watch(() => this.#cancel(pending))
+      return
+    }
     this.#leave(pending)
     this.outcome.queueFull(pending)
   }

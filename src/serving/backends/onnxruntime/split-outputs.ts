@@ -19,7 +19,9 @@ export function splitOutputs(
   if (!batched || sizes.length === 1) {
     const items = sizes.reduce((sum, size) => sum + size, 0)
     if (batched) for (const output of outputs) checkItems(output, items)
-    return [outputs.map((output) => ({ ...output, movable: true }))]
+    return [
+      outputs.map(({ name, datatype, shape, data }) => ({ name, datatype, shape, data, movable: true })),
+    ]
   }
   const shares = outputs.map((output) => sharesOf(output, sizes))
   return sizes.map((_, index) => shares.map((tensors) => tensors[index]!))
