@@ -94,6 +94,8 @@ export class SupervisedProcess<
   #watchdog: NodeJS.Timeout | undefined
   #requestId = 0
   #pending = new Map<number, Pending>()
+  /** Connections on their way to the process. */
+  readonly #passing = new Set<Socket>()
   #firstReady: { resolve(): void; reject(error: Error): void } | undefined
 
   constructor(
@@ -134,10 +136,17 @@ export class SupervisedProcess<
   /** Gives it a connection, of which nothing may be read here any more. @returns whether it takes it: not while it is away. */
   pass(message: To, socket: Socket): boolean {
     if (this.#state !== 'ready' || !this.#child?.connected) return false
-    this.#child.send(message, socket, {}, (error) => {
-      if (error) socket.destroy()
-    })
+    this.#passing.add(socket)
+    // Without `keepOpen` Node closes our side when the process has acknowledged the connection; of one that dies first it never does, and
+    // the client would wait for ever.
+    this.#child.send(message, socket, { keepOpen: true }, () => this.#passed(socket))
     return true
+  }
+
+  /** The kernel has it for the process, or nobody will. */
+  #passed(socket: Socket): void {
+    this.#passing.delete(socket)
+    socket.destroy()
   }
 
   /** @throws GantryError `unavailable` when the process is away, dies or does not answer in time; what it refuses with. */
@@ -264,6 +273,7 @@ export class SupervisedProcess<
     for (const requestId of [...this.#pending.keys()]) {
       this.#settle(requestId)?.reject(this.spec.unavailable('it exited while the request was in it'))
     }
+    for (const socket of this.#passing) this.#passed(socket)
     if (this.#state === 'stopped' || this.#state === 'failed') return
     this.events.gone(reason)
     this.#restart(this.#failure ?? reason)

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -45,6 +47,15 @@ describe('the model server of a running service', () => {
 
   const modelsReady = (service: TestService) =>
     until('models ready', async () => (await fetch(`${service.url}/v2/health/ready`)).status === 200, 30_000)
+
+  async function connected(service: TestService): Promise<Socket> {
+    const { hostname, port } = new URL(service.url)
+    const socket = connect(Number(port), hostname)
+    cleanUp.push(() => void socket.destroy())
+    socket.on('error', () => undefined).resume()
+    await once(socket, 'connect')
+    return socket
+  }
 
   function modelServerPid(service: TestService): number {
     const pid = descendants(service.pid).find(({ command }) => command.includes('model-server/main.js'))?.pid
@@ -105,6 +116,20 @@ describe('the model server of a running service', () => {
     expect((await infer(service)).status).toBe(200)
     expect(modelServerPid(service)).not.toBe(killed)
     expect(await service.metric(/gantry_model_server_restarts_total/)).toBe(1)
+  })
+
+  it('cuts the clients whose connections were on their way to it when it was killed', async () => {
+    const service = await running()
+    await modelsReady(service)
+    const pid = modelServerPid(service)
+    process.kill(pid, 'SIGSTOP')
+    const clients = await Promise.all([1, 2, 3].map(() => connected(service)))
+    for (const client of clients) client.write('GET /v2 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
+    // The answer shows that the service has read what came before.
+    expect((await fetch(`${service.url}/healthz`)).status).toBe(200)
+    process.kill(pid, 'SIGKILL')
+    await until('all cut', () => clients.every((client) => client.closed), 5_000)
+    await modelsReady(service)
   })
 
   it('leaves no process behind when the service is killed', async () => {
