@@ -2,10 +2,9 @@ import { Group } from 'three'
 import { Solids } from '../geometry/solid.js'
 import { Random } from '../world/random.js'
 import { type Machine, linkOf } from './machine.js'
-import { bigWheel } from './wheels.js'
+import { addWheels } from './wheels.js'
 
 const dark = 0x222426
-const wheelRadiusM = 0.62
 
 /** A three-axle tipper, 8 m long, loaded with earth, its cab towards +z; `liftM` tips the bed. */
 export function dumpTruck(hex = 0xc8871e): Machine {
@@ -14,17 +13,15 @@ export function dumpTruck(hex = 0xc8871e): Machine {
   linkOf(group, cab(hex), 'cab')
   const bed = linkOf(group, bedSolids(hex), 'bed')
   bed.position.set(0, 1.3, -3.6)
-  const wheels = [
-    [2.55, 0.36],
-    [-1.45, 0.66],
-    [-2.8, 0.66],
-  ].flatMap(([z = 0, widthM = 0]) =>
-    [-1.0, 1.0].map((x) => {
-      const wheel = linkOf(group, bigWheel(wheelRadiusM, widthM, 0x8f9194), 'wheel')
-      wheel.position.set(x, wheelRadiusM, z)
-      return wheel
-    }),
-  )
+  const roll = addWheels(group, {
+    radiusM: 0.62,
+    hex: 0x8f9194,
+    axles: [
+      { zM: 2.55, halfTrackM: 1, widthM: 0.36 },
+      { zM: -1.45, halfTrackM: 1, widthM: 0.66 },
+      { zM: -2.8, halfTrackM: 1, widthM: 0.66 },
+    ],
+  })
   return {
     group,
     halfWidthM: 1.3,
@@ -32,7 +29,7 @@ export function dumpTruck(hex = 0xc8871e): Machine {
     centreZM: 0,
     pose: ({ drivenM, liftM }) => {
       bed.rotation.x = -Math.min(0.8, liftM * 0.3)
-      for (const wheel of wheels) wheel.rotation.x = drivenM / wheelRadiusM
+      roll(drivenM)
     },
   }
 }

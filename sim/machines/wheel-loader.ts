@@ -1,10 +1,9 @@
 import { Group } from 'three'
 import { Solids } from '../geometry/solid.js'
 import { type Machine, linkOf } from './machine.js'
-import { bigWheel } from './wheels.js'
+import { addWheels } from './wheels.js'
 
 const dark = 0x26282b
-const wheelRadiusM = 0.78
 
 /** A wheel loader, 7 m long with its bucket, which is towards +z; `liftM` raises the arms. */
 export function wheelLoader(hex = 0xe0a11c): Machine {
@@ -15,13 +14,14 @@ export function wheelLoader(hex = 0xe0a11c): Machine {
   arms.position.set(0, 1.75, 0.85)
   const bucket = linkOf(arms, bucketSolids(), 'bucket')
   bucket.position.set(0, -1.2, 2.35)
-  const wheels = [-1.55, 1.45].flatMap((z) =>
-    [-1.05, 1.05].map((x) => {
-      const wheel = linkOf(group, bigWheel(wheelRadiusM, 0.55, hex), 'wheel')
-      wheel.position.set(x, wheelRadiusM, z)
-      return wheel
-    }),
-  )
+  const roll = addWheels(group, {
+    radiusM: 0.78,
+    hex,
+    axles: [
+      { zM: -1.55, halfTrackM: 1.05, widthM: 0.55 },
+      { zM: 1.45, halfTrackM: 1.05, widthM: 0.55 },
+    ],
+  })
   return {
     group,
     halfWidthM: 1.4,
@@ -30,7 +30,7 @@ export function wheelLoader(hex = 0xe0a11c): Machine {
     pose: ({ drivenM, liftM }) => {
       arms.rotation.x = -Math.min(0.95, liftM * 0.42)
       bucket.rotation.x = -0.1 - liftM * 0.12
-      for (const wheel of wheels) wheel.rotation.x = drivenM / wheelRadiusM
+      roll(drivenM)
     },
   }
 }
