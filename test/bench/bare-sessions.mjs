@@ -4,7 +4,8 @@
  *
  *     node test/bench/bare-sessions.mjs MODEL.onnx INSTANCES SECONDS WIDTH HEIGHT [FPS]
  *
- * With FPS, all workers together run that many frames a second: a session that sleeps between frames finds its caches cold.
+ * With FPS, all workers together run that many frames a second, one after the other: a session that sleeps between frames finds its
+ * caches cold.
  */
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
 
@@ -12,7 +13,7 @@ const warmUpRuns = 5
 
 async function worker() {
   const { InferenceSession, Tensor } = (await import('onnxruntime-node')).default
-  const { model, go, end, width, height, periodMs } = workerData
+  const { model, go, end, width, height, periodMs, delayMs } = workerData
   const session = await InferenceSession.create(model, {
     intraOpNumThreads: 1,
     interOpNumThreads: 1,
@@ -28,6 +29,7 @@ async function worker() {
   parentPort.postMessage('ready')
   Atomics.wait(go, 0, 0)
   const idle = new Int32Array(new SharedArrayBuffer(4))
+  Atomics.wait(idle, 0, 0, delayMs)
   let dueMs = performance.now()
   let frames = 0
   while (Atomics.load(end, 0) === 0) {
@@ -48,9 +50,17 @@ async function main() {
   const end = new Int32Array(new SharedArrayBuffer(4))
   const workers = Array.from(
     { length: Number(instances) },
-    () =>
+    (_, index) =>
       new Worker(new URL(import.meta.url), {
-        workerData: { model, go, end, width: Number(width), height: Number(height), periodMs },
+        workerData: {
+          model,
+          go,
+          end,
+          width: Number(width),
+          height: Number(height),
+          periodMs,
+          delayMs: (periodMs * index) / Number(instances),
+        },
       }),
   )
   const next = (thread) => new Promise((resolve) => thread.once('message', resolve))

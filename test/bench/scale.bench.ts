@@ -15,6 +15,9 @@ import { report } from './bench.js'
 
 const [cameras = 16, totalFps = 16, seconds = 20] = process.argv.slice(2).map(Number)
 
+// Until the code around a frame is compiled, which takes V8 some hundred calls.
+const warmUpMs = 45_000
+
 type Costs = Readonly<{ cpuMsPerFrame: number; oursBytes: number; decoderBytes: number; frames: number }>
 
 /** Memory of a process, shared pages divided among those that share them. */
@@ -34,7 +37,7 @@ async function costsOf(count: number, rtsp: LoopingRtspServer): Promise<Costs> {
     },
   })
   for (let index = 1; index <= count; index += 1) await service.cameraIs(`cam-${index}`, 'live', 60_000)
-  await pause(15_000)
+  await pause(warmUpMs)
   const below = descendants(service.pid)
   const isDecoder = ({ command }: (typeof below)[number]) => command.includes('ffmpeg')
   const decoders = below.filter(isDecoder).map(({ pid }) => pid)
@@ -53,22 +56,27 @@ async function costsOf(count: number, rtsp: LoopingRtspServer): Promise<Costs> {
   }
 }
 
+function mean(all: readonly Costs[], figure: keyof Costs): number {
+  return all.reduce((sum, costs) => sum + costs[figure], 0) / all.length
+}
+
 const rtsp = await rtspCameras(cameras)
 try {
-  const before = await costsOf(1, rtsp)
-  const many = await costsOf(cameras, rtsp)
-  const after = await costsOf(1, rtsp)
-  const one = (before.cpuMsPerFrame + after.cpuMsPerFrame) / 2
-  const oneBytes = (before.oursBytes + after.oursBytes) / 2
+  // In this order a drift of the machine weighs the same on both.
+  const first = await costsOf(1, rtsp)
+  const many = [await costsOf(cameras, rtsp), await costsOf(cameras, rtsp)]
+  const one = [first, await costsOf(1, rtsp)]
+  const cpuMsPerFrameOne = mean(one, 'cpuMsPerFrame')
+  const cpuMsPerFrameMany = mean(many, 'cpuMsPerFrame')
   report('scale', 'ratio', {
-    cpuPerFrame: many.cpuMsPerFrame / one,
-    cpuMsPerFrameOne: one,
-    cpuMsPerFrameMany: many.cpuMsPerFrame,
-    memoryPerCameraMiB: (many.oursBytes - oneBytes) / (cameras - 1) / 2 ** 20,
-    decoderMiB: many.decoderBytes / 2 ** 20,
+    cpuPerFrame: cpuMsPerFrameMany / cpuMsPerFrameOne,
+    cpuMsPerFrameOne,
+    cpuMsPerFrameMany,
+    memoryPerCameraMiB: (mean(many, 'oursBytes') - mean(one, 'oursBytes')) / (cameras - 1) / 2 ** 20,
+    decoderMiB: mean(many, 'decoderBytes') / 2 ** 20,
     cameras,
     totalFps,
-    n: many.frames,
+    n: many.reduce((sum, { frames }) => sum + frames, 0),
   })
 } finally {
   await rtsp.stop()

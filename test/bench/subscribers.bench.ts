@@ -1,6 +1,6 @@
 /**
  * What WebSocket subscribers cost the cameras: p99 from capture to publish of the whole service with nobody listening and with many
- * subscribers, in alternating rounds of one run. The subscribers are sockets in a process of their own that read and forget.
+ * subscribers, in rounds of one run (none, many, many, none, ...). The subscribers are sockets in a process of their own that read and forget.
  *
  *     npx tsx test/bench/subscribers.bench.ts [subscribers] [cameras] [fps] [seconds]
  */
@@ -13,7 +13,7 @@ import { TestService } from '../support/service.js'
 import { quantile, report, reportSlowest, stagesOf, type Stages } from './bench.js'
 
 const [subscribers = 1_000, cameras = 4, fps = 5, seconds = 15] = process.argv.slice(2).map(Number)
-const rounds = 3
+const rounds = 4
 
 const rtsp = await rtspCameras(cameras)
 try {
@@ -27,7 +27,7 @@ try {
     },
   })
   for (let index = 1; index <= cameras; index += 1) await service.cameraIs(`cam-${index}`, 'live')
-  await pause(5_000)
+  await pause(40_000)
   const stream = await service.stream()
   let sink: Stages[] = []
   stream.onMessage((message) => {
@@ -40,8 +40,7 @@ try {
   }
   const alone: Stages[] = []
   const crowded: Stages[] = []
-  for (let round = 0; round < rounds; round += 1) {
-    await measured(alone)
+  const withSubscribers = async () => {
     const entry = fileURLToPath(new URL('./subscribers.mjs', import.meta.url))
     const crowd = fork(entry, [`${service.httpPort}`, `${subscribers}`], { detached: true })
     await once(crowd, 'message')
@@ -49,6 +48,11 @@ try {
     crowd.kill('SIGKILL')
     await once(crowd, 'exit')
     await pause(1_000)
+  }
+  for (let round = 0; round < rounds; round += 1) {
+    if (round % 2 === 1) await withSubscribers()
+    await measured(alone)
+    if (round % 2 === 0) await withSubscribers()
   }
   stream.close()
   const n = crowded.length
