@@ -11,6 +11,8 @@ import type { CacheHealth, RecentPage, RecentQuery, ResultCache } from './result
 
 /** Cameras remembered; the one silent for longest is forgotten first. */
 const maxCameras = 4_096
+/** The clock is read each time: a reading that is kept wakes the process up again to forget it, after almost every result. */
+const clock = { ttlResolution: 0 }
 
 export type CacheLimits = Pick<CacheConfig, 'ttlSeconds' | 'recentPerCamera' | 'recentTtlSeconds'>
 
@@ -24,8 +26,8 @@ export class MemoryCache implements ResultCache {
     readonly limits: CacheLimits,
     readonly metrics: Pick<ServiceMetrics, 'cacheOperations'>,
   ) {
-    this.#latest = new LRUCache({ max: maxCameras, ttl: limits.ttlSeconds * 1000 })
-    this.#recent = new LRUCache({ max: maxCameras, ttl: limits.recentTtlSeconds * 1000 })
+    this.#latest = new LRUCache({ max: maxCameras, ttl: limits.ttlSeconds * 1000, ...clock })
+    this.#recent = new LRUCache({ max: maxCameras, ttl: limits.recentTtlSeconds * 1000, ...clock })
   }
 
   get health(): CacheHealth {
