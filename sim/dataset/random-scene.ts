@@ -4,6 +4,7 @@ import {
   type Scenario,
   type ScenarioInput,
   faultKinds,
+  helmetShapes,
   machineKinds,
   scenarioSchema,
   siteNames,
@@ -46,7 +47,7 @@ export function randomScene(seed: number, index: number): Scenario {
       // Where most bare heads wear a cap in the colour of a helmet, a detector learns to doubt every helmet.
       colors: random.pick(['usual', 'usual', 'usual', 'any']),
     },
-    people: [...people, ...driversOf(machines, random)],
+    people: [...people, ...driversOf(machines, random), ...workersAt(site, random)],
     machines,
     faults: random.chance(0.15)
       ? [{ kind: random.pick(mildFaults), fromS: 0, toS: durationS, strength: random.between(0.02, 0.3) }]
@@ -111,12 +112,49 @@ function driversOf(machines: readonly MachineInput[], random: Random): PersonInp
     }))
 }
 
+/**
+ * At the far side with their backs to the camera, where a helmet differs from hair or a cap by little and may have the colour of the
+ * wall behind it.
+ */
+function workersAt(site: Site, random: Random): PersonInput[] {
+  const { fromM, toM } = site.groundM
+  return Array.from({ length: random.pick([0, 1, 2, 3]) }, (_, index) => {
+    const faceDeg = random.between(120, 240)
+    const kind = random.pick(['helmet', 'helmet', 'helmet', 'none', 'cap', 'cap', 'beanie'] as const)
+    return {
+      id: `worker-${index + 1}`,
+      start: [random.between(fromM[0], toM[0]), fromM[1] + random.between(-1.5, 2.5)],
+      faceDeg,
+      headgear: {
+        kind,
+        color: random.pick(kind === 'helmet' ? helmetColorsAtWork : capColorsAtWork),
+        shape: random.pick(helmetShapes),
+      },
+      acts: [{ do: random.pick(['work', 'work', 'stand'] as const), forS: durationS, faceDeg }],
+    }
+  })
+}
+
+const helmetColorsAtWork = [
+  'white',
+  'white',
+  'white',
+  'yellow',
+  'orange',
+  'red',
+  'blue',
+  'blue',
+  'green',
+] as const
+const capColorsAtWork = ['red', 'red', 'blue', 'grey', 'navy', 'black', 'white'] as const
+
 const usual: Readonly<Record<Site['name'], readonly MachineKind[]>> = {
   dock: ['forklift', 'forklift', 'truck'],
   'press-line': ['press', 'press', 'forklift'],
   yard: [
     'excavator',
     'excavator',
+    'crane',
     'crane',
     'crane',
     'wheel-loader',
