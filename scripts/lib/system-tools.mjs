@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 
 /** Whether a program of that name is on the PATH. */
@@ -26,6 +27,12 @@ export const serviceTools = [
   },
 ]
 
+/** Whether the jars of the tests' Kafka broker were fetched before; `test/support/kafka-jars.ts` has the folder. */
+function kafkaIsThere() {
+  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'gantry-test')
+  return existsSync(cache) && readdirSync(cache).some((name) => /^kafka-[\d.]+$/.test(name))
+}
+
 const gstRtspServer = `import gi; gi.require_version("GstRtspServer", "1.0"); from gi.repository import GstRtspServer`
 const gstPlugins = ['qtdemux', 'h264parse', 'rtph264pay']
 
@@ -43,6 +50,12 @@ export const testTools = [
     why: 'tests against an Apache Kafka broker',
     apt: ['default-jre-headless'],
     found: () => onPath('java'),
+  },
+  {
+    name: 'maven',
+    why: 'fetches that broker, once',
+    apt: ['maven'],
+    found: () => onPath('mvn') || kafkaIsThere(),
   },
   {
     name: 'kcat',
