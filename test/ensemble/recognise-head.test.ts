@@ -52,6 +52,10 @@ describe('recogniseHead', () => {
 
   it('leaves labels that do not match to be told as such', () => {
     expect(recogniseHead(clues([1, 84, 8400], { labels: 79 })).classes).toBe(80)
+    expect(recogniseHead(clues(['N', 11, 'points'], { labels: 6 }))).toMatchObject({
+      kind: 'yolov8',
+      classes: 7,
+    })
   })
 
   it('picks the detections among other outputs', () => {

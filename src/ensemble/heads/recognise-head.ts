@@ -49,7 +49,8 @@ function found(clues: HeadClues, explicit: HeadKind | undefined): HeadPlan {
   if (separate !== undefined) return separate
   const fitting = plansFor(clues, explicit)
   // Labels that fit nothing are an error of their own, told where labels are compared.
-  const plans = fitting.length > 0 ? fitting : plansFor({ ...clues, labels: undefined }, explicit)
+  const labels = clues.labels === undefined ? undefined : 'any number'
+  const plans = fitting.length > 0 ? fitting : plansFor({ ...clues, labels }, explicit)
   const [plan, ...others] = plans
   if (plan === undefined) {
     const grid = explicit === undefined ? recogniseGrid(several(clues)) : undefined
@@ -95,7 +96,10 @@ function unknownHead(clues: HeadClues, explicit: HeadKind | undefined): HeadUnkn
   )
 }
 
-function plansFor(clues: HeadClues, explicit: HeadKind | undefined): HeadPlan[] {
+/** `any number`: there are labels, and how many is not asked. */
+type ShapeClues = Omit<HeadClues, 'labels'> & Readonly<{ labels: number | 'any number' | undefined }>
+
+function plansFor(clues: ShapeClues, explicit: HeadKind | undefined): HeadPlan[] {
   const { settings = noHeadSettings } = clues
   const named = clues.outputs.filter(({ name }) => settings.outputs?.includes(name) ?? true)
   return named.flatMap((output) => planOf(clues, output, explicit) ?? [])
@@ -112,7 +116,11 @@ function explicitKind(clues: HeadClues): HeadKind | undefined {
   return kind
 }
 
-function planOf(clues: HeadClues, output: ModelTensor, explicit: HeadKind | undefined): HeadPlan | undefined {
+function planOf(
+  clues: ShapeClues,
+  output: ModelTensor,
+  explicit: HeadKind | undefined,
+): HeadPlan | undefined {
   const [, second, third] = output.shape
   if (
     !isReadable(output, clues.settings ?? noHeadSettings) ||
@@ -132,7 +140,7 @@ type SingleKind = 'yolov8' | 'yolov5' | 'yolox' | 'end-to-end'
 type Shape = Readonly<{ second: number | string; third: number | string }>
 
 /** Whether a shape can hardly be anything else. The order of the questions matters: see the caller. */
-function looksLike(kind: SingleKind, { input, labels }: HeadClues, { second, third }: Shape): boolean {
+function looksLike(kind: SingleKind, { input, labels }: ShapeClues, { second, third }: Shape): boolean {
   switch (kind) {
     case 'yolox':
       // One anchor per cell and an objectness column: nothing in the graph has turned cells into pixels.
@@ -165,7 +173,7 @@ function looksLike(kind: SingleKind, { input, labels }: HeadClues, { second, thi
 
 function planAs(
   kind: SingleKind,
-  clues: HeadClues,
+  clues: ShapeClues,
   output: string,
   { second, third }: Shape,
 ): HeadPlan | undefined {
@@ -190,6 +198,6 @@ function isCount(size: number | string): size is number {
   return typeof size === 'number'
 }
 
-function labelsFit(classes: number, labels: number | undefined): boolean {
-  return labels === undefined || labels === classes
+function labelsFit(classes: number, labels: ShapeClues['labels']): boolean {
+  return typeof labels !== 'number' || labels === classes
 }
