@@ -2,9 +2,8 @@ import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { redactText } from '../config/redact.js'
 import type { Log } from '../lifecycle/log.js'
 import { guard, type GuardSettings } from './guard.js'
-import { MethodNotAllowedError, RouteNotFoundError } from './errors.js'
+import { ImageInvalidError, MethodNotAllowedError, RouteNotFoundError, TooLargeError } from './errors.js'
 import { isPicture } from './picture-bytes.js'
-import { ImageInvalidError } from './errors.js'
 import { problemMediaType, toProblem, type Problem } from './problem.js'
 import type { Answer, AuthRule, Route, RouteContext } from './route.js'
 import { securityHeaders } from './security-headers.js'
@@ -64,7 +63,8 @@ export function createApp(
   app.addHook('onRequest', rateLimit(settings.maxRequestsPerMinute))
   app.addHook('onRequest', guard(settings, context.draining))
   app.addHook('onResponse', async (request, reply) => logRequest(log, request, reply))
-  app.setErrorHandler((error, request, reply) => {
+  app.setErrorHandler((thrown, request, reply) => {
+    const error = isTooLarge(thrown) ? tooLarge(request) : thrown
     const { status, code } = sendProblem(reply, error)
     // Other 503s say what the caller can wait for.
     if (status === 500 || code === 'GANTRY_ENVIRONMENT')
@@ -76,6 +76,16 @@ export function createApp(
   })
   for (const route of routes) register(app, route, context, settings)
   return app
+}
+
+/** Fastify's own word for it. */
+function isTooLarge(thrown: unknown): boolean {
+  return thrown instanceof Error && 'statusCode' in thrown && thrown.statusCode === 413
+}
+
+function tooLarge({ routeOptions: { bodyLimit, config } }: FastifyRequest): TooLargeError {
+  const pictures = config.bodyTypes?.some((type) => type.startsWith('image/'))
+  return new TooLargeError(bodyLimit, pictures ? 'server.maxBodyBytes of the pipeline file' : undefined)
 }
 
 function register(app: FastifyInstance, route: Route, context: RouteContext, settings: AppSettings): void {

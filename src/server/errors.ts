@@ -117,9 +117,11 @@ export class UnsupportedMediaError extends HttpError {
 export class TooLargeError extends HttpError {
   readonly code = 'GANTRY_TOO_LARGE'
   readonly status = 413
-  readonly hint = 'Send a smaller body; pictures may be as large as server.maxBodyBytes of the pipeline file.'
-  constructor() {
-    super('the body is larger than this path takes')
+  readonly hint: string
+  /** @param setting - what raises the limit. */
+  constructor(limitBytes: number, setting?: string) {
+    super(`the body is larger than the ${limitBytes} bytes that this path takes`)
+    this.hint = setting === undefined ? 'Send a smaller body.' : `Send a smaller body, or raise ${setting}.`
     this.name = 'TooLargeError'
   }
 }

@@ -1,13 +1,7 @@
 import { z } from 'zod'
 import { redactText } from '../config/redact.js'
 import { errorCodes, GantryError, InternalError, type ErrorCode } from '../errors.js'
-import {
-  BadRequestError,
-  HttpError,
-  TooLargeError,
-  UnsupportedMediaError,
-  type FieldProblem,
-} from './errors.js'
+import { BadRequestError, HttpError, UnsupportedMediaError, type FieldProblem } from './errors.js'
 
 /** Body of every error of the API, RFC 9457. */
 export const problemSchema = z
@@ -113,7 +107,6 @@ function toGantryError(thrown: unknown): GantryError {
   if (thrown instanceof GantryError) return thrown
   const status = field(thrown, 'statusCode')
   const message = thrown instanceof Error ? thrown.message : String(thrown)
-  if (status === 413) return new TooLargeError()
   if (status === 415) return new UnsupportedMediaError(undefined, ['application/json'])
   if (typeof status === 'number' && status >= 400 && status < 500)
     return new BadRequestError(message, [], 'Correct the request; /openapi.json has the schema of every one.')

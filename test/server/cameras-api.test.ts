@@ -166,6 +166,16 @@ describe('frames of a push camera', () => {
     ])
   })
 
+  it('says how large a picture may be, and what allows for more', async () => {
+    const { url, gantry } = await serveFake({ maxBodyBytes: 1024 })
+    await gantry.addCamera(fakeCamera('p', { url: 'push:' }))
+    const headers = { 'content-type': 'image/jpeg' }
+    const body = Buffer.concat([jpeg, Buffer.alloc(2048)])
+    const told = problem(await ask(`${url}/api/v1/cameras/p/frames`, { method: 'POST', headers, body }))
+    expect(told.detail).toBe('the body is larger than the 1024 bytes that this path takes')
+    expect(told.hint).toMatch(/raise server\.maxBodyBytes/)
+  })
+
   it.each([
     ['JSON', 'application/json', '{}', 415, 'GANTRY_UNSUPPORTED_MEDIA'],
     ['a GIF', 'image/gif', 'GIF89a', 415, 'GANTRY_UNSUPPORTED_MEDIA'],
