@@ -1,3 +1,5 @@
+import { networkFailures } from './network-failure.js'
+
 /** Why a decoder ended, from what it said. */
 export type Failure = Readonly<{
   /** One clause for people, without credentials. */
@@ -20,14 +22,14 @@ const table: readonly (readonly [RegExp, Failure])[] = [
     { reason: 'transport refused: set transport to the other of tcp and udp', retry: 'normal' },
   ],
   [/5XX Server Error|\b50[0-9]\b/, { reason: 'the server answered with an error (5xx)', retry: 'normal' }],
-  [/Connection refused/i, { reason: 'connection refused', retry: 'normal' }],
-  [/timed out/i, { reason: 'connection timed out', retry: 'normal' }],
+  [/Connection refused/i, { reason: networkFailures.refused, retry: 'normal' }],
+  [/timed out/i, { reason: networkFailures.timedOut, retry: 'normal' }],
   [
     /Failed to resolve|Name or service not known|Temporary failure in name resolution/i,
-    { reason: 'host name not found', retry: 'normal' },
+    { reason: networkFailures.unknownHost, retry: 'normal' },
   ],
-  [/No route to host|Network is unreachable/i, { reason: 'host unreachable', retry: 'normal' }],
-  [/Connection reset/i, { reason: 'connection reset', retry: 'normal' }],
+  [/No route to host|Network is unreachable/i, { reason: networkFailures.unreachable, retry: 'normal' }],
+  [/Connection reset/i, { reason: networkFailures.reset, retry: 'normal' }],
   [/matches no streams|does not contain any stream/i, { reason: 'no video in the stream', retry: 'normal' }],
   [
     /Decoder \(codec|Unknown decoder|no decoder|Decoder not found/i,

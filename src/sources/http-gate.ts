@@ -10,6 +10,7 @@ import {
 import { pipeline } from 'node:stream'
 import { plainHost, type AddressPolicy, type CheckedAddress, type Nearness } from './address-policy.js'
 import type { Failure } from './failure-reason.js'
+import { networkFailures } from './network-failure.js'
 
 const largestHeadBytes = 32 * 1024
 /** Shorter than the time ffmpeg waits for an answer, so that the reason is ours to tell. */
@@ -110,21 +111,21 @@ export class HttpGate {
 export function unreachable(
   resolution: Readonly<{ kind: 'refused'; reason: string }> | { kind: 'unknown' },
 ): Failure {
-  if (resolution.kind === 'unknown') return { reason: 'host name not found', retry: 'normal' }
+  if (resolution.kind === 'unknown') return { reason: networkFailures.unknownHost, retry: 'normal' }
   return { reason: `address not allowed: ${resolution.reason} (see cameraNetworks)`, retry: 'slow' }
 }
 
 function connectFailure({ code }: NodeJS.ErrnoException): Failure {
   switch (code) {
     case 'ECONNREFUSED':
-      return { reason: 'connection refused', retry: 'normal' }
+      return { reason: networkFailures.refused, retry: 'normal' }
     case 'ECONNRESET':
-      return { reason: 'connection reset', retry: 'normal' }
+      return { reason: networkFailures.reset, retry: 'normal' }
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
-      return { reason: 'host unreachable', retry: 'normal' }
+      return { reason: networkFailures.unreachable, retry: 'normal' }
     default:
-      return { reason: 'connection timed out', retry: 'normal' }
+      return { reason: networkFailures.timedOut, retry: 'normal' }
   }
 }
 

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { nowMs } from '../../src/lifecycle/clock.js'
 import { ConnectGate } from '../../src/sources/connect-gate.js'
 import { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
+import { networkFailures } from '../../src/sources/network-failure.js'
 import { ServerProcess } from '../support/child.js'
 import { freePort } from '../support/free-port.js'
 import { childrenOf, openFiles, processInfo } from '../support/process-table.js'
@@ -130,7 +131,7 @@ describe('a camera in trouble', () => {
   }, 90_000)
 
   const refusals = (camera: WatchedSource) =>
-    camera.statuses.filter((status) => status.reason === 'connection refused').length
+    camera.statuses.filter((status) => status.reason === networkFailures.refused).length
 
   it('R3: thirty starts and stops leave no process and no open file', async () => {
     const server = await serve()

@@ -4,6 +4,7 @@ import { failureOf, isHwaccelFailure } from '../../src/sources/failure-reason.js
 import { LineSplitter } from '../../src/sources/line-splitter.js'
 import { LogLimiter } from '../../src/sources/log-limiter.js'
 import { SuspectTracker } from '../../src/sources/suspect-tracker.js'
+import { networkFailures } from '../../src/sources/network-failure.js'
 
 describe('parseDecoderLine', () => {
   const picture =
@@ -109,8 +110,8 @@ describe('failureOf', () => {
       'transport refused: set transport to the other of tcp and udp',
       'normal',
     ],
-    ['rtsp://***@cam/s: Connection timed out', 'connection timed out', 'normal'],
-    ['Failed to resolve hostname cam: Name or service not known', 'host name not found', 'normal'],
+    ['rtsp://***@cam/s: Connection timed out', networkFailures.timedOut, 'normal'],
+    ['Failed to resolve hostname cam: Name or service not known', networkFailures.unknownHost, 'normal'],
     [
       'setpriv: failed to execute ffmpeg: No such file or directory',
       'ffmpeg is not installed: apt-get install ffmpeg',

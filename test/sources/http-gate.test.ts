@@ -3,6 +3,7 @@ import { connect, type AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { AddressPolicy, type Nearness } from '../../src/sources/address-policy.js'
 import { HttpGate } from '../../src/sources/http-gate.js'
+import { networkFailures } from '../../src/sources/network-failure.js'
 
 describe('HttpGate', () => {
   let server: Server
@@ -96,6 +97,6 @@ describe('HttpGate', () => {
 
   it('says that the connection was refused when nobody listens', async () => {
     expect(await send('GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: x\r\n\r\n')).toMatch(/^HTTP\/1.1 502 /)
-    expect(gate?.problem).toEqual({ reason: 'connection refused', retry: 'normal' })
+    expect(gate?.problem).toEqual({ reason: networkFailures.refused, retry: 'normal' })
   })
 })

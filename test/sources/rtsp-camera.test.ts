@@ -91,6 +91,8 @@ describe('an RTSP camera', () => {
     const url = gone.url('/open')
     await gone.stop()
     const camera = await start({ url })
-    expect((await camera.untilState('backoff')).reason).toBe('connection refused')
+    expect((await camera.untilState('backoff')).reason).toBe(
+      'connection refused: check host and port, and that the camera is on',
+    )
   })
 })
