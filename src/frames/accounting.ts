@@ -1,5 +1,5 @@
-/** Why a frame was given up before inference, while its camera was healthy. */
-export const shedCauses = ['no_model', 'inference_failed', 'stopping', 'overload'] as const
+/** Why a frame got no result while its camera was healthy. */
+export const shedCauses = ['inference_failed', 'stopping'] as const
 export type ShedCause = (typeof shedCauses)[number]
 
 /**
@@ -28,7 +28,7 @@ export function emptyFrameCounts(): FrameCounts {
     superseded: 0,
     suspect: 0,
     lost: 0,
-    shed: { no_model: 0, inference_failed: 0, stopping: 0, overload: 0 },
+    shed: { inference_failed: 0, stopping: 0 },
   }
 }
 
