@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { detectionsMessageSchema } from '../../src/events/detections-message.js'
 import { detectionsMessage } from '../support/detections.js'
 import { consumeAll, type ReceivedRecord } from '../support/kafka-records.js'
-import { KafkaBroker, kafkaMissing, sharedKafka } from '../support/kafka.js'
+import { KafkaBroker, kafkaMissing, sharedKafka, storedBatches } from '../support/kafka.js'
 import { freePort } from '../support/free-port.js'
 import { until } from '../support/until.js'
 import { kafkaSink, ownTopic } from './kafka/kafka-fixture.js'
@@ -56,12 +56,13 @@ describe('KafkaSink without a broker', () => {
 })
 
 describe.skipIf(missing !== undefined)('KafkaSink on a running broker', () => {
+  let broker: Awaited<ReturnType<typeof sharedKafka>>
   let address: string
-  let release: () => Promise<void>
   beforeAll(async () => {
-    ;({ address, release } = await sharedKafka())
+    broker = await sharedKafka()
+    ;({ address } = broker)
   }, 120_000)
-  afterAll(() => release())
+  afterAll(() => broker?.release())
 
   it('creates the topic with its settings and writes CloudEvents whose value is the message', async () => {
     const topic = ownTopic()
@@ -145,6 +146,22 @@ describe.skipIf(missing !== undefined)('KafkaSink on a running broker', () => {
       expect(seqs).toEqual([...seqs].sort((a, b) => a - b))
     }
   })
+
+  it('compresses record batches on their way, unless told not to', async () => {
+    const stored = { gzip: 0, none: 0 }
+    for (const compression of ['gzip', 'none'] as const) {
+      const topic = ownTopic()
+      const { sink, accept } = kafkaSink(address, topic, { partitions: 1, lingerMs: 200, compression })
+      sink.start()
+      for (let seq = 1; seq <= 50; seq += 1) accept(detectionsMessage({ seq }))
+      await sink.stop(20_000)
+      const batches = await storedBatches(broker, topic)
+      expect(batches.reduce((sum, { records }) => sum + records, 0)).toBe(50)
+      expect(new Set(batches.map(({ codec }) => codec))).toEqual(new Set([compression]))
+      stored[compression] = batches.reduce((sum, { bytes }) => sum + bytes, 0)
+    }
+    expect(stored.gzip).toBeLessThan(stored.none / 2)
+  }, 90_000)
 
   it('gives up a record the broker finds too large, and delivers those around it', async () => {
     const topic = ownTopic()

@@ -1,9 +1,10 @@
-import { spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { createServer, request } from 'node:http'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { randomBytes } from 'node:crypto'
+import { promisify } from 'node:util'
 import { Kafka, logLevel } from 'kafkajs'
 import { ServerProcess } from './child.js'
 import { freePort } from './free-port.js'
@@ -72,7 +73,7 @@ export class KafkaBroker {
    */
   async start(): Promise<void> {
     const args = [
-      ...this.#javaArgs('-Xmx384m', '-Xms96m'),
+      ...javaArgs(this.jars, '-Xmx384m', '-Xms96m'),
       'kafka.Kafka',
       join(this.folder, 'server.properties'),
     ]
@@ -127,22 +128,41 @@ export class KafkaBroker {
     await rm(this.folder, { recursive: true, force: true })
   }
 
-  #javaArgs(...memory: string[]): string[] {
-    const jvm = ['-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto']
-    const log = ['-Dorg.slf4j.simpleLogger.defaultLogLevel=warn']
-    return [...memory, ...jvm, ...log, '-cp', join(this.jars, '*')]
-  }
-
   #format(): void {
     // A leading dash would be read as an option.
     const clusterId = randomBytes(16).toString('base64url').replace(/^-/, 'A')
     const properties = join(this.folder, 'server.properties')
     const args = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', properties]
-    const { status, stderr } = spawnSync('java', [...this.#javaArgs('-Xmx128m'), ...args], {
+    const { status, stderr } = spawnSync('java', [...javaArgs(this.jars, '-Xmx128m'), ...args], {
       encoding: 'utf8',
     })
     if (status !== 0) throw new Error(`Kafka storage could not be formatted: ${stderr}`)
   }
+}
+
+function javaArgs(jars: string, ...memory: string[]): string[] {
+  const jvm = ['-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto']
+  const log = ['-Dorg.slf4j.simpleLogger.defaultLogLevel=warn']
+  return [...memory, ...jvm, ...log, '-cp', join(jars, '*')]
+}
+
+/** A record batch as Kafka's own tool finds it in the broker's log. */
+export type StoredBatch = Readonly<{ records: number; bytes: number; codec: string }>
+
+/** Batches of the first segment of partition 0 of a topic, by `kafka.tools.DumpLogSegments`. */
+export async function storedBatches(
+  broker: Pick<KafkaBroker, 'folder'>,
+  topic: string,
+): Promise<StoredBatch[]> {
+  const resolved = await resolveJars()
+  if ('missing' in resolved) throw new Error(resolved.missing)
+  const segment = join(broker.folder, 'data', `${topic}-0`, `${'0'.repeat(20)}.log`)
+  const args = [...javaArgs(resolved.jars, '-Xmx128m'), 'kafka.tools.DumpLogSegments', '--files', segment]
+  const { stdout } = await promisify(execFile)('java', args, { timeout: 60_000 })
+  const batches = stdout.matchAll(/ count: (\d+) .* size: (\d+) .* compresscodec: (\w+) /g)
+  return [...batches].map(([, records, bytes, codec = '']) => {
+    return { records: Number(records), bytes: Number(bytes), codec }
+  })
 }
 
 function brokerProperties(
@@ -193,7 +213,7 @@ export async function prepareKafka(): Promise<() => Promise<void>> {
   const starter = createServer((_, response) => {
     broker ??= KafkaBroker.start()
     broker.then(
-      ({ address }) => response.end(address),
+      ({ address, folder }) => response.end(JSON.stringify({ address, folder })),
       (error: unknown) => response.writeHead(500).end(String(error)),
     )
   })
@@ -207,22 +227,24 @@ export async function prepareKafka(): Promise<() => Promise<void>> {
   }
 }
 
+type SharedBroker = Pick<KafkaBroker, 'address' | 'folder'>
+
 /** The broker all tests of a run share: use topics of your own. Without global set-up it is this file's own. */
-export async function sharedKafka(): Promise<{ address: string; release: () => Promise<void> }> {
+export async function sharedKafka(): Promise<SharedBroker & { release: () => Promise<void> }> {
   const path = process.env[starterVariable]
   if (path === undefined) {
     const broker = await KafkaBroker.start()
-    return { address: broker.address, release: () => broker.stop() }
+    return { address: broker.address, folder: broker.folder, release: () => broker.stop() }
   }
-  const address = await new Promise<string>((resolve, reject) => {
+  const body = await new Promise<string>((resolve, reject) => {
     const call = request({ socketPath: path, path: '/' }, (response) => {
-      let body = ''
+      let text = ''
       response.setEncoding('utf8')
-      response.on('data', (chunk: string) => (body += chunk))
-      response.on('end', () => (response.statusCode === 200 ? resolve(body) : reject(new Error(body))))
+      response.on('data', (chunk: string) => (text += chunk))
+      response.on('end', () => (response.statusCode === 200 ? resolve(text) : reject(new Error(text))))
     })
     call.on('error', reject)
     call.end()
   })
-  return { address, release: async () => undefined }
+  return { ...(JSON.parse(body) as SharedBroker), release: async () => undefined }
 }
