@@ -42,15 +42,19 @@ export type Misdeeds = Readonly<{
   foreign: string[]
 }>
 
-/** A fresh page that keeps count of script dialogs, policy violations, errors and requests to other hosts. */
+/**
+ * A fresh page that keeps count of script dialogs, policy violations, errors and requests to other hosts. Errors on its console are
+ * given apart, as answers of 400 and above, which may be meant, are among them.
+ */
 export async function openPage(
   browser: Browser,
   url: string,
   options: BrowserContextOptions = {},
-): Promise<Readonly<{ page: Page; misdeeds: Misdeeds }>> {
+): Promise<Readonly<{ page: Page; misdeeds: Misdeeds; consoleErrors: readonly string[] }>> {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options })
   const page = await context.newPage()
   const misdeeds: Misdeeds = { dialogs: [], violations: [], errors: [], foreign: [] }
+  const consoleErrors: string[] = []
   page.on('dialog', (dialog) => {
     misdeeds.dialogs.push(dialog.message())
     void dialog.dismiss()
@@ -58,11 +62,12 @@ export async function openPage(
   page.on('pageerror', (error) => misdeeds.errors.push(error.message))
   page.on('console', (message) => {
     if (/content security policy/i.test(message.text())) misdeeds.violations.push(message.text())
+    if (message.type() === 'error') consoleErrors.push(message.text())
   })
   page.on('request', (request) => {
     const { protocol, host } = new URL(request.url())
     if (/^(http|ws)/.test(protocol) && host !== new URL(url).host) misdeeds.foreign.push(request.url())
   })
   await page.goto(url)
-  return { page, misdeeds }
+  return { page, misdeeds, consoleErrors }
 }
