@@ -1,19 +1,13 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { addModel, redDetector } from '../support/onnx-models.js'
 import { tempDir } from '../support/temp-dir.js'
+import { swiftShader, vulkanPresent } from '../support/vulkan.js'
 
 const child = fileURLToPath(new URL('../support/webgpu-child.mjs', import.meta.url))
-/** A Vulkan driver in software, which comes with Debian's chromium. */
-const swiftShader = '/usr/lib/chromium/vk_swiftshader_icd.json'
-const vulkan = ['/usr/lib/x86_64-linux-gnu/libvulkan.so.1', '/usr/lib/aarch64-linux-gnu/libvulkan.so.1'].some(
-  existsSync,
-)
-const present = existsSync(swiftShader) && vulkan
-if (!present)
+if (!vulkanPresent)
   process.stderr.write(
     `SKIPPED: the GPU path through WebGPU, as there is no ${swiftShader} or no libvulkan1\n`,
   )
@@ -38,7 +32,7 @@ function repository(): string {
 }
 
 describe('the GPU path', () => {
-  it.skipIf(!present)(
+  it.skipIf(!vulkanPresent)(
     'runs batches on WebGPU and finds what the CPU finds',
     { timeout: 90_000 },
     async () => {

@@ -11,6 +11,7 @@ const needed = {
   filters: ['crop', 'fps', 'pad', 'scale', 'select', 'showinfo'],
 } as const
 type Listing = keyof typeof needed
+const accelerators = ['cuda', 'vaapi'] as const
 
 /** Words of an `ffmpeg -filters` kind of listing that lack. */
 export function missingFrom(listing: string, names: readonly string[]): string[] {
@@ -34,7 +35,6 @@ export async function examineFfmpeg(): Promise<Finding[]> {
     }),
   )
   const missing = lacks.flat()
-  const accelerators = await hardwareDecoders()
   return [
     missing.length === 0
       ? { subject: 'ffmpeg', state: 'ok', detail: `${version}, every protocol and filter needed` }
@@ -45,11 +45,7 @@ export async function examineFfmpeg(): Promise<Finding[]> {
           fix: install,
         },
     await examineFfprobe(),
-    {
-      subject: 'hardware decoding',
-      state: 'ok',
-      detail: accelerators || 'none built in: cameras are decoded in software',
-    },
+    await examineHardwareDecoding(),
   ]
 }
 
@@ -59,13 +55,38 @@ async function examineFfprobe(): Promise<Finding> {
   return { subject: 'ffprobe', state: 'failed', detail: 'not found', fix: install }
 }
 
-/** What this build could use; whether a device is there shows when a camera asks for it. */
-async function hardwareDecoders(): Promise<string> {
-  const text = (await programOutput('ffmpeg', ['-hide_banner', '-hwaccels'])) ?? ''
-  const names = text
-    .split('\n')
-    .slice(1)
-    .map((line) => line.trim())
-  const usable = names.filter((name) => name === 'vaapi' || name === 'cuda')
-  return usable.length === 0 ? '' : `built for ${usable.join(', ')}; a camera asks for it with hwaccel`
+/** Whether a device opens for one of the accelerators that cameras can ask for and this build knows. */
+export async function examineHardwareDecoding(ask = programOutput): Promise<Finding> {
+  const subject = 'hardware decoding'
+  const listing = (await ask('ffmpeg', ['-hide_banner', '-hwaccels'])) ?? ''
+  const built = accelerators.filter((name) => missingFrom(listing, [name]).length === 0)
+  if (built.length === 0)
+    return {
+      subject,
+      state: 'warning',
+      detail: 'none built into ffmpeg: cameras are decoded in software',
+      fix: install,
+    }
+  const opened = await Promise.all(
+    built.map(async (name) => (await ask('ffmpeg', openDevice(name))) !== undefined),
+  )
+  const usable = built.filter((_, index) => opened[index])
+  if (usable.length > 0)
+    return {
+      subject,
+      state: 'ok',
+      detail: `a device opens for ${usable.join(', ')}; a camera asks for it with hwaccel`,
+    }
+  return {
+    subject,
+    state: 'warning',
+    detail: `built for ${built.join(', ')}, but no device opens: cameras are decoded in software`,
+    fix: 'install the driver of the card (Debian: va-driver-all or nvidia-driver), or leave hwaccel at none',
+  }
+}
+
+/** Opens the device of an accelerator and decodes nothing with it; fails without one. */
+function openDevice(accelerator: string): string[] {
+  const picture = ['-f', 'lavfi', '-i', 'nullsrc=s=16x16', '-frames:v', '1', '-f', 'null', '-']
+  return ['-v', 'error', '-init_hw_device', accelerator, ...picture]
 }

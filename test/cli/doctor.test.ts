@@ -1,0 +1,55 @@
+import { existsSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { examineHardwareDecoding } from '../../src/cli/doctor/ffmpeg.js'
+import { examineWebgpu } from '../../src/cli/doctor/onnx-runtime.js'
+import { swiftShader, vulkanPresent } from '../support/vulkan.js'
+import { tempDir } from '../support/temp-dir.js'
+
+/** An ffmpeg that was built for the accelerators and opens the devices. */
+function ffmpeg(built: readonly string[], opens: readonly string[]) {
+  return (_program: string, args: readonly string[]): Promise<string | undefined> => {
+    if (args.includes('-hwaccels'))
+      return Promise.resolve(`Hardware acceleration methods:\n${built.join('\n')}\n`)
+    const asked = args[args.indexOf('-init_hw_device') + 1] ?? ''
+    return Promise.resolve(opens.includes(asked) ? '' : undefined)
+  }
+}
+
+describe('hardware decoding', () => {
+  it.each([
+    ['no accelerator is built in', ['vdpau'], [], 'warning', 'none built into ffmpeg'],
+    ['it is built in alone', ['cuda', 'vaapi'], [], 'warning', 'built for cuda, vaapi, but no device opens'],
+    ['a device opens', ['vdpau', 'cuda', 'vaapi'], ['vaapi'], 'ok', 'a device opens for vaapi;'],
+  ])('says so when %s', async (_, built, opens, state, detail) => {
+    const finding = await examineHardwareDecoding(ffmpeg(built, opens))
+    expect(finding).toMatchObject({ state, detail: expect.stringContaining(detail) as string })
+    expect(finding.fix !== undefined).toBe(state === 'warning')
+  })
+
+  it.skipIf(existsSync('/dev/dri') || existsSync('/dev/nvidiactl'))(
+    'is a warning on a machine without a device, whatever its ffmpeg was built for',
+    async () => {
+      expect(await examineHardwareDecoding()).toMatchObject({ state: 'warning' })
+    },
+  )
+})
+
+describe('WebGPU', () => {
+  const environment = (driver: string) => ({
+    PATH: process.env['PATH'],
+    VK_ICD_FILENAMES: driver,
+    XDG_RUNTIME_DIR: tempDir(),
+  })
+
+  it('is a warning without a Vulkan driver', async () => {
+    expect(await examineWebgpu(environment('/nowhere.json'))).toMatchObject({
+      subject: 'provider webgpu',
+      state: 'warning',
+      fix: expect.stringContaining('libvulkan1') as string,
+    })
+  })
+
+  it.skipIf(!vulkanPresent)('is there when a driver runs a model', async () => {
+    expect(await examineWebgpu(environment(swiftShader))).toMatchObject({ state: 'ok' })
+  })
+})
