@@ -180,8 +180,9 @@ export class GantryService implements Gantry {
   }
 
   #createEngine(index: number): EngineProcess {
-    // A counter that begins at 1 would hide the first restart from `increase()`.
+    // Counters that begin at 1 would hide the first restart or exit from `increase()`.
     this.#deps.metrics.engineRestarts.inc({ engine: String(index) }, 0)
+    this.#deps.metrics.engineInstanceExits.inc({ engine: String(index) }, 0)
     const engine: EngineProcess = new EngineProcess(
       { ...this.#deps.engineSetup, index },
       {

@@ -115,6 +115,7 @@ describe('the main job', () => {
   it('counts restarts from zero, so that the first one shows as an increase', async () => {
     const text = await (await fetch(`${service.url}/metrics`)).text()
     expect(text).toContain('gantry_engine_restarts_total{engine="0"} 0')
+    expect(text).toContain('gantry_engine_instance_exits_total{engine="0"} 0')
   })
 
   it('refuses a camera it has, naming it', async () => {
