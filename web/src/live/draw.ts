@@ -45,12 +45,13 @@ export function draw(canvas: HTMLCanvasElement, shown: Shown, scale: number): vo
   }
 }
 
-/** Where the page shows name and state of the camera over the picture. */
-function badgePlaces({ x, y, width }: Rect, scale: number): Rect[] {
+/** Where the page shows name and state of the camera, and below what is seen, over the picture. */
+function badgePlaces({ x, y, width, height: pictureHeight }: Rect, scale: number): Rect[] {
   const height = 34 * scale
   return [
     { x, y, width: 110 * scale, height },
     { x: x + width - 72 * scale, y, width: 72 * scale, height },
+    { x, y: y + pictureHeight - height, width, height },
   ]
 }
 
