@@ -1,11 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { writeDataset } from './dataset/dataset.js'
 import { RenderBrowser } from './render/browser.js'
 import { encodeFrames, range, renderedClip } from './render/clip.js'
 import { progressLine } from './render/progress.js'
 import { loadScenario, scenarioNames } from './scenario/load.js'
+import { siteNames, type SiteName } from './scenario/schema.js'
 import { truthJson, truthOf } from './truth/truth.js'
 import { frameCountOf } from './world/clock.js'
 
@@ -77,14 +78,17 @@ program
   .requiredOption('--count <n>', 'pictures in all', wholeNumber)
   .option('--width <px>', 'picture width; 16:9', wholeNumber, 640)
   .option('--seed <n>', 'of the random scenes', wholeNumber, 1)
-  .action(
-    async ({ out, count, width, seed }: { out: string; count: number; width: number; seed: number }) => {
-      const progress = progressLine('dataset')
-      await writeDataset({ folder: out, count, widthPx: width, seed, onPicture: progress.update })
-      progress.end()
-      print(out)
-    },
+  .addOption(
+    new Option('--sites <name...>', 'of the random scenes').choices(siteNames).default([...siteNames]),
   )
+  .action(async ({ out, count, width, seed, sites }: DatasetCommand) => {
+    const progress = progressLine('dataset')
+    await writeDataset({ folder: out, count, widthPx: width, seed, sites, onPicture: progress.update })
+    progress.end()
+    print(out)
+  })
+
+type DatasetCommand = { out: string; count: number; width: number; seed: number; sites: SiteName[] }
 
 async function written(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true })

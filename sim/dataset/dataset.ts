@@ -5,7 +5,7 @@ import sharp from 'sharp'
 import { RenderBrowser } from '../render/browser.js'
 import { drawPictures } from '../render/pictures.js'
 import { loadScenario, scenarioNames } from '../scenario/load.js'
-import { type Scenario } from '../scenario/schema.js'
+import { type Scenario, type SiteName } from '../scenario/schema.js'
 import { classNames } from '../truth/format.js'
 import { Observer } from '../truth/observer.js'
 import { frameCountOf } from '../world/clock.js'
@@ -20,6 +20,8 @@ export interface DatasetOptions {
   readonly count: number
   readonly widthPx: number
   readonly seed: number
+  /** Sites of the training pictures. */
+  readonly sites?: readonly SiteName[]
   readonly onPicture: (this: void, done: number, total: number) => void
 }
 
@@ -42,6 +44,7 @@ export async function writeDataset({
   count,
   widthPx,
   seed,
+  sites,
   onPicture,
 }: DatasetOptions): Promise<void> {
   for (const split of ['train', 'valid'])
@@ -53,7 +56,7 @@ export async function writeDataset({
   const heightPx = Math.round((widthPx * 9) / 16)
   await using browser = await RenderBrowser.open()
   let done = 0
-  for (const { split, scenario, frames } of await shotsFor(count, seed)) {
+  for (const { split, scenario, frames } of await shotsFor(count, seed, sites)) {
     const observer = new Observer(new SimWorld(scenario))
     const nameOf = (frame: number): string => `${scenario.name}-${String(frame).padStart(4, '0')}`
     const missing = frames.filter(
@@ -79,7 +82,11 @@ export async function writeDataset({
   }
 }
 
-async function shotsFor(count: number, seed: number): Promise<Shots[]> {
+async function shotsFor(
+  count: number,
+  seed: number,
+  sites: readonly SiteName[] | undefined,
+): Promise<Shots[]> {
   const heldOut = (await Promise.all((await scenarioNames()).map(loadScenario))).filter(
     (scenario) => scenario.heldOut,
   )
@@ -91,7 +98,7 @@ async function shotsFor(count: number, seed: number): Promise<Shots[]> {
   const taken = valid.reduce((sum, { frames }) => sum + frames.length, 0)
   const train: Shots[] = []
   for (let index = 0, left = count - taken; left > 0; index++, left -= framesPerScene) {
-    const scenario = randomScene(seed, index)
+    const scenario = randomScene(seed, index, sites)
     train.push({ split: 'train', scenario, frames: spread(usable(scenario), Math.min(framesPerScene, left)) })
   }
   return [...valid, ...train]

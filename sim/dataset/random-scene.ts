@@ -3,6 +3,7 @@ import {
   type MachineKind,
   type Scenario,
   type ScenarioInput,
+  type SiteName,
   faultKinds,
   helmetShapes,
   machineKinds,
@@ -20,12 +21,12 @@ const mildFaults = faultKinds.filter(
 const durationS = 20
 
 /**
- * A scene that no scenario of the library contains: any site, light and weather, another camera, random people and
+ * A scene that no scenario of the library contains: any of the sites, light and weather, another camera, random people and
  * machines. The same seed and index give the same scene.
  */
-export function randomScene(seed: number, index: number): Scenario {
+export function randomScene(seed: number, index: number, sites: readonly SiteName[] = siteNames): Scenario {
   const random = new Random('scene', seed, index)
-  const siteName = random.pick(siteNames)
+  const siteName = random.pick(sites)
   const site = siteBuilders[siteName]()
   const people = random.chance(0.5) ? [carrier(site, random)] : []
   const machines = machinesFor(site, random)
@@ -127,7 +128,10 @@ function workersAt(site: Site, random: Random): PersonInput[] {
       faceDeg,
       headgear: {
         kind,
-        color: random.pick(kind === 'helmet' ? helmetColorsAtWork : capColorsAtWork),
+        color:
+          kind === 'helmet' && random.chance(0.4)
+            ? likeTheWalls[site.name]
+            : random.pick(kind === 'helmet' ? helmetColorsAtWork : capColorsAtWork),
         shape: random.pick(helmetShapes),
       },
       acts: [{ do: random.pick(['work', 'work', 'stand'] as const), forS: durationS, faceDeg }],
@@ -135,17 +139,8 @@ function workersAt(site: Site, random: Random): PersonInput[] {
   })
 }
 
-const helmetColorsAtWork = [
-  'white',
-  'white',
-  'white',
-  'yellow',
-  'orange',
-  'red',
-  'blue',
-  'blue',
-  'green',
-] as const
+const helmetColorsAtWork = ['white', 'white', 'yellow', 'orange', 'red', 'blue', 'green'] as const
+const likeTheWalls = { dock: 'white', 'press-line': 'blue', yard: 'orange', gate: 'white' } as const
 const capColorsAtWork = ['red', 'red', 'blue', 'grey', 'navy', 'black', 'white'] as const
 
 const usual: Readonly<Record<Site['name'], readonly MachineKind[]>> = {

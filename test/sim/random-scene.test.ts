@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest'
+import { randomScene } from '../../sim/dataset/random-scene.js'
+
+describe('random scenes', () => {
+  it('are the same for the same seed and index', () => {
+    expect(randomScene(5, 3)).toEqual(randomScene(5, 3))
+    expect(randomScene(5, 3)).not.toEqual(randomScene(6, 3))
+  })
+
+  it('show the sites that are asked for', () => {
+    const sites = Array.from({ length: 30 }, (_, index) => randomScene(5, index, ['dock', 'gate']).site)
+    expect(new Set(sites)).toEqual(new Set(['dock', 'gate']))
+  })
+
+  it('have workers with their backs to the camera, most of them in helmets', () => {
+    const workers = Array.from({ length: 60 }, (_, index) => randomScene(5, index).people)
+      .flat()
+      .filter(({ id }) => id.startsWith('worker-'))
+    const helmets = workers.filter(({ headgear }) => headgear.kind === 'helmet')
+    expect(workers.length).toBeGreaterThan(40)
+    expect(helmets.length / workers.length).toBeGreaterThan(0.3)
+    expect(helmets.length).toBeLessThan(workers.length)
+  })
+})
