@@ -137,6 +137,19 @@ def test_simulator_frames_get_their_share_of_the_draws_however_many_there_are(st
     assert weights(1) == pytest.approx(SIMULATOR_SHARE) and weights(7) == pytest.approx(SIMULATOR_SHARE)
 
 
+def test_pictures_without_machines_are_drawn_often_where_machines_are_labelled(store):
+    def weight(**changes):
+        photo = store.samples[0]
+        pair = copy.copy(store)
+        pair.samples = [(photo[0], replace(photo[1], source="a", **changes)), (photo[0], replace(photo[1], source="b", set="ppe"))]
+        return sample_weights(pair)[0]
+
+    helmets = store.samples[0][1].boxes
+    empty = helmets[:0]
+    assert set(helmets[:, 0]) <= {0, 1, 2}
+    assert weight(set="ppe", boxes=empty) > weight(set="ppe") > weight(set="hardhat-workers")
+
+
 def test_a_set_decoded_by_one_process_is_found_by_the_next():
     code = "from ppe.cache import fingerprint; from ppe.sets import SETS; print([fingerprint(r) for r in SETS.values()])"
     root = Path(__file__).parents[1]
