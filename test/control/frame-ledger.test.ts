@@ -35,12 +35,12 @@ describe('FrameLedger', () => {
   it('shows in the metrics what it holds', async () => {
     const metrics = createServiceMetrics()
     const ledger = new FrameLedger('dock', metrics)
-    const shed = { ...emptyFrameCounts().shed, overload: 2 }
+    const shed = { ...emptyFrameCounts().shed, stopping: 2 }
     ledger.report(counts({ received: 7, inferred: 4, shed }))
     const text = await metrics.registry.metrics()
     expect(text).toContain('gantry_frames_received_total{camera="dock"} 7')
     expect(text).toContain('gantry_frames_total{camera="dock",state="inferred",cause=""} 4')
-    expect(text).toContain('gantry_frames_total{camera="dock",state="shed",cause="overload"} 2')
+    expect(text).toContain('gantry_frames_total{camera="dock",state="shed",cause="stopping"} 2')
     expect(text).toContain('gantry_frames_in_flight{camera="dock"} 1')
   })
 })

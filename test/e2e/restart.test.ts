@@ -29,8 +29,9 @@ describe('a service that is hit', () => {
   }
 
   function enginePids(service: TestService): number[] {
+    // A decoder that is just being forked still bears the name of its engine.
     return descendants(service.pid)
-      .filter(({ command }) => command.includes('engine/main.js'))
+      .filter(({ command, parent }) => parent === service.pid && command.includes('engine/main.js'))
       .map(({ pid }) => pid)
   }
 
