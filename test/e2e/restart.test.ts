@@ -93,7 +93,7 @@ describe('a service that is hit', () => {
     'R20: at full load readiness is off within 100 ms of SIGTERM',
     { retry: 2, timeout: 240_000 },
     async () => {
-      const { service } = await running(4, {}, 25)
+      const { service } = await running(8, { inference: { instances: 1 } }, 25)
       await until(
         'more frames than can be analysed',
         async () => (await service.camera('cam-4')).stats.frames.superseded > 20,
