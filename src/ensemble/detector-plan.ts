@@ -4,6 +4,7 @@ import { type ModelConfig, parameterOf } from '../inference/model-config.js'
 import { knownOutputs } from '../inference/match-tensors.js'
 import type { OnnxModel } from '../inference/model-repository.js'
 import { describeTensor, type ModelTensor } from '../inference/tensor-type.js'
+import { exclusiveGroups } from './exclusive-labels.js'
 import type { HeadKind, HeadPlan } from './heads/head.js'
 import { headSettings, numberList } from './heads/head-settings.js'
 import { recogniseHead } from './heads/recognise-head.js'
@@ -56,10 +57,11 @@ export function planPicture(model: DetectorModel): Pick<InputPlan, 'name' | 'lay
   return { name: tensor.name, layout, size: inputSize(model, tensor, layout) }
 }
 
-/** How the outputs of a model are to be read, for pictures of that size. @throws HeadUnknownError */
+/** How the outputs of a model are to be read, for pictures of that size. @throws HeadUnknownError, ModelConfigError */
 export function planHead(model: DetectorModel, input: SizePx): HeadPlan {
   const settings = headSettings(model.name, model.config)
-  return recogniseHead({
+  const exclusive = exclusiveGroups(model.name, model.config, model.labels)
+  const plan = recogniseHead({
     settings,
     model: model.name,
     input,
@@ -67,6 +69,7 @@ export function planHead(model: DetectorModel, input: SizePx): HeadPlan {
     labels: model.labels?.length,
     explicit: settings.kind,
   })
+  return exclusive === undefined ? plan : { ...plan, exclusive }
 }
 
 function imageInput(model: DetectorModel): { tensor: ModelTensor; layout: InputLayout } {

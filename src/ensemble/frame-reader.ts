@@ -2,7 +2,7 @@ import type { SizePx } from '../frames/letterbox.js'
 import { Candidates } from './heads/candidates.js'
 import { createHead } from './heads/create-head.js'
 import type { Head, HeadPlan } from './heads/head.js'
-import { bestOf, classAwareNms } from './nms.js'
+import { suppress } from './nms.js'
 
 export type DetectionLimits = Readonly<{
   scoreThreshold: number
@@ -43,9 +43,12 @@ export class FrameReader {
       scoreThreshold,
       found,
     )
-    const kept = head.needsNms
-      ? classAwareNms(found, iouThreshold, maxDetections)
-      : bestOf(found, maxDetections)
+    const kept = suppress(found, {
+      iouThreshold,
+      maxKept: maxDetections,
+      withinClasses: head.needsNms,
+      exclusive: this.plan.exclusive,
+    })
     return { found, kept }
   }
 

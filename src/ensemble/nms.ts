@@ -1,31 +1,39 @@
 import type { Candidates } from './heads/candidates.js'
 
+export type Suppression = Readonly<{
+  /** Overlap above which the lower one of two rivals is dropped. */
+  iouThreshold: number
+  maxKept: number
+  /** Whether boxes of one class are rivals: not where the model has done NMS itself. */
+  withinClasses: boolean
+  /** Group of each class, named by one of its classes; classes of one group are rivals. */
+  exclusive?: readonly number[] | undefined
+}>
+
 /**
- * Greedy non-maximum suppression within each class.
+ * Greedy non-maximum suppression among rivals.
  *
- * Candidates are visited by descending score, equals in their order; one is dropped when it overlaps a kept one of its class by
- * more than `iouThreshold`.
+ * Candidates are visited by descending score, equals in their order; one is dropped when it overlaps a kept rival by more than
+ * `iouThreshold`.
  *
  * @returns indices of the kept ones, best first, at most `maxKept`.
  * @see test/golden/nms.json for traces of torchvision's `batched_nms`
  */
-export function classAwareNms(candidates: Candidates, iouThreshold: number, maxKept: number): number[] {
+export function suppress(candidates: Candidates, suppression: Suppression): number[] {
+  const { iouThreshold, maxKept, withinClasses, exclusive } = suppression
   const { boxes, classes } = candidates
+  if (!withinClasses && exclusive === undefined) return byScore(candidates).slice(0, maxKept)
+  const groupOf = (classId: number): number => exclusive?.[classId] ?? classId
+  const areRivals = (a: number, b: number): boolean => (a === b ? withinClasses : groupOf(a) === groupOf(b))
   const kept: number[] = []
   for (const index of byScore(candidates)) {
     if (kept.length === maxKept) break
-    const classId = classes[index]
     const dropped = kept.some(
-      (other) => classes[other] === classId && iou(boxes, index, other) > iouThreshold,
+      (other) => areRivals(classes[other]!, classes[index]!) && iou(boxes, index, other) > iouThreshold,
     )
     if (!dropped) kept.push(index)
   }
   return kept
-}
-
-/** The best `maxKept`, for heads that have done NMS themselves. */
-export function bestOf(candidates: Candidates, maxKept: number): number[] {
-  return byScore(candidates).slice(0, maxKept)
 }
 
 function byScore({ count, scores }: Candidates): number[] {

@@ -214,6 +214,7 @@ export const gantryParameters = [
   'gantry.score_threshold',
   'gantry.iou_threshold',
   'gantry.max_detections',
+  'gantry.exclusive_labels',
   'gantry.mean',
   'gantry.std',
   'gantry.size_order',

@@ -117,6 +117,29 @@ describe('planDetector', () => {
     )
   })
 
+  it('reads which labels exclude each other', () => {
+    const outputs: TensorSpec[] = [{ name: 'output0', type: 'float32', shape: ['N', 9, 84] }]
+    const labels = 'helmet\nhead\nperson\nvest\nno vest\n'
+    const config = parameter('gantry.exclusive_labels', 'head, helmet; vest,no vest')
+    expect(plan([nhwc], { outputs, labels, config }).head.exclusive).toEqual([1, 1, 2, 3, 3])
+    expect(plan([nhwc], { outputs, labels }).head.exclusive).toBeUndefined()
+  })
+
+  it.each([
+    ['helmet', 'gantry.exclusive_labels has the group "helmet" of fewer than two labels'],
+    ['helmet, head;', 'has the group "" of fewer than two labels'],
+    ['helmet, hed', 'names "hed", which is no label of the model'],
+    ['helmet, helmet', 'names "helmet" twice'],
+  ])('refuses the exclusive labels "%s"', (value, problem) => {
+    const config = parameter('gantry.exclusive_labels', value)
+    expect(() => plan([nhwc], { labels: 'helmet\nhead\n', config })).toThrow(problem)
+  })
+
+  it('refuses exclusive labels of a model without any', () => {
+    const config = parameter('gantry.exclusive_labels', 'a, b')
+    expect(() => plan([nhwc], { config })).toThrow('is set, but the model has no labels')
+  })
+
   it('takes the sizes an exporter lost from the configuration', () => {
     const outputs: TensorSpec[] = [{ name: 'output0', type: 'float32', shape: ['N', 'a', 'b'] }]
     const config = `max_batch_size: 2

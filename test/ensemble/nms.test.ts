@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Candidates } from '../../src/ensemble/heads/candidates.js'
-import { bestOf, classAwareNms } from '../../src/ensemble/nms.js'
+import { suppress, type Suppression } from '../../src/ensemble/nms.js'
 import golden from '../golden/nms.json' with { type: 'json' }
 
 function candidatesOf(
@@ -15,29 +15,46 @@ function candidatesOf(
   return candidates
 }
 
-describe('classAwareNms', () => {
+const usual: Suppression = { iouThreshold: 0.5, maxKept: 10, withinClasses: true }
+
+describe('suppress', () => {
   it.each(golden.cases.map((trace, index) => ({ ...trace, index })))(
     `keeps what ${golden.madeBy} keeps (case $index, IoU $iouThreshold)`,
     ({ boxes, scores, classes, iouThreshold, kept }) => {
-      expect(classAwareNms(candidatesOf(boxes, scores, classes), iouThreshold, 10_000)).toEqual(kept)
+      const candidates = candidatesOf(boxes, scores, classes)
+      expect(suppress(candidates, { ...usual, iouThreshold, maxKept: 10_000 })).toEqual(kept)
     },
   )
 
+  const same = [0, 0, 10, 10]
+
   it('keeps overlapping boxes of different classes', () => {
-    const same = [0, 0, 10, 10]
-    expect(classAwareNms(candidatesOf([same, same, same], [0.5, 0.9, 0.7], [0, 1, 0]), 0.5, 10)).toEqual([
-      1, 2,
-    ])
+    expect(suppress(candidatesOf([same, same, same], [0.5, 0.9, 0.7], [0, 1, 0]), usual)).toEqual([1, 2])
+  })
+
+  it('keeps the best of classes that exclude each other', () => {
+    const candidates = candidatesOf([same, same, same, same], [0.5, 0.9, 0.7, 0.6], [0, 1, 2, 3])
+    expect(suppress(candidates, { ...usual, exclusive: [0, 0, 2, 3] })).toEqual([1, 2, 3])
+    const apart = candidatesOf([same, [20, 0, 30, 10]], [0.5, 0.9], [0, 1])
+    expect(suppress(apart, { ...usual, exclusive: [0, 0] })).toEqual([1, 0])
+  })
+
+  it('leaves boxes of one class to a model that has done NMS, also beside classes that exclude each other', () => {
+    const candidates = candidatesOf([same, same, same], [0.5, 0.9, 0.7], [0, 1, 1])
+    const done = { ...usual, withinClasses: false }
+    expect(suppress(candidates, done)).toEqual([1, 2, 0])
+    expect(suppress(candidates, { ...done, exclusive: [0, 0] })).toEqual([1, 2])
   })
 
   it('stops at the limit, with the best', () => {
     const far = [0, 100, 200, 300].map((x) => [x, 0, x + 10, 10])
-    expect(classAwareNms(candidatesOf(far, [0.5, 0.9, 0.7, 0.8], [0, 0, 0, 0]), 0.5, 2)).toEqual([1, 3])
-    expect(bestOf(candidatesOf(far, [0.5, 0.9, 0.7, 0.8], [0, 0, 0, 0]), 3)).toEqual([1, 3, 2])
+    const candidates = candidatesOf(far, [0.5, 0.9, 0.7, 0.8], [0, 0, 0, 0])
+    expect(suppress(candidates, { ...usual, maxKept: 2 })).toEqual([1, 3])
+    expect(suppress(candidates, { ...usual, maxKept: 3, withinClasses: false })).toEqual([1, 3, 2])
   })
 
   it('takes empty boxes without dividing by zero', () => {
     const point = [5, 5, 5, 5]
-    expect(classAwareNms(candidatesOf([point, point], [0.9, 0.8], [0, 0]), 0.5, 10)).toEqual([0, 1])
+    expect(suppress(candidatesOf([point, point], [0.9, 0.8], [0, 0]), usual)).toEqual([0, 1])
   })
 })

@@ -82,6 +82,8 @@ export type HeadPlan = Readonly<{
   /** Of outputs that hold integers, in the order of the outputs. */
   quantised?: readonly (Quantisation | undefined)[]
   options?: HeadOptions
+  /** Group of each class, where classes of one group exclude each other: of overlapping boxes the best one is kept. */
+  exclusive?: readonly number[]
   /** How it was recognised, for people. */
   reason?: string
 }>
