@@ -6,11 +6,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
 import { residentBytes } from '../support/cpu.js'
 import { rtspCameras } from '../support/demo-cameras.js'
+import { fullLength } from '../support/full-length.js'
 import { descendants } from '../support/processes.js'
 import { TestService } from '../support/service.js'
+import { until } from '../support/until.js'
 
 const cameras = ['cam-1', 'cam-2', 'cam-3', 'cam-4']
 const sidePx = 1280
+/** The clips have 25 frames a second. */
+const sampleFps = fullLength ? 25 : 10
+const watchedMs = fullLength ? 600_000 : 0
+const timeout = watchedMs + 120_000
 
 /** The detector of the repository at nine times the pixels, in one instance: far slower than its cameras. */
 function slowRepository(): string {
@@ -41,7 +47,7 @@ describe('a detector slower than its cameras', () => {
         models: { repository, control: 'explicit' },
         ensemble: 'slow',
         inference: { providers: ['cpu'], instances: 1 },
-        cameras: cameras.map((id, index) => ({ id, url: rtsp.url(`/cam${index + 1}`), sampleFps: 10 })),
+        cameras: cameras.map((id, index) => ({ id, url: rtsp.url(`/cam${index + 1}`), sampleFps })),
       },
     })
     for (const id of cameras) await service.cameraIs(id, 'live', 30_000)
@@ -63,7 +69,7 @@ describe('a detector slower than its cameras', () => {
       .map(residentBytes)
       .reduce((sum, bytes) => sum + bytes, 0)
 
-  it('R8: serves every camera alike, supersedes what it cannot analyse, and keeps its memory', async () => {
+  it('R8: serves every camera alike and keeps its memory', { timeout }, async () => {
     const stream = await service.stream()
     await stream.detections('cam-1', 5)
     const before = ourMemory()
@@ -76,9 +82,18 @@ describe('a detector slower than its cameras', () => {
       queueMs.push(message.timingsMs.queue)
       inferMs.push(message.timingsMs.infer)
     })
+    const endMs = performance.now() + watchedMs
+    let most = 0
+    const watch = () => {
+      most = Math.max(most, ourMemory())
+      return performance.now() >= endMs
+    }
+    await until('the end', watch, watchedMs + 5_000, 1_000)
     await stream.detections('cam-1', 15)
     stream.close()
-    expect(ourMemory() - before).toBeLessThan(150 * 2 ** 20)
+    const grownMiB = (Math.max(most, ourMemory()) - before) / 2 ** 20
+    expect(grownMiB).toBeLessThan(150)
+    if (fullLength) process.stderr.write(`${JSON.stringify({ grownMiB, results: [...results] })}\n`)
 
     const mean = [...results.values()].reduce((sum, count) => sum + count, 0) / cameras.length
     for (const [id, count] of results) expect(count, id).toBeGreaterThanOrEqual(0.8 * mean)
@@ -93,5 +108,5 @@ describe('a detector slower than its cameras', () => {
       const ended = [...Object.values(endings), ...Object.values(shed)].reduce((sum, count) => sum + count, 0)
       expect(received - ended, id).toBeLessThanOrEqual(3)
     }
-  }, 120_000)
+  })
 })

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { spawn } from 'node:child_process'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { nowMs } from '../../src/lifecycle/clock.js'
@@ -8,6 +9,7 @@ import { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-se
 import { networkFailures } from '../../src/sources/network-failure.js'
 import { ServerProcess } from '../support/child.js'
 import { freePort } from '../support/free-port.js'
+import { fullLength } from '../support/full-length.js'
 import { childrenOf, openFiles, processInfo } from '../support/process-table.js'
 import { until } from '../support/until.js'
 import { makeClip, tempFolder } from '../support/video-clips.js'
@@ -72,31 +74,38 @@ describe('a camera in trouble', () => {
     expect(camera.frames.map((frame) => frame.seq)).toEqual(camera.frames.map((_, index) => index + 1))
   })
 
-  it('R1: is stalled when its server freezes without a word, and returns when it thaws', async () => {
-    const stallTimeoutMs = 2_000
+  it('R1: is stalled when its server freezes without a word, and returns when it thaws; its neighbour notices nothing', async () => {
+    const stallTimeoutMs = fullLength ? 5_000 : 2_000
     const [apart, other] = [await serveApart(), await serve()]
-    const bystander = await watch({ url: other.url('/cam') })
-    const camera = await watch({ url: apart.url, stallTimeoutMs }, { random: () => 0.5 })
-    await Promise.all([camera.untilFrames(3, 20_000), bystander.untilFrames(1)])
-    const frozenMs = nowMs()
-    const seenBefore = bystander.frames.length
-    apart.process.freeze()
+    const sampleFps = 5
+    const bystander = await watch({ url: other.url('/cam'), sampleFps })
+    await bystander.untilFrames(1)
+    const [beganMs, seenBefore] = [nowMs(), bystander.frames.length]
+    for (let round = 0; round < (fullLength ? 10 : 1); round += 1) {
+      const camera = await WatchedSource.start({ url: apart.url, stallTimeoutMs }, { random: () => 0.5 })
+      cleanUp.push(() => camera.source.stop())
+      await camera.untilFrames(3, 20_000)
+      const frozenMs = nowMs()
+      apart.process.freeze()
 
-    const stalled = await camera.untilState('stalled', 5_000)
-    expect(stalled.atMs - frozenMs).toBeLessThanOrEqual(stallTimeoutMs + 1_000)
-    const backoff = await camera.untilState('backoff', 5_000)
-    expect(backoff.atMs - stalled.atMs).toBeLessThanOrEqual(2_000)
+      const stalled = await camera.untilState('stalled', stallTimeoutMs + 3_000)
+      expect(stalled.atMs - frozenMs).toBeLessThanOrEqual(stallTimeoutMs + 1_000)
+      const backoff = await camera.untilState('backoff', 5_000)
+      expect(backoff.atMs - stalled.atMs).toBeLessThanOrEqual(2_000)
 
-    const retriedAt = camera.statuses.length
-    await camera.untilState('connecting', 5_000, retriedAt)
-    const [thawedMs, had] = [nowMs(), camera.frames.length]
-    // The other camera noticed nothing: it has its five frames a second.
-    const seen = bystander.frames.length - seenBefore
-    expect(seen / ((thawedMs - frozenMs) / 1_000)).toBeGreaterThan(4)
-    apart.process.resume()
-    await camera.untilFrames(had + 1, 8_000)
-    expect((camera.frames[had]?.arrivedMs ?? 0) - thawedMs).toBeLessThanOrEqual(5_000)
-  })
+      const retriedAt = camera.statuses.length
+      await camera.untilState('connecting', 5_000, retriedAt)
+      const [thawedMs, had] = [nowMs(), camera.frames.length]
+      apart.process.resume()
+      await camera.untilFrames(had + 1, 8_000)
+      expect((camera.frames[had]?.arrivedMs ?? 0) - thawedMs).toBeLessThanOrEqual(5_000)
+      await camera.source.stop()
+    }
+    // A frame more or less is where the ends of the time fall.
+    const [due, seen] = [((nowMs() - beganMs) / 1_000) * sampleFps, bystander.frames.length - seenBefore]
+    expect(seen).toBeGreaterThanOrEqual(0.95 * due - 1)
+    expect(seen).toBeLessThanOrEqual(1.05 * due + 1)
+  }, 300_000)
 
   it('R2: is stalled when pictures end while the server still reports', async () => {
     const server = await serve()
@@ -110,30 +119,35 @@ describe('a camera in trouble', () => {
     await camera.untilFrames(had + 2, 10_000)
   })
 
-  it('R7: eight cameras return after an outage, one session each, few starting at once', async () => {
+  it('R7: many cameras return after an outage, one session each, few starting at once', async () => {
+    const [count, outageMs] = fullLength ? [32, 60_000] : [8, 0]
     const gate = new ConnectGate(4)
     const server = await serve()
-    const paths = Array.from({ length: 8 }, (_, index) => `/cam${index}`)
+    const paths = Array.from({ length: count }, (_, index) => `/cam${index}`)
     const streams = await Promise.all(paths.map((path) => server.addStream(path, clip)))
     const cameras = await Promise.all(
       paths.map((path) => watch({ url: server.url(path), sampleFps: 2 }, { gate })),
     )
-    await Promise.all(cameras.map((camera) => camera.untilFrames(1, 30_000)))
+    await Promise.all(cameras.map((camera) => camera.untilFrames(1, 60_000)))
     await server.stop()
+    await pause(outageMs)
     await Promise.all(
       cameras.map((camera) => camera.until('two refusals', () => refusals(camera) >= 2, 20_000)),
     )
     expect(gate.peak).toBeLessThanOrEqual(4)
     const had = cameras.map((camera) => camera.frames.length)
     await server.start()
-    await Promise.all(cameras.map((camera, index) => camera.untilFrames((had[index] ?? 0) + 1, 35_000)))
+    const isBack = (index: number) => (cameras[index]?.frames.length ?? 0) > (had[index] ?? 0)
+    const back = () => paths.filter((_, index) => isBack(index)).length
+    await until('19 of 20 cameras', () => back() >= 0.95 * count, 35_000)
+    await until('all cameras', () => back() === count, 35_000)
     expect(streams.map((stream) => stream.peak)).toEqual(paths.map(() => 1))
-  }, 90_000)
+  }, 240_000)
 
   const refusals = (camera: WatchedSource) =>
     camera.statuses.filter((status) => status.reason === networkFailures.refused).length
 
-  it('R3: thirty starts and stops leave no process and no open file', async () => {
+  it('R3: starts and stops leave no process and no open file', async () => {
     const server = await serve()
     const cycle = async (index: number) => {
       const camera = await WatchedSource.start({ url: server.url('/cam') })
@@ -149,11 +163,11 @@ describe('a camera in trouble', () => {
     await until('closed sessions', () => server.sessions('/cam') === 0)
     const before = openFiles()
     const silentAfterStop: (() => void)[] = []
-    for (let index = 0; index < 30; index += 1) silentAfterStop.push(await cycle(index))
+    for (let index = 0; index < (fullLength ? 200 : 30); index += 1) silentAfterStop.push(await cycle(index))
     await until('closed sessions', () => server.sessions('/cam') === 0)
     expect(Math.abs(openFiles() - before)).toBeLessThanOrEqual(5)
     for (const check of silentAfterStop) check()
-  }, 120_000)
+  }, 600_000)
 
   it('R3: the decoder dies with a service that is killed, even while the camera is frozen', async () => {
     const apart = await serveApart()
