@@ -1,6 +1,5 @@
 import { Server, ServerCredentials, status, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js'
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseModelConfig } from '../../../src/inference/model-config-text.js'
@@ -13,6 +12,7 @@ import {
   grpcRoot,
   type Message,
 } from '../../../src/serving/protocol/grpc-schema.js'
+import { type Certificate, selfSigned } from '../../support/certificate.js'
 import { contextOf, fp32, requestOf, scheduled, valuesOf } from '../../support/direct-model.js'
 import { silentLog } from '../../support/silent-log.js'
 import { tempDir } from '../../support/temp-dir.js'
@@ -47,7 +47,7 @@ function doubled(method: string, message: Message): Answer {
   }
 }
 
-type Security = Readonly<{ key: Buffer; certificate: Buffer; token: string }>
+type Security = Certificate & Readonly<{ token: string }>
 
 /** @param security - TLS with that certificate, for callers with the token alone. */
 async function startRemote(port = 0, security?: Security): Promise<Remote> {
@@ -101,16 +101,6 @@ function credentials(security: Security | undefined): ServerCredentials {
   if (security === undefined) return ServerCredentials.createInsecure()
   const { key, certificate } = security
   return ServerCredentials.createSsl(null, [{ private_key: key, cert_chain: certificate }])
-}
-
-/** A certificate for 127.0.0.1 that vouches for itself. */
-function selfSigned(): Omit<Security, 'token'> {
-  const dir = tempDir()
-  const [keyFile, file] = [join(dir, 'key.pem'), join(dir, 'certificate.pem')]
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', keyFile]
-  const names = ['-subj', '/CN=gantry test', '-addext', 'subjectAltName=IP:127.0.0.1']
-  execFileSync('openssl', ['req', '-x509', '-days', '1', ...key, ...names, '-out', file], { stdio: 'pipe' })
-  return { key: readFileSync(keyFile), certificate: readFileSync(file) }
 }
 
 function contextFor(
