@@ -96,6 +96,39 @@ function filters(camera: CameraConfig, format: FrameFormat, phase?: SamplingPhas
   ]
 }
 
+/** The first video of a file. */
+export type VideoFacts = Readonly<{ codec: string; widthPx: number; heightPx: number }>
+
+/**
+ * Asks ffprobe about a file on disk.
+ *
+ * @returns `undefined` where it holds no video.
+ * @throws Error with ffprobe's own words where it cannot be read.
+ */
+export function probeVideo(path: string): Promise<VideoFacts | undefined> {
+  const options = ['-v', 'error', '-protocol_whitelist', 'file', '-select_streams', 'v:0']
+  return new Promise((resolve, reject) => {
+    ffmpeg(`file:${path}`).ffprobe(options, (error: Error | null, found: ffmpeg.FfprobeData | undefined) => {
+      if (error)
+        return reject(new Error(error.message.trim().split('\n').at(-1)?.replace(`file:${path}: `, '')))
+      const { codec_name: codec, width: widthPx = 0, height: heightPx = 0 } = found?.streams[0] ?? {}
+      resolve(codec === undefined ? undefined : { codec, widthPx, heightPx })
+    })
+  })
+}
+
+/** Arguments of the ffmpeg that opens the device of an accelerator and decodes nothing with it; it fails where there is none. */
+export function openDeviceArguments(accelerator: string): string[] {
+  const command = ffmpeg()
+    .input('nullsrc=s=16x16')
+    .inputFormat('lavfi')
+    .inputOptions(['-v', 'error', '-init_hw_device', accelerator])
+    .outputOptions(['-frames:v', '1'])
+    .format('null')
+    .output('-') as Composed
+  return command._getArguments()
+}
+
 /**
  * Arguments of the ffmpeg that takes a clip apart for serving it: H.264 in Annex B on stdout, and on file descriptor 3 one
  * `framecrc` line for each access unit with its times and size.

@@ -1,3 +1,4 @@
+import { openDeviceArguments } from '../../sources/ffmpeg-command.js'
 import type { Finding } from '../findings.js'
 import { programOutput } from './program-output.js'
 
@@ -68,7 +69,7 @@ export async function examineHardwareDecoding(ask = programOutput): Promise<Find
       fix: install,
     }
   const opened = await Promise.all(
-    built.map(async (name) => (await ask('ffmpeg', openDevice(name))) !== undefined),
+    built.map(async (name) => (await ask('ffmpeg', openDeviceArguments(name))) !== undefined),
   )
   const usable = built.filter((_, index) => opened[index])
   if (usable.length > 0)
@@ -83,10 +84,4 @@ export async function examineHardwareDecoding(ask = programOutput): Promise<Find
     detail: `built for ${built.join(', ')}, but no device opens: cameras are decoded in software`,
     fix: 'install the driver of the card (Debian: va-driver-all or nvidia-driver), or leave hwaccel at none',
   }
-}
-
-/** Opens the device of an accelerator and decodes nothing with it; fails without one. */
-function openDevice(accelerator: string): string[] {
-  const picture = ['-f', 'lavfi', '-i', 'nullsrc=s=16x16', '-frames:v', '1', '-f', 'null', '-']
-  return ['-v', 'error', '-init_hw_device', accelerator, ...picture]
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import { GantryError } from '../../errors.js'
-import { clipArguments } from '../ffmpeg-command.js'
+import { clipArguments, probeVideo } from '../ffmpeg-command.js'
 import { nalTypes, splitNalUnits } from './nal-units.js'
 
 /** One coded picture: NAL units without start codes, in decoding order. Times are ms from the first picture's decoding. */
@@ -28,8 +28,11 @@ export class ClipError extends GantryError {
 
 /** Reads a clip; one that is not H.264 is encoded once. @throws ClipError */
 export async function loadClip(path: string): Promise<Clip> {
-  const copied = await takeApart(clipArguments(path, false))
-  const parts = copied.ok ? copied : await takeApart(clipArguments(path, true))
+  const video = await probeVideo(path).catch((error: unknown) => {
+    throw new ClipError(path, error instanceof Error ? error.message : String(error))
+  })
+  if (video === undefined) throw new ClipError(path, 'it holds no video')
+  const parts = await takeApart(clipArguments(path, video.codec !== 'h264'))
   if (!parts.ok) throw new ClipError(path, parts.message)
   const units = accessUnits(parts.video, parts.index)
   const nals = units.flatMap((unit) => unit.nals)
