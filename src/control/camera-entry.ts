@@ -2,6 +2,7 @@ import type { CameraConfig } from '../config/camera.js'
 import { redactUrl } from '../config/redact.js'
 import type { EngineBeat, EngineResult } from '../engine/protocol.js'
 import { cameraStates, type CameraStatus } from '../frames/camera-state.js'
+import { sourceWarnings } from '../frames/frame-source.js'
 import type { SizePx } from '../frames/letterbox.js'
 import { nowMs, wallMs } from '../lifecycle/clock.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
@@ -51,6 +52,8 @@ export class CameraEntry {
     this.engine = engine
     this.life = life
     this.ledger = new FrameLedger(config.id, metrics)
+    // From 0, so that `increase()` sees the first.
+    for (const kind of sourceWarnings) metrics.sourceWarnings.inc({ camera: config.id, kind }, 0)
     this.status = this.waiting('waiting for the engine')
   }
 

@@ -35,8 +35,6 @@ const folder = mkdtempSync(join(tmpdir(), 'gantry-compose-'))
 const started: ServerProcess[] = []
 const token = randomBytes(24).toString('hex')
 const authorization = `Bearer ${token}`
-/** A counter of troubles, which has no series before the first. */
-const troubles = 'gantry_source_warnings_total'
 const cameras = new LoopingRtspServer()
 
 function run(name: string, command: string, args: readonly string[]): void {
@@ -185,8 +183,7 @@ async function examine(api: string): Promise<Record<string, unknown>> {
     for (const expression of expressions()) series.set(expression, await count(expression))
     return [...series.keys()].filter((expression) => series.get(expression) === 0)
   }
-  const unexplained = async () => (await empty()).filter((expression) => !expression.includes(troubles))
-  await until('series', async () => (await unexplained()).length === 0, 90_000, 1_000).catch(() => undefined)
+  await until('series', async () => (await empty()).length === 0, 90_000, 1_000).catch(() => undefined)
   const { activeTargets } = (await ask<Targets>(`${api}/targets`)).data
   const rules = (await ask<Groups>(`${api}/rules`)).data.groups.flatMap((group) => group.rules)
   const metrics = [...series.keys()].flatMap((expression) => expression.match(/\b(?:gantry|nv)_\w+/g) ?? [])
@@ -197,8 +194,7 @@ async function examine(api: string): Promise<Record<string, unknown>> {
     unhealthyRules: rules.filter(({ health }) => health !== 'ok').map(({ name }) => name),
     firing: rules.filter(({ state }) => state === 'firing').map(({ name }) => name),
     expressions: series.size,
-    empty: await unexplained(),
-    withoutTrouble: await empty(),
+    empty: await empty(),
     unknownMetrics: metrics.filter((name) => !known.includes(name.replace(/_(bucket|sum|count)$/, ''))),
     series: Object.fromEntries(series),
   }
