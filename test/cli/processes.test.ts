@@ -9,6 +9,8 @@ import { tempDir } from '../support/temp-dir.js'
 import { until } from '../support/until.js'
 
 const main = join(import.meta.dirname, '../../dist/cli/main.js')
+/** What `npm start` runs: set-up, which has nothing to do here, then `gantry demo`. */
+const start = join(import.meta.dirname, '../../scripts/start.mjs')
 const models = join(import.meta.dirname, '../../models')
 
 /** `gantry` as a person starts it: in a process group of its own, which Ctrl-C is sent to. */
@@ -17,8 +19,8 @@ class Gantry {
   stderr = ''
   readonly child: ChildProcess
 
-  constructor(args: readonly string[]) {
-    this.child = spawn(process.execPath, [main, ...args], {
+  constructor(args: readonly string[], script = main) {
+    this.child = spawn(process.execPath, [script, ...args], {
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -51,19 +53,8 @@ afterEach(async () => {
   }
 })
 
-const demo = () =>
-  new Gantry([
-    'demo',
-    '--cameras',
-    '1',
-    '--http-port',
-    '0',
-    '--metrics-port',
-    '0',
-    '--set',
-    `store.path=${tempDir()}`,
-    '--json',
-  ])
+const freely = () => ['--http-port', '0', '--metrics-port', '0', '--set', `store.path=${tempDir()}`, '--json']
+const demo = () => new Gantry(['demo', '--cameras', '1', ...freely()])
 
 describe('gantry demo', () => {
   it('shows people on the bundled footage', { timeout: 90_000 }, async () => {
@@ -95,6 +86,35 @@ describe('gantry demo', () => {
     expect(await gantry.ended()).toBe(code)
     await until('its children to be gone', () => !started.some(alive), 2_000)
     expect(gantry.stderr).not.toContain('restarting')
+  })
+})
+
+describe('npm start, where everything is there', () => {
+  it('shows the page and four cameras with people, and ends on SIGTERM', { timeout: 90_000 }, async () => {
+    const startedMs = performance.now()
+    const gantry = new Gantry(freely(), start)
+    const url = await gantry.httpUrl()
+    expect(await (await fetch(url)).text()).toContain('<!doctype html>')
+    const pageMs = Math.round(performance.now() - startedMs)
+    await until('readiness', async () => (await fetch(`${url}/readyz`)).ok, 30_000)
+    process.stderr.write(
+      `${JSON.stringify({ pageMs, readyMs: Math.round(performance.now() - startedMs) })}\n`,
+    )
+    const cameras = (await (await fetch(`${url}/api/v1/cameras`)).json()) as {
+      items: { config: { id: string } }[]
+    }
+    expect(cameras.items).toHaveLength(4)
+    for (const { config } of cameras.items)
+      await until(
+        `people on ${config.id}`,
+        async () =>
+          (await (await fetch(`${url}/api/v1/cameras/${config.id}/latest`)).text()).includes('"person"'),
+        60_000,
+        200,
+      )
+    gantry.child.kill('SIGTERM')
+    expect(await gantry.ended()).toBe(0)
+    expect(gantry.stderr).not.toContain('building')
   })
 })
 
