@@ -1,7 +1,8 @@
 """Precision and recall on simulator clips, whose truth is exact, at a threshold: per clip and class.
 
 `python -m ppe.clips ../models/ppe_detect/1/model.onnx --clips ../pipelines/demo/clips --threshold 0.3`. Letterbox, model and
-per-class NMS are those of the pipeline (NMS at its default IoU of 0.5).
+suppression are those of the pipeline: the best class of each point, NMS at its default IoU of 0.5 within a class and among the
+labels that exclude each other.
 """
 
 import argparse
@@ -12,13 +13,15 @@ import cv2
 import numpy as np
 
 from .augment import letterbox
-from .evaluate import onnx_runner, picked
+from .evaluate import nms, onnx_runner
 from .failures import overlaps
-from .model import CLASSES
+from .model import CLASSES, EXCLUSIVE
 
 MATCH = 0.5
 LEAST = 0.02
 PIPELINE_NMS = 0.5
+MOST = 400  # candidates of a group that go through NMS
+GROUPS = np.array([next((CLASSES.index(pair[0]) for pair in EXCLUSIVE if c in pair), k) for k, c in enumerate(CLASSES)])
 MISLEADING = {"frozen", "black", "covered", "moved"}  # faults whose picture does not show what its truth says
 
 
@@ -79,10 +82,23 @@ def read_clip(path, stride=1):
     capture.release()
 
 
+def read_head(output):
+    """One picture's [4 + C, A] as the pipeline reads it: boxes [n, 4] corners px, scores [n], class ids [n]."""
+    best, ids = output[4:].max(0), output[4:].argmax(0)
+    corners = np.concatenate([output[:2] - output[2:4] / 2, output[:2] + output[2:4] / 2]).T
+    kept = []
+    for group in np.unique(GROUPS):
+        at = np.nonzero((best > LEAST) & (GROUPS[ids] == group))[0]
+        at = at[np.argsort(-best[at], kind="stable")[:MOST]]
+        kept += [at[k] for k in nms(corners[at], best[at], PIPELINE_NMS)]
+    at = np.array(kept, int)
+    return corners[at], best[at], ids[at]
+
+
 def detect_picture(run, image, size):
     """Boxes in pixels of the picture, scores and class ids. `size`: (width, height) of the model's input."""
     canvas, (scale, left, top) = letterbox(image, *size)
-    boxes, scores, ids = picked(run(canvas[None])[0], LEAST, PIPELINE_NMS)
+    boxes, scores, ids = read_head(run(canvas[None])[0])
     return (boxes - (left, top, left, top)) / scale, scores, ids
 
 

@@ -15,7 +15,7 @@ import torch.nn as nn
 
 from .augment import letterbox
 from .cache import load
-from .model import CLASSES, STRIDES, Deployed, Detector, fuse
+from .model import CLASSES, EXCLUSIVE, STRIDES, Deployed, Detector, fuse
 from .weights import load_init, save_compact
 
 OPSET = 17
@@ -158,6 +158,7 @@ output [
   }}
 ]
 dynamic_batching {{ }}
+parameters {{ key: "gantry.exclusive_labels" value {{ string_value: "{exclusive}" }} }}
 """
 
 
@@ -166,8 +167,11 @@ def write_folder(models, name, size):
     (folder / "1").mkdir(parents=True, exist_ok=True)
     width, height = size
     points = sum((width // s) * (height // s) for s in STRIDES)
+    exclusive = "; ".join(", ".join(pair) for pair in EXCLUSIVE)
     (folder / "config.pbtxt").write_text(
-        CONFIG.format(name=name, width=width, height=height, channels=4 + len(CLASSES), points=points)
+        CONFIG.format(
+            name=name, width=width, height=height, channels=4 + len(CLASSES), points=points, exclusive=exclusive
+        )
     )
     (folder / "labels.txt").write_text("\n".join(CLASSES) + "\n")
     return folder / "1" / "model.onnx"

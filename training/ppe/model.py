@@ -14,6 +14,7 @@ from .context import CHANNELS as CONTEXT_CHANNELS
 from .context import Context
 
 CLASSES = ("helmet", "head", "person", "vest", "no_vest", "machinery", "vehicle")
+EXCLUSIVE = (("helmet", "head"), ("vest", "no_vest"))  # a head or a torso has one of each pair
 STRIDES = (8, 16, 32)
 # Widths of the backbone after strides 2, 4, 8, 16, 32, and of the neck. Chosen by latency, see README.md.
 WIDTHS = (16, 32, 64, 128, 192)

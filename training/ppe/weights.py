@@ -1,12 +1,14 @@
 """Weights in and out: a compact float16 archive, a checkpoint of this recipe, or a published ONNX file.
 
-`python -m ppe.weights mixed.pt run1/last.pt:0.4 run2/last.pt:0.6` mixes the moving averages of runs that follow one another.
+`python -m ppe.weights mixed.pt run1/last.pt:0.4 run2/last.pt:0.6` mixes the moving averages of runs that follow one another; `--shift helmet=0.3 head=-0.3` moves where the threshold lies for a class.
 """
 
 import argparse
 
 import numpy as np
 import torch
+
+from .model import CLASSES, ConvBnRelu
 
 
 def save_compact(model, path):
@@ -40,8 +42,6 @@ def load_onnx(model, path):
     import onnx
     from onnx import numpy_helper
 
-    from .model import ConvBnRelu
-
     arrays = {i.name: torch.from_numpy(numpy_helper.to_array(i).copy()) for i in onnx.load(path).graph.initializer}
 
     def of(name):
@@ -71,8 +71,6 @@ def restore_statistics(model, images):
     network starts far from what was loaded. Here each norm takes mean and variance of its convolution over `images`
     (float [N, 3, H, W], 0..1, as training sees them) and a scale and bias that undo them.
     """
-    from .model import ConvBnRelu
-
     measured = {}
 
     def measure(norm, args):
@@ -92,39 +90,70 @@ def restore_statistics(model, images):
         norm.running_mean.copy_(mean), norm.running_var.copy_(var)
 
 
-def mixed(parts):
+def mixed(parts, within=()):
     """The weighted mean of the moving averages of checkpoints, as a checkpoint that `load_init` reads.
 
-    `parts`: (path, share), shares of 1 in all. Runs that continue one another lie in one basin, and a point between them
-    generalises a little better than either (Wortsman et al., Model soups, ICML 2022).
+    `parts`: (path, share), shares of 1 in all. `within`: (start of parameters' names, parts of their own) for parts of the network.
+    Runs that continue one another lie in one basin, and a point between them generalises a little better than either (Wortsman et
+    al., Model soups, ICML 2022).
     """
-    if abs(sum(share for _, share in parts) - 1) > 1e-6:
-        raise SystemExit(f"the shares are {sum(share for _, share in parts):g} in all, and must be 1")
-    states = [(torch.load(path, map_location="cpu", weights_only=True)["average"], share) for path, share in parts]
-    first = states[0][0]
-    for (path, _), (state, _) in zip(parts, states):
-        if {k: v.shape for k, v in state.items()} != {k: v.shape for k, v in first.items()}:
+    named = [*within, ("", parts)]
+    states = {}
+    for prefix, some in named:
+        total = sum(share for _, share in some)
+        if abs(total - 1) > 1e-6:
+            raise SystemExit(f"the shares{prefix and f' of {prefix}'} are {total:g} in all, and must be 1")
+        for path, _ in some:
+            states[path] = states.get(path) or torch.load(path, map_location="cpu", weights_only=True)["average"]
+    first = states[parts[0][0]]
+    shapes = {k: v.shape for k, v in first.items()}
+    for path, state in states.items():
+        if {k: v.shape for k, v in state.items()} != shapes:
             raise SystemExit(f"{path} is of another network than {parts[0][0]}")
-    return {
-        "average": {
-            k: sum(share * state[k] for state, share in states) if v.is_floating_point() else v for k, v in first.items()
-        }
-    }
+    for prefix, _ in within:
+        if not any(k.startswith(prefix) for k in first):
+            raise SystemExit(f"no parameter begins with {prefix}")
+    average = {}
+    for k, v in first.items():
+        some = next(some for prefix, some in named if k.startswith(prefix))
+        average[k] = sum(share * states[path][k] for path, share in some) if v.is_floating_point() else v
+    return {"average": average}
+
+
+def shifted(checkpoint, logits):
+    """The checkpoint with `logits[class]` added to each score of the class before its sigmoid: moves where the one threshold of all
+    classes lies for this one, and leaves the order of its boxes, so its AP, as it is."""
+    state = dict(checkpoint["average"])
+    for key in [k for k in state if k.endswith("cls.bias")]:
+        state[key] = state[key] + torch.tensor([logits.get(name, 0.0) for name in CLASSES])
+    return {"average": state}
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("out", help="where the mixed checkpoint goes")
     p.add_argument("parts", nargs="+", help="RUN/last.pt:SHARE, shares of 1 in all")
+    p.add_argument("--shift", nargs="*", default=[], metavar="CLASS=LOGIT", help="added to the scores of a class")
+    p.add_argument("--within", nargs="+", action="append", default=[], metavar=("PREFIX", "PART"), help="parts of their own for "
+                   "parameters whose names begin so, such as heads.0")
     a = p.parse_args()
-    parts = []
-    for text in a.parts:
-        path, _, share = text.rpartition(":")
-        try:
-            parts.append((path, float(share)))
-        except ValueError:
-            p.error(f"{text!r} is not RUN/last.pt:SHARE")
-    torch.save(mixed(parts), a.out)
+    shifts = dict(text.partition("=")[::2] for text in a.shift)
+    unknown = sorted(set(shifts) - set(CLASSES))
+    if unknown:
+        p.error(f"no class {', '.join(unknown)}: there are {', '.join(CLASSES)}")
+
+    def shares(texts):
+        parts = []
+        for text in texts:
+            path, _, share = text.rpartition(":")
+            try:
+                parts.append((path, float(share)))
+            except ValueError:
+                p.error(f"{text!r} is not RUN/last.pt:SHARE")
+        return parts
+
+    average = mixed(shares(a.parts), [(prefix, shares(texts)) for prefix, *texts in a.within])
+    torch.save(shifted(average, {name: float(logit) for name, logit in shifts.items()}), a.out)
 
 
 if __name__ == "__main__":

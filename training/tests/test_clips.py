@@ -3,7 +3,7 @@ import json
 import cv2
 import numpy as np
 
-from ppe.clips import label_box, match, measure, score, truth_of
+from ppe.clips import label_box, match, measure, read_head, score, truth_of
 from ppe.model import CLASSES
 from ppe.sets import ID
 
@@ -28,6 +28,17 @@ def test_boxes_on_things_too_hidden_to_label_are_left_out_and_second_boxes_are_f
     rows, objects = match((boxes, np.array([0.9, 0.8, 0.9, 0.1]), ids), truth, 0.3)
     assert [(CLASSES[c], right) for c, _, right in rows] == [("head", True), ("head", False)]
     assert objects[ID["head"]] == 1 and objects[ID["person"]] == 0
+
+
+def test_a_head_is_read_like_the_pipeline_reads_it():
+    output = np.zeros((4 + len(CLASSES), 4), np.float32)
+    output[:4] = np.array([[10, 10, 20, 20], [10, 10, 20, 20], [10, 11, 20, 20], [100, 10, 20, 20]]).T
+    output[4 + ID["helmet"]] = 0.6, 0, 0, 0.4
+    output[4 + ID["head"]] = 0.5, 0.55, 0, 0.7  # the second one overlaps a helmet
+    output[4 + ID["person"]] = 0, 0, 0.9, 0
+    boxes, scores, ids = read_head(output)
+    assert sorted((CLASSES[c], round(float(s), 2)) for c, s in zip(ids, scores)) == [("head", 0.7), ("helmet", 0.6), ("person", 0.9)]
+    assert boxes[list(ids).index(ID["person"])].tolist() == [0, 1, 20, 21]
 
 
 def test_a_clip_is_read_frame_by_frame_and_scored(tmp_path):
