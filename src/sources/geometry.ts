@@ -56,7 +56,7 @@ export function letterboxFilters(camera: Cut, format: FrameFormat): string[] {
   const ratio = `min(${limit.widthPx}/iw\\,${limit.heightPx}/ih)`
   const center = format.align === 'center'
   const filters = [
-    `scale=w=max(1\\,round(iw*${ratio})):h=max(1\\,round(ih*${ratio})):flags=bilinear`,
+    `scale=w=max(1\\,round(iw*${ratio})):h=max(1\\,round(ih*${ratio})):flags=bicubic`,
     'format=rgb24',
     `pad=w=${widthPx}:h=${heightPx}:x=${center ? 'floor((ow-iw)/2)' : 0}:y=${center ? 'floor((oh-ih)/2)' : 0}:color=0x727272`,
   ]

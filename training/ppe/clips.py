@@ -1,18 +1,19 @@
 """Precision and recall on simulator clips, whose truth is exact, at a threshold: per clip and class.
 
-`python -m ppe.clips ../models/ppe_detect/1/model.onnx --clips ../pipelines/demo/clips --threshold 0.3`. Letterbox, model and
-suppression are those of the pipeline: the best class of each point, NMS at its default IoU of 0.5 within a class and among the
-labels that exclude each other.
+`python -m ppe.clips ../models/ppe_detect/1/model.onnx --clips ../pipelines/demo/clips --threshold 0.3`. Pictures are read as a
+camera's are, by ffmpeg with the filters of `src/sources/geometry.ts`; what interpolates otherwise sees other pictures and measures
+up to four points more. Suppression is the pipeline's: the best class of each point, NMS at its default IoU of 0.5 within a class
+and among the labels that exclude each other.
 """
 
 import argparse
 import json
+import subprocess
 from pathlib import Path
 
 import cv2
 import numpy as np
 
-from .augment import letterbox
 from .evaluate import nms, onnx_runner
 from .failures import overlaps
 from .model import CLASSES, EXCLUSIVE
@@ -68,18 +69,40 @@ def match(found, truth, threshold):
     return rows, np.bincount(true_ids, minlength=len(CLASSES))
 
 
-def read_clip(path, stride=1):
-    """Yields (RGB picture, frame of the truth) for every `stride`-th frame that the truth holds."""
+def letterbox_filter(width, height):
+    """The filters of `letterboxFilters` in `src/sources/geometry.ts`, and what turns its pixels back: (scale, left, top) of a size."""
+    ratio = rf"min({width}/iw\,{height}/ih)"
+    filters = (
+        rf"scale=w=max(1\,round(iw*{ratio})):h=max(1\,round(ih*{ratio})):flags=bicubic,format=rgb24,"
+        f"pad=w={width}:h={height}:x=floor((ow-iw)/2):y=floor((oh-ih)/2):color=0x727272"
+    )
+
+    def place(w, h):
+        scale = min(width / w, height / h)
+        return scale, (width - max(1, round(w * scale))) // 2, (height - max(1, round(h * scale))) // 2
+
+    return filters, place
+
+
+def read_clip(path, size, stride=1):
+    """Yields (input of the model [height, width, 3] RGB, its place, frame of the truth) for every `stride`-th frame that the truth
+    holds. `size`: (width, height) of the input."""
+    width, height = size
     truth = json.loads(path.with_suffix("").with_suffix(".truth.json").read_text())
     frames = {f["frame"]: f for f in truth["frames"][::stride]}
     capture = cv2.VideoCapture(str(path))
-    for number in range(max(frames) + 1):
-        ok, image = capture.read()
-        if not ok:
-            raise SystemExit(f"{path} ends at frame {number}, its truth at {max(frames)}")
-        if number in frames and not MISLEADING & set(frames[number]["faults"]):
-            yield cv2.cvtColor(image, cv2.COLOR_BGR2RGB), frames[number]
+    source = capture.get(cv2.CAP_PROP_FRAME_WIDTH), capture.get(cv2.CAP_PROP_FRAME_HEIGHT)
     capture.release()
+    filters, place = letterbox_filter(width, height)
+    command = ["ffmpeg", "-v", "error", "-nostdin", "-i", str(path), "-vf", filters, "-fps_mode", "passthrough", "-f", "rawvideo", "-"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as decoder:
+        for number in range(max(frames) + 1):
+            data = decoder.stdout.read(width * height * 3)
+            if len(data) < width * height * 3:
+                raise SystemExit(f"{path} ends at frame {number}, its truth at {max(frames)}")
+            if number in frames and not MISLEADING & set(frames[number]["faults"]):
+                yield np.frombuffer(data, np.uint8).reshape(height, width, 3), place(*source), frames[number]
+        decoder.kill()
 
 
 def read_head(output):
@@ -95,17 +118,19 @@ def read_head(output):
     return corners[at], best[at], ids[at]
 
 
-def detect_picture(run, image, size):
-    """Boxes in pixels of the picture, scores and class ids. `size`: (width, height) of the model's input."""
-    canvas, (scale, left, top) = letterbox(image, *size)
-    boxes, scores, ids = read_head(run(canvas[None])[0])
+def detect_picture(run, picture, place):
+    """Boxes in pixels of the camera's picture, scores and class ids."""
+    scale, left, top = place
+    boxes, scores, ids = read_head(run(picture[None])[0])
     return (boxes - (left, top, left, top)) / scale, scores, ids
 
 
 def measure(run, clips, size, stride=1):
-    """Per clip: a list of (found, truth) of its frames."""
+    """Per clip: a list of (found, truth) of its frames. `size`: (width, height) of the model's input."""
     return {
-        clip.stem: [(detect_picture(run, image, size), truth_of(frame)) for image, frame in read_clip(clip, stride)]
+        clip.stem: [
+            (detect_picture(run, picture, place), truth_of(frame)) for picture, place, frame in read_clip(clip, size, stride)
+        ]
         for clip in clips
     }
 
