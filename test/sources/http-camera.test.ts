@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { extname } from 'node:path'
 import sharp from 'sharp'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { ffmpegRun, makeClip, tempFolder } from '../support/video-clips.js'
+import { makeClip, makePlayList, tempFolder } from '../support/video-clips.js'
 import { WatchedSource, type WatchOptions } from '../support/watched-source.js'
 
 describe('an HTTP camera', () => {
@@ -17,17 +17,7 @@ describe('an HTTP camera', () => {
   beforeAll(async () => {
     folder = await tempFolder()
     const clip = await makeClip(folder.file('clip.mp4'), { seconds: 4 })
-    await ffmpegRun(
-      '-i',
-      clip,
-      '-c',
-      'copy',
-      '-hls_time',
-      '1',
-      '-hls_list_size',
-      '0',
-      folder.file('list.m3u8'),
-    )
+    await makePlayList(clip, folder.file('list.m3u8'))
     const still = await sharp({ create: { width: 64, height: 48, channels: 3, background: 'red' } })
       .jpeg()
       .toBuffer()

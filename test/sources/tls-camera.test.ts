@@ -8,7 +8,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
 import { selfSigned } from '../support/certificate.js'
-import { ffmpegRun, makeClip, tempFolder } from '../support/video-clips.js'
+import { makeClip, makePlayList, tempFolder } from '../support/video-clips.js'
 import { WatchedSource } from '../support/watched-source.js'
 
 describe('a camera behind TLS', () => {
@@ -19,17 +19,7 @@ describe('a camera behind TLS', () => {
   beforeAll(async () => {
     folder = await tempFolder()
     clip = await makeClip(folder.file('clip.mp4'))
-    await ffmpegRun(
-      '-i',
-      clip,
-      '-c',
-      'copy',
-      '-hls_time',
-      '1',
-      '-hls_list_size',
-      '0',
-      folder.file('list.m3u8'),
-    )
+    await makePlayList(clip, folder.file('list.m3u8'))
   })
   afterEach(async () => {
     await watched?.source.stop()

@@ -56,3 +56,8 @@ export async function tempFolder(): Promise<
     remove: () => rm(path, { recursive: true, force: true }),
   }
 }
+
+/** Cuts a clip into pieces of a second beside the HLS list at `path`. */
+export function makePlayList(clip: string, path: string): Promise<void> {
+  return ffmpegRun('-i', clip, '-c', 'copy', '-hls_time', '1', '-hls_list_size', '0', path)
+}

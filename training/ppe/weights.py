@@ -1,6 +1,8 @@
 """Weights in and out: a compact float16 archive, a checkpoint of this recipe, or a published ONNX file.
 
-`python -m ppe.weights mixed.pt run1/last.pt:0.4 run2/last.pt:0.6` mixes the moving averages of runs that follow one another; `--shift helmet=0.3 head=-0.3` moves where the threshold lies for a class.
+`python -m ppe.weights mixed.pt run1/last.pt:0.4 run2/last.pt:0.6` mixes the moving averages of runs that follow one another.
+`--within heads.0 run2/last.pt:1` gives a part of the network shares of its own, `--shift helmet=0.3 head=-0.3` moves where the
+threshold lies for a class.
 """
 
 import argparse
