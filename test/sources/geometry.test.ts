@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -86,6 +87,20 @@ describe('the letterbox', () => {
       expect(source).toEqual({ widthPx, heightPx })
     },
   )
+
+  it('is made by the filters that the training measures its clips with', () => {
+    // The f-strings of `letterbox_filter`, put together as Python would for a picture as wide as the cameras'.
+    const python = readFileSync(new URL('../../training/ppe/clips.py', import.meta.url), 'utf8')
+    const body = /def letterbox_filter[\s\S]*?def place/.exec(python)?.[0] ?? ''
+    const [ratio = '', ...filters] = [...body.matchAll(/\br?f"(.*)"/g)].map(([, text = '']) => text)
+    const format = { input: { widthPx: 800, heightPx: 448 }, align: 'center' } as const
+    const ours = filters
+      .join('')
+      .replaceAll('{ratio}', ratio)
+      .replaceAll('{width}', '800')
+      .replaceAll('{height}', '448')
+    expect(ours.split(/,(?=format|pad)/)).toEqual(letterboxFilters({}, format))
+  })
 
   it('is that of the vocabulary when nothing is cut', () => {
     const source = { widthPx: 1920, heightPx: 1080 }
