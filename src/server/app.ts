@@ -103,7 +103,7 @@ function register(app: FastifyInstance, route: Route, context: RouteContext, set
         query: route.querySchema && parseRequest(route.querySchema, request.query, 'query'),
         body: route.pictureTypes
           ? picture(request)
-          : route.bodySchema && parseRequest(route.bodySchema, request.body, 'body'),
+          : route.bodySchema && parseRequest(route.bodySchema, request.body, 'body', route.alsoWrong),
         context,
       }
       return send(reply, await route.handle(call as never))

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Gantry } from '../control/gantry.js'
+import type { FieldProblem } from './errors.js'
 
 /** `open` answers anyone; `token` needs the token when one is set. There is no third, and no default. */
 export type AuthRule = 'open' | 'token'
@@ -50,6 +51,8 @@ export type RouteSpec<Path extends z.ZodType, Query extends z.ZodType, Body exte
   querySchema?: Query
   /** JSON body. */
   bodySchema?: Body
+  /** What the handler would refuse in a body that its schema refuses already, so that all of it is told at once. */
+  alsoWrong?(body: unknown): readonly FieldProblem[]
   /** Picture body, instead of JSON; the handler gets the bytes. */
   pictureTypes?: readonly string[]
   /** Throws where `path` names nothing there is: what is wrong with the body is of no interest then. */

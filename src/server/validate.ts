@@ -7,12 +7,18 @@ import { BadRequestError, type FieldProblem } from './errors.js'
  * The value as the schema has it, defaults filled in.
  *
  * @param what - names the part of the request in the message: `body`, `query`, `path`.
+ * @param beyond - what is wrong with it that the schema does not say; told beside what the schema says.
  * @throws BadRequestError `GANTRY_BAD_REQUEST` with all problems at once.
  */
-export function parseRequest<S extends z.ZodType>(schema: S, value: unknown, what: string): z.output<S> {
+export function parseRequest<S extends z.ZodType>(
+  schema: S,
+  value: unknown,
+  what: string,
+  beyond: (value: unknown) => readonly FieldProblem[] = () => [],
+): z.output<S> {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  const problems = fieldProblems(parsed.error, schema)
+  const problems = [...fieldProblems(parsed.error, schema), ...beyond(value)]
   const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`
   throw new BadRequestError(`the ${what} has ${count}`, problems)
 }

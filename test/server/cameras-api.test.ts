@@ -73,6 +73,24 @@ describe('cameras', () => {
     expect(gopher.text).not.toContain('canary')
   })
 
+  it('tells of a wrong URL beside what the schema refuses', async () => {
+    const { url } = await serveFake()
+    const body = { id: 'b', url: 'ftp://u:canary@h/', sampleFPS: 2 }
+    for (const [path, method] of [
+      ['', 'POST'],
+      ['/dock-1', 'PATCH'],
+    ] as const) {
+      if (method === 'PATCH') await ask(`${url}/api/v1/cameras`, { method: 'POST', body: dock })
+      const answer = await ask(`${url}/api/v1/cameras${path}`, { method, body })
+      expect(answer.status).toBe(400)
+      const { code, problems } = problem(answer)
+      expect(code).toBe('GANTRY_BAD_REQUEST')
+      expect(problems.find((one) => one.path === 'sampleFPS')?.message).toContain('did you mean "sampleFps"?')
+      expect(problems.find((one) => one.path === 'url')?.message).toContain('has the scheme "ftp:"')
+      expect(answer.text).not.toContain('canary')
+    }
+  })
+
   it('changes a camera, takes a setting away with null, and removes it', async () => {
     const { url } = await serveFake()
     await ask(`${url}/api/v1/cameras`, { method: 'POST', body: { ...dock, name: 'Dock' } })

@@ -1,4 +1,5 @@
 import { cameraPatchSchema, newCameraSchema } from '../../config/camera.js'
+import { cameraUrlFault } from '../../config/camera-url-syntax.js'
 import {
   acceptedFrameSchema,
   cameraListSchema,
@@ -7,12 +8,18 @@ import {
   snapshotQuerySchema,
 } from '../api-schemas.js'
 import { detectionsMessageSchema } from '../../events/detections-message.js'
-import { NothingYetError } from '../errors.js'
+import { NothingYetError, type FieldProblem } from '../errors.js'
 import { route, type RouteContext } from '../route.js'
 
 /** @throws CameraNotFoundError */
 function cameraOfPath({ path, context }: { path: { id: string }; context: RouteContext }): void {
   context.gantry.camera(path.id)
+}
+
+function urlFault(body: unknown): FieldProblem[] {
+  const url = typeof body === 'object' && body !== null && 'url' in body ? body.url : undefined
+  const fault = typeof url === 'string' && url !== '' ? cameraUrlFault(url) : undefined
+  return fault === undefined ? [] : [{ path: 'url', message: `${fault.problem}. ${fault.fix}` }]
 }
 
 /** Cameras, live: none of these touches a camera other than its own. */
@@ -34,6 +41,7 @@ export const cameraRoutes = [
     tag: 'cameras',
     summary: 'Add a camera',
     bodySchema: newCameraSchema,
+    alsoWrong: urlFault,
     responses: { 201: { description: 'Added; connecting now.', schema: cameraViewSchema } },
     problems: [400, 409, 415, 503],
     handle: async ({ body, context }) => {
@@ -64,6 +72,7 @@ export const cameraRoutes = [
     summary: 'Change a camera; what is absent stays as it is',
     pathSchema: cameraPathSchema,
     bodySchema: cameraPatchSchema,
+    alsoWrong: urlFault,
     responses: { 200: { description: 'The camera as it is now.', schema: cameraViewSchema } },
     problems: [400, 404, 415, 503],
     find: cameraOfPath,
