@@ -4,23 +4,19 @@
 """
 
 import argparse
-import tempfile
 import warnings
 from pathlib import Path
 
-import numpy as np
 import onnx
 import torch
 import torch.nn as nn
 
-from .augment import letterbox
 from .cache import load
+from .int8 import quantise
 from .model import CLASSES, EXCLUSIVE, STRIDES, Deployed, Detector, fuse
 from .weights import load_init, save_compact
 
 OPSET = 17
-CALIBRATION_PICTURES = 200
-FIRST = ("/stem/stem.0/stem.0.0/Conv", "/context/stem/Conv")
 IMAGE_SIZE = (416, 416)  # width, height
 VIDEO_SIZE = (800, 448)  # of a 16:9 picture 3.7 times as many pixels arrive as at 416 x 416, for twice the work
 VARIANTS = {"ppe_detect": "float32", "ppe_detect_int8": "int8", "ppe_detect_fp16": "float16"}
@@ -83,59 +79,6 @@ def stamp(path, precision, size):
     model.producer_name, model.producer_version = "gantry-training", "1"
     onnx.checker.check_model(model)
     onnx.save(model, path)
-
-
-class Pictures:
-    """Calibration reader: letterboxed training pictures, evenly over the sets."""
-
-    def __init__(self, store, count, size, seed=3):
-        rng = np.random.default_rng(seed)
-        by_set = {}
-        for i, (_, s) in enumerate(store.samples):
-            by_set.setdefault(s.set, []).append(i)
-        order = [rng.permutation(v) for v in by_set.values()]
-        picks = [o[k] for k in range(max(map(len, order))) for o in order if k < len(o)][:count]
-        self.feed = iter([int(i) for i in picks])
-        self.store, self.size = store, size
-
-    def get_next(self):
-        i = next(self.feed, None)
-        if i is None:
-            return None
-        return {"images": letterbox(np.asarray(self.store[i][1]), *self.size)[0][None]}
-
-
-def float_nodes(model):
-    """Nodes that stay float in the int8 file: the two 1x1 output convolutions per level (box offsets are decoded by
-    exp and scaled by up to 32 px, a class logit step of 1/10 moves scores visibly; together 0.3 % of the work) and
-    everything behind them; and the first convolution of either path, which with its three input channels runs in float in
-    a third of the time."""
-    tail = [n.name for n in model.graph.node if n.name.endswith(FIRST)]
-    ends = [n for n in model.graph.node if n.op_type == "Conv" and n.name.endswith(("/box/Conv", "/cls/Conv"))]
-    reach = {o for n in ends for o in n.output}
-    tail += [n.name for n in ends]
-    for n in model.graph.node:
-        if n not in ends and reach & set(n.input):
-            tail.append(n.name)
-            reach |= set(n.output)
-    return tail
-
-
-def quantise(source, target, store, size, count=CALIBRATION_PICTURES):
-    from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
-    from onnxruntime.quantization.shape_inference import quant_pre_process
-
-    with tempfile.TemporaryDirectory() as tmp:
-        prepared = f"{tmp}/prepared.onnx"
-        quant_pre_process(str(source), prepared, skip_symbolic_shape=True)
-        quantize_static(
-            prepared, str(target), Pictures(store, count, size), quant_format=QuantFormat.QDQ, per_channel=True,
-            activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8,
-            op_types_to_quantize=["Conv", "Relu", "Clip", "MaxPool", "Concat", "Resize", "Add"],
-            nodes_to_exclude=float_nodes(onnx.load(prepared)),
-            calibrate_method=CalibrationMethod.MinMax,
-            extra_options={"CalibMovingAverage": True},
-        )
 
 
 CONFIG = """name: "{name}"

@@ -1,0 +1,90 @@
+"""The int8 graph: its rewritings against what they replace."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import onnx
+import pytest
+import torch
+import torch.nn.functional as F
+
+from ppe.export import VIDEO, write_graph
+from ppe.int8 import CELL, FIRST, Graph, by_cells, quantise, through_average
+from ppe.model import Deployed, fuse
+
+from .test_export import MODELS, noise, plain, published, random_network, session
+
+
+def cells_of(pixels):
+    """[N, C, H, W] -> [N, CELL * C, H, W / CELL], as the bytes of a row lie."""
+    n, c, h, w = pixels.shape
+    return pixels.permute(0, 2, 3, 1).reshape(n, h, w // CELL, CELL * c).permute(0, 3, 1, 2)
+
+
+def pixels_of(cells, channels):
+    n, _, h, _ = cells.shape
+    return cells.permute(0, 2, 3, 1).reshape(n, h, -1, channels).permute(0, 3, 1, 2)
+
+
+class NoiseStore:
+    def __init__(self, count):
+        self.samples, self.pictures = [(None, SimpleNamespace(set="noise"))] * count, noise(count, 64, 64)
+
+    def __getitem__(self, i):
+        return None, self.pictures[i]
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_a_convolution_over_cells_is_the_one_over_pixels(average):
+    torch.manual_seed(0)
+    images, weight, bias = torch.randn(2, 3, 64, 96), torch.randn(5, 3, 3, 3), torch.randn(5)
+    want = F.conv2d(F.avg_pool2d(images, 2) if average else images, weight, bias, 2, 1)
+    wide, stride, pad = (through_average(weight.numpy()), 4, 2) if average else (weight.numpy(), 2, 1)
+    cells = torch.from_numpy(by_cells(wide, stride, pad))
+    padded = F.pad(cells_of(images), (1, 0, pad, pad))
+    got = F.conv2d(padded, cells, bias.tile(CELL // stride), (stride, 1))
+    torch.testing.assert_close(pixels_of(got, 5), want, rtol=1e-4, atol=1e-4)
+
+
+def test_a_convolution_that_needs_more_than_two_cells_is_refused():
+    with pytest.raises(ValueError, match="7 pixels, stride 2 and padding 3 does not fit"):
+        by_cells(np.zeros((1, 3, 7, 7), np.float32), 2, 3)
+    with pytest.raises(ValueError, match="stride 3"):
+        by_cells(np.zeros((1, 3, 3, 3), np.float32), 3, 1)
+
+
+def test_a_quantised_network_stays_near_for_any_batch_and_size(tmp_path):
+    model = random_network()
+    write_graph(Deployed(fuse(model)), tmp_path / "m.onnx", (64, 64))
+    quantise(tmp_path / "m.onnx", tmp_path / "int8.onnx", NoiseStore(8), (64, 64))
+    onnx.checker.check_model(onnx.load(tmp_path / "int8.onnx"), full_check=True)
+    s = session(tmp_path / "int8.onnx")
+    for shape in ((1, 64, 64), (3, 96, 128)):
+        pixels = noise(*shape)
+        got, want = s.run(None, {"images": pixels})[0], plain(model, pixels)
+        assert got.shape == want.shape
+        assert np.abs(got[:, 4:] - want[:, 4:]).mean() < 0.01
+        assert np.corrcoef(got[:, 4:].ravel(), want[:, 4:].ravel())[0, 1] > 0.95
+
+
+@published
+@pytest.mark.parametrize("name", ["ppe_detect_int8", VIDEO])
+class TestPublished:
+    def graph(self, name):
+        return Graph(onnx.load(MODELS / name / "1" / "model.onnx"))
+
+    def test_only_the_output_convolutions_are_float(self, name):
+        graph = self.graph(name)
+        floats = [
+            n.name for n in graph.nodes if n.op_type == "Conv" and getattr(graph.maker(n.input[1]), "op_type", "") != "DequantizeLinear"
+        ]
+        assert len(floats) == 6 and all(n.endswith(("/box/Conv", "/cls/Conv")) for n in floats)
+        assert sum(n.name.endswith(FIRST) for n in graph.nodes) == 2
+
+    def test_concatenations_copy_bytes(self, name):
+        graph = self.graph(name)
+        joined = [n for n in graph.nodes if n.op_type == "Concat" and graph.quantiser(n.output[0])]
+        assert len(joined) == 14
+        for n in joined:
+            scales = {float(graph.constants[graph.maker(t).input[1]]) for t in n.input}
+            assert scales == {float(graph.constants[graph.quantiser(n.output[0]).input[1]])}
