@@ -133,9 +133,20 @@ def by_cells(weight, stride, pad):
     return cells.reshape(r * outputs, CELL * channels, k, 2)
 
 
-def through_average(weight):
-    """Of a convolution behind an average over 2 x 2 pixels, the same one without it: twice as large."""
-    return weight.repeat(2, 2).repeat(2, 3) / 4
+def rounded(steps):
+    """Weights [O, C, k, k] in steps of their scale -> whole steps, whose sum over a window is that of the weights: were each rounded by
+    itself, the brightness of the picture would move the result."""
+    low = np.floor(steps).reshape(*steps.shape[:2], -1)
+    rest = steps.reshape(low.shape) - low
+    rank = np.argsort(np.argsort(-rest, 2, kind="stable"), 2, kind="stable")
+    return (low + (rank < np.rint(rest.sum(2, keepdims=True)))).reshape(steps.shape)
+
+
+def through_average(steps):
+    """Of a convolution behind an average over 2 x 2 pixels, the same one without it, twice as large and in steps of a quarter: each weight
+    is spread over four pixels, as evenly as whole steps allow."""
+    high, wide = (np.indices(2 * np.array(steps.shape[2:])) % 2)
+    return np.floor((steps.repeat(2, 2).repeat(2, 3) + high + 2 * wide) / 4)
 
 
 def read_picture_by_cells(graph):
@@ -147,15 +158,15 @@ def read_picture_by_cells(graph):
     one, nought = graph.constant("pixel_scale", np.float32(1)), graph.constant("pixel_zero_point", np.uint8(0))
     for conv in [n for n in graph.nodes if n.name.endswith(FIRST)]:
         weight, bias = (graph.constants[name] for name in conv.input[1:])
-        stride, pad = 2, 1
-        if graph.maker(conv.input[0]).op_type == "AveragePool":
-            weight, stride, pad = through_average(weight), 4, 2
-        outputs, cells = len(weight), by_cells(weight, stride, pad)
-        scale = (np.abs(cells).reshape(len(cells), -1).max(1) / 127).clip(1e-9).astype(np.float32)
-        rounded = {
-            "weight": (np.rint(cells / scale.reshape(-1, 1, 1, 1)).astype(np.int8), np.int8),
-            "bias": (np.rint(np.tile(bias, len(cells) // outputs) / scale).astype(np.int32), np.int32),
-        }
+        averaged = graph.maker(conv.input[0]).op_type == "AveragePool"
+        outputs, finest = len(weight), 4 if averaged else 1
+        scale = np.abs(weight).reshape(outputs, -1).max(1).clip(1e-7) / 127 / finest
+        steps, stride, pad = rounded(weight / scale.reshape(-1, 1, 1, 1)), 2, 1
+        if averaged:
+            steps, stride, pad = through_average(steps), 4, 2
+        cells = by_cells(steps.clip(-127, 127).astype(np.int8), stride, pad)
+        scale = np.tile(scale, len(cells) // outputs).astype(np.float32)
+        integers = {"weight": cells, "bias": np.rint(np.tile(bias, len(cells) // outputs) / scale).astype(np.int32)}
         name = conv.name.removesuffix("/Conv")
         call = lambda op, inputs, output, **attributes: helper.make_node(
             op, inputs, [f"{name}/{output}"], f"{name}/{output}", **attributes
@@ -166,12 +177,12 @@ def read_picture_by_cells(graph):
             call("Transpose", [f"{name}/cells"], "planes", perm=[0, 3, 1, 2]),
             call("DequantizeLinear", [f"{name}/planes", one, nought], "pixels"),
         ]
-        for part, (values, kind) in rounded.items():
-            zeros = graph.constant(f"{name}/{part}_zero_points", np.zeros(len(scale), kind))
+        for part, values in integers.items():
+            zeros = graph.constant(f"{name}/{part}_zero_points", np.zeros(len(scale), values.dtype))
             values = graph.constant(f"{name}/{part}_int", values)
             read.append(call("DequantizeLinear", [values, scales, zeros], part, axis=0))
         inputs = [f"{name}/{part}" for part in ("pixels", "weight", "bias")]
-        k = weight.shape[2]
+        k = cells.shape[2]
         convolved = helper.make_node(
             "Conv", inputs, conv.output, conv.name, kernel_shape=[k, 2], strides=[stride, 1], pads=[pad, 1, pad, 0]
         )

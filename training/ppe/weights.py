@@ -1,8 +1,7 @@
 """Weights in and out: a compact float16 archive, a checkpoint of this recipe, or a published ONNX file.
 
 `python -m ppe.weights mixed.pt run1/last.pt:0.4 run2/last.pt:0.6` mixes the moving averages of runs that follow one another.
-`--within heads.0 run2/last.pt:1` gives a part of the network shares of its own, `--shift helmet=0.3 head=-0.3` moves where the
-threshold lies for a class.
+`--within heads.0 run2/last.pt:1` gives a part of the network shares of its own.
 """
 
 import argparse
@@ -10,7 +9,7 @@ import argparse
 import numpy as np
 import torch
 
-from .model import CLASSES, ConvBnRelu
+from .model import ConvBnRelu
 
 
 def save_compact(model, path):
@@ -122,27 +121,13 @@ def mixed(parts, within=()):
     return {"average": average}
 
 
-def shifted(checkpoint, logits):
-    """The checkpoint with `logits[class]` added to each score of the class before its sigmoid: moves where the one threshold of all
-    classes lies for this one, and leaves the order of its boxes, so its AP, as it is."""
-    state = dict(checkpoint["average"])
-    for key in [k for k in state if k.endswith("cls.bias")]:
-        state[key] = state[key] + torch.tensor([logits.get(name, 0.0) for name in CLASSES])
-    return {"average": state}
-
-
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("out", help="where the mixed checkpoint goes")
     p.add_argument("parts", nargs="+", help="RUN/last.pt:SHARE, shares of 1 in all")
-    p.add_argument("--shift", nargs="*", default=[], metavar="CLASS=LOGIT", help="added to the scores of a class")
     p.add_argument("--within", nargs="+", action="append", default=[], metavar=("PREFIX", "PART"), help="parts of their own for "
                    "parameters whose names begin so, such as heads.0")
     a = p.parse_args()
-    shifts = dict(text.partition("=")[::2] for text in a.shift)
-    unknown = sorted(set(shifts) - set(CLASSES))
-    if unknown:
-        p.error(f"no class {', '.join(unknown)}: there are {', '.join(CLASSES)}")
 
     def shares(texts):
         parts = []
@@ -154,8 +139,7 @@ def main():
                 p.error(f"{text!r} is not RUN/last.pt:SHARE")
         return parts
 
-    average = mixed(shares(a.parts), [(prefix, shares(texts)) for prefix, *texts in a.within])
-    torch.save(shifted(average, {name: float(logit) for name, logit in shifts.items()}), a.out)
+    torch.save(mixed(shares(a.parts), [(prefix, shares(texts)) for prefix, *texts in a.within]), a.out)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from ppe.export import VIDEO, write_graph
-from ppe.int8 import CELL, FIRST, Graph, by_cells, quantise, through_average
+from ppe.int8 import CELL, FIRST, Graph, by_cells, quantise, rounded, through_average
 from ppe.model import Deployed, fuse
 
 from .test_export import MODELS, noise, plain, published, random_network, session
@@ -36,14 +36,28 @@ class NoiseStore:
 
 @pytest.mark.parametrize("average", [False, True])
 def test_a_convolution_over_cells_is_the_one_over_pixels(average):
-    torch.manual_seed(0)
-    images, weight, bias = torch.randn(2, 3, 64, 96), torch.randn(5, 3, 3, 3), torch.randn(5)
-    want = F.conv2d(F.avg_pool2d(images, 2) if average else images, weight, bias, 2, 1)
-    wide, stride, pad = (through_average(weight.numpy()), 4, 2) if average else (weight.numpy(), 2, 1)
-    cells = torch.from_numpy(by_cells(wide, stride, pad))
-    padded = F.pad(cells_of(images), (1, 0, pad, pad))
-    got = F.conv2d(padded, cells, bias.tile(CELL // stride), (stride, 1))
-    torch.testing.assert_close(pixels_of(got, 5), want, rtol=1e-4, atol=1e-4)
+    rng = np.random.default_rng(0)
+    images, bias = torch.from_numpy(rng.normal(size=(2, 3, 32, 48))), torch.from_numpy(rng.normal(size=5))
+    weight = rng.integers(-508, 509, (5, 3, 3, 3)).astype(float)
+    want = F.conv2d(images, torch.from_numpy(weight), bias, 2, 1)
+    stride, pad = 2, 1
+    if average:  # four equal pixels for one
+        images, weight, stride, pad = images.repeat_interleave(2, 2).repeat_interleave(2, 3), through_average(weight), 4, 2
+    cells = torch.from_numpy(by_cells(weight, stride, pad))
+    got = F.conv2d(F.pad(cells_of(images), (1, 0, pad, pad)), cells, bias.tile(CELL // stride), (stride, 1))
+    torch.testing.assert_close(pixels_of(got, 5), want)
+
+
+def test_a_weight_is_spread_evenly_over_the_pixels_of_an_average():
+    four = through_average(np.array([-508, -3, 0, 5, 508.0]).reshape(5, 1, 1, 1)).reshape(5, 4)
+    assert four.sum(1).tolist() == [-508, -3, 0, 5, 508] and np.ptp(four, axis=1).max() <= 1 and np.abs(four).max() == 127
+
+
+def test_rounding_keeps_what_an_even_picture_gives():
+    steps = np.random.default_rng(0).uniform(-127, 127, (16, 3, 3, 3))
+    whole = rounded(steps)
+    assert (whole == np.rint(whole)).all() and np.abs(whole - steps).max() < 1
+    assert np.abs((whole - steps).sum((2, 3))).max() <= 0.5 < np.abs((np.rint(steps) - steps).sum((2, 3))).max()
 
 
 def test_a_convolution_that_needs_more_than_two_cells_is_refused():
