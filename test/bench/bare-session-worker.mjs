@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import ort from 'onnxruntime-node'
 
-const { path, input, shape, type, output } = workerData
+const { path, input, shape, type, output, frames } = workerData
 const session = await ort.InferenceSession.create(path, {
   executionProviders: ['cpu'],
   intraOpNumThreads: 1,
@@ -11,10 +11,12 @@ const session = await ort.InferenceSession.create(path, {
   extra: { session: { intra_op: { allow_spinning: '0' } } },
 })
 const length = shape.reduce((product, size) => product * size, 1)
-const feeds = {
-  [input]: new ort.Tensor(type, type === 'uint8' ? new Uint8Array(length) : new Float32Array(length), shape),
-}
-const first = (await session.run(feeds))[output]
+// As many as there are cameras, and written: a frame that is run again and again, or never written, is in the caches already.
+const feeds = Array.from({ length: frames }, () => {
+  const data = type === 'uint8' ? new Uint8Array(length) : new Float32Array(length)
+  return { [input]: new ort.Tensor(type, data.fill(114), shape) }
+})
+const first = (await session.run(feeds[0]))[output]
 const fetches = { [output]: new ort.Tensor('float32', new Float32Array(first.data.length), first.dims) }
 
 parentPort.on('message', async (message) => {
@@ -26,7 +28,7 @@ parentPort.on('message', async (message) => {
   const endMs = performance.now() + message.forMs
   let runs = 0
   while (performance.now() < endMs) {
-    await session.run(feeds, fetches)
+    await session.run(feeds[runs % frames], fetches)
     runs += 1
   }
   parentPort.postMessage({ runs })
