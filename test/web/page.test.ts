@@ -150,8 +150,9 @@ describe.skipIf(skipsBrowser())('the page', () => {
     await dialog.locator('#sampleFps-note.field-error').waitFor()
     expect(await dialog.locator('#sampleFps-note').textContent()).toBe('must be more than 0')
     expect(await dialog.locator('[name=id]').getAttribute('aria-invalid')).toBe('true')
+    expect(await dialog.locator('#url-note.field-error').textContent()).toContain('has the scheme "gopher:"')
     await expect
-      .poll(() => dialog.locator('[name=id]').evaluate((field) => field === document.activeElement))
+      .poll(() => dialog.locator('[name=url]').evaluate((field) => field === document.activeElement))
       .toBe(true)
     await dialog.locator('[name=id]').fill('gate')
     await dialog.locator('[name=sampleFps]').fill('2.5')
