@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { ZodError } from 'zod'
-import { cameraUrlFault } from './camera-url-syntax.js'
+import { writtenUrlFault } from './camera-url-syntax.js'
 import { ConfigError, type ConfigProblem } from './config-error.js'
 import { overridesOfEnvironment, overridesOfFlags, type FlagSetting, type Override } from './environment.js'
 import { interpolate, mapStrings, type TextSources } from './interpolate.js'
@@ -132,8 +132,7 @@ function unseenDuplicates(error: ZodError, { cameras }: Record<string, unknown>)
 function urlFaults({ cameras }: Record<string, unknown>): Complaint[] {
   if (!Array.isArray(cameras)) return []
   return cameras.flatMap((camera: unknown, index) => {
-    const url = isSection(camera) ? camera['url'] : undefined
-    const fault = typeof url === 'string' && url !== '' ? cameraUrlFault(url) : undefined
+    const fault = writtenUrlFault(camera)
     if (fault === undefined) return []
     const hint = fault.fix.replace(/\.$/, '').replace(/^./, (first) => first.toLowerCase())
     return [{ path: ['cameras', index, 'url'], aboutKey: false, message: fault.problem, hint }]

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
 
-/** Each look at the loop wakes the process: every 10 ms cost an idle one 0.5 % of a core, every 50 ms 0.1 %. */
+/** Each look at the loop wakes the process: every 10 ms cost an idle one 0.5 % of a core. */
 const resolutionMs = 100
 
 /** Resident memory, CPU time and loop delay of this process since the last reading. */

@@ -1,5 +1,5 @@
 import { cameraPatchSchema, newCameraSchema } from '../../config/camera.js'
-import { cameraUrlFault } from '../../config/camera-url-syntax.js'
+import { writtenUrlFault } from '../../config/camera-url-syntax.js'
 import {
   acceptedFrameSchema,
   cameraListSchema,
@@ -17,8 +17,7 @@ function cameraOfPath({ path, context }: { path: { id: string }; context: RouteC
 }
 
 function urlFault(body: unknown): FieldProblem[] {
-  const url = typeof body === 'object' && body !== null && 'url' in body ? body.url : undefined
-  const fault = typeof url === 'string' && url !== '' ? cameraUrlFault(url) : undefined
+  const fault = writtenUrlFault(body)
   return fault === undefined ? [] : [{ path: 'url', message: `${fault.problem}. ${fault.fix}` }]
 }
 
