@@ -23,6 +23,12 @@ export type CameraDetectorOptions = Readonly<{
 }>
 
 /**
+ * Behind a run of this length the next batch is handed over beforehand, so that the instance goes on without a round trip to this loop.
+ * Behind longer ones the trip weighs nothing, and a frame that is taken so early may be out of date when its run begins.
+ */
+const aheadUpToMs = 30
+
+/**
  * Finds the model, works out how to use it, starts its instances, and resolves when all of them have run once.
  *
  * Frames come in the format of `info.format`; their buffers go to the listener with each outcome. A buffer whose run failed is
@@ -48,6 +54,7 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
     log,
     onExit: (error) => listener.instanceExited(error),
     onIdle: () => instanceFreed(),
+    aheadUpToMs,
     runTimeoutMs: inference.runTimeoutMs,
     onHung: (error) => listener.hung(error),
   })

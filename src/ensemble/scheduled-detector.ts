@@ -4,7 +4,7 @@ import { TensorShapeError } from '../inference/errors.js'
 import type { InstancePool } from '../inference/instance-pool.js'
 import type { QueueItem } from '../inference/latest-slots.js'
 import { StreamOrder } from '../inference/stream-order.js'
-import { type BatchRunner, type SchedulerClock, StreamScheduler } from '../inference/stream-scheduler.js'
+import { type SchedulerClock, type StreamRunner, StreamScheduler } from '../inference/stream-scheduler.js'
 import { nowMs } from '../lifecycle/clock.js'
 import type { CameraDetector, DetectorInfo, DetectorListener } from './camera-detector.js'
 import {
@@ -22,7 +22,7 @@ type Waiting = QueueItem & Readonly<{ frame: Frame }>
 type Settle = (outcome: () => void) => void
 
 /** Frames from cameras through the scheduler to the instances, and results back in order. */
-export class ScheduledDetector implements CameraDetector, BatchRunner<Waiting> {
+export class ScheduledDetector implements CameraDetector, StreamRunner<Waiting> {
   readonly #scheduler: StreamScheduler<Waiting>
   readonly #order = new StreamOrder()
   readonly #frameBytes: number
@@ -70,6 +70,10 @@ export class ScheduledDetector implements CameraDetector, BatchRunner<Waiting> {
 
   get idle(): number {
     return this.#stopped === undefined ? this.pool.idle : 0
+  }
+
+  get ahead(): number {
+    return this.#stopped === undefined ? this.pool.ahead : 0
   }
 
   start(batch: readonly Waiting[]): void {

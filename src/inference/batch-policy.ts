@@ -6,7 +6,7 @@ export type BatchLimits = Readonly<{
   maxQueueDelayMs: number
 }>
 
-/** What waits while an instance is idle. */
+/** What waits for an instance. */
 export type Waiting = Readonly<{
   count: number
   /** How long the oldest has waited. */
@@ -25,8 +25,12 @@ export type BatchDecision =
  */
 export function decideBatch(waiting: Waiting, limits: BatchLimits): BatchDecision {
   if (waiting.count === 0) return { kind: 'idle' }
-  const full = Math.min(limits.maxBatchSize, Math.max(1, waiting.possible))
-  if (waiting.count >= full) return { kind: 'run', count: Math.min(waiting.count, limits.maxBatchSize) }
+  if (isFull(waiting, limits)) return { kind: 'run', count: Math.min(waiting.count, limits.maxBatchSize) }
   const leftMs = limits.maxQueueDelayMs - waiting.oldestMs
   return leftMs > 0 ? { kind: 'wait', forMs: leftMs } : { kind: 'run', count: waiting.count }
+}
+
+/** Whether waiting for more would not make the next batch larger. */
+export function isFull({ count, possible }: Waiting, { maxBatchSize }: BatchLimits): boolean {
+  return count >= Math.min(maxBatchSize, Math.max(1, possible))
 }

@@ -1,4 +1,5 @@
 import { backoffMs } from '../lifecycle/backoff.js'
+import { nowMs } from '../lifecycle/clock.js'
 import { delay } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
 import { RunHungError, WorkerExitedError } from './errors.js'
@@ -18,6 +19,8 @@ export type PoolOptions<Load, Ready> = Readonly<{
   onExit: (error: unknown) => void
   /** A run could start. */
   onIdle: () => void
+  /** An instance whose last run took no longer takes one more job behind the one it runs. */
+  aheadUpToMs: number
   /** Longest a run may take. */
   runTimeoutMs: number
   /** A run has taken longer. It cannot be ended; whoever owns the process must end that. */
@@ -28,15 +31,20 @@ type Slot<Load, Ready, Job, Result> = {
   readonly index: number
   instance: Instance<Load, Ready, Job, Result> | undefined
   ready: boolean
-  busy: boolean
   failures: number
+  /** Given to it and not ended: what it runs, and what waits in its thread. */
+  jobs: number
+  /** Of what it runs. */
+  beganMs: number
+  lastRunMs: number
+  watch: NodeJS.Timeout | undefined
 }
 
 const restartBackoff = { baseMs: 250, capMs: 15_000 }
 
 /**
- * A fixed number of instances of one model. One run at a time in each; an instance that ends is started again, ever more
- * slowly while it keeps ending.
+ * A fixed number of instances of one model. One run at a time in each, and behind short ones a job more that waits in the
+ * thread; an instance that ends is started again, ever more slowly while it keeps ending.
  */
 export class InstancePool<Load, Ready, Job, Result> {
   readonly #slots: Slot<Load, Ready, Job, Result>[] = []
@@ -47,11 +55,12 @@ export class InstancePool<Load, Ready, Job, Result> {
 
   /** Instances without a run. */
   get idle(): number {
-    return this.#slots.filter((slot) => slot.ready && !slot.busy).length
+    return this.#slots.filter(isIdle).length
   }
 
-  get running(): number {
-    return this.#slots.filter((slot) => slot.busy).length
+  /** Instances that would take a job behind the one they run. */
+  get ahead(): number {
+    return this.#slots.filter((slot) => this.#takesAhead(slot)).length
   }
 
   /**
@@ -73,23 +82,25 @@ export class InstancePool<Load, Ready, Job, Result> {
   }
 
   /**
-   * Runs a job on an idle instance.
+   * Runs a job on an idle instance, or behind the run that began first.
    *
    * @param transfer - buffers of the job; they are gone from this thread, whatever becomes of the run.
    * @throws InferenceFailedError, WorkerExitedError
    */
   async run(job: Job, transfer: readonly ArrayBuffer[]): Promise<Result> {
-    const slot = this.#slots.find((candidate) => candidate.ready && !candidate.busy)
+    const slot = this.#slots.find(isIdle) ?? earliest(this.#slots.filter((busy) => this.#takesAhead(busy)))
     if (slot?.instance === undefined) throw new WorkerExitedError(this.options.name, undefined)
-    slot.busy = true
-    const watch = this.#watch(slot.instance)
+    slot.jobs += 1
+    if (slot.jobs === 1) this.#began(slot, slot.instance)
     try {
       const result = await slot.instance.run(job, transfer)
       slot.failures = 0
       return result
     } finally {
-      clearTimeout(watch)
-      slot.busy = false
+      slot.jobs -= 1
+      slot.lastRunMs = nowMs() - slot.beganMs
+      clearTimeout(slot.watch)
+      if (slot.jobs > 0) this.#began(slot, slot.instance)
       if (slot.ready) queueMicrotask(this.options.onIdle)
     }
   }
@@ -106,13 +117,27 @@ export class InstancePool<Load, Ready, Job, Result> {
     return ended.every(Boolean)
   }
 
-  #watch({ name }: Instance<Load, Ready, Job, Result>): NodeJS.Timeout {
+  #takesAhead({ ready, jobs, lastRunMs }: Slot<Load, Ready, Job, Result>): boolean {
+    return ready && jobs === 1 && lastRunMs <= this.options.aheadUpToMs
+  }
+
+  #began(slot: Slot<Load, Ready, Job, Result>, { name }: Instance<Load, Ready, Job, Result>): void {
     const { runTimeoutMs, onHung } = this.options
-    return setTimeout(() => onHung(new RunHungError(name, runTimeoutMs)), runTimeoutMs)
+    slot.beganMs = nowMs()
+    slot.watch = setTimeout(() => onHung(new RunHungError(name, runTimeoutMs)), runTimeoutMs)
   }
 
   #addSlot(): Slot<Load, Ready, Job, Result> {
-    const slot = { index: this.#slots.length, instance: undefined, ready: false, busy: false, failures: 0 }
+    const slot = {
+      index: this.#slots.length,
+      instance: undefined,
+      ready: false,
+      failures: 0,
+      jobs: 0,
+      beganMs: 0,
+      lastRunMs: Number.POSITIVE_INFINITY,
+      watch: undefined,
+    }
     this.#slots.push(slot)
     return slot
   }
@@ -162,4 +187,16 @@ export class InstancePool<Load, Ready, Job, Result> {
       }
     }
   }
+}
+
+function isIdle({ ready, jobs }: Readonly<{ ready: boolean; jobs: number }>): boolean {
+  return ready && jobs === 0
+}
+
+/** The one whose run began first. */
+function earliest<S extends Readonly<{ beganMs: number }>>(slots: readonly S[]): S | undefined {
+  return slots.reduce<S | undefined>(
+    (first, slot) => (first === undefined || slot.beganMs < first.beganMs ? slot : first),
+    undefined,
+  )
 }

@@ -1,4 +1,4 @@
-import { decideBatch, type BatchLimits, type Waiting } from './batch-policy.js'
+import { type BatchLimits, decideBatch, isFull, type Waiting } from './batch-policy.js'
 import { LatestSlots, type QueueItem } from './latest-slots.js'
 
 /** Time and timers, passed in. */
@@ -16,10 +16,16 @@ export interface BatchRunner<T> {
   start(batch: readonly T[]): void
 }
 
+/** One that also takes a batch behind a run, for streams. */
+export interface StreamRunner<T> extends BatchRunner<T> {
+  /** Runs that could wait behind those that have begun; `start` uses them up when none is idle. */
+  readonly ahead: number
+}
+
 /**
  * Streaming dynamic batching: keeps the newest item of each stream, and hands out batches to whatever is idle.
  *
- * Nothing queues behind a busy runner but one item per stream, so what runs is never older than one run.
+ * Nothing queues behind a busy runner but one item per stream, and a full batch where the runner takes one ahead.
  */
 export class StreamScheduler<T extends QueueItem> {
   readonly #slots = new LatestSlots<T>()
@@ -28,7 +34,7 @@ export class StreamScheduler<T extends QueueItem> {
 
   constructor(
     readonly limits: BatchLimits,
-    readonly runner: BatchRunner<T>,
+    readonly runner: StreamRunner<T>,
     readonly clock: SchedulerClock,
   ) {}
 
@@ -70,6 +76,8 @@ export class StreamScheduler<T extends QueueItem> {
       }
       this.runner.start(this.#slots.take(decision.count))
     }
+    while (this.runner.ahead > 0 && isFull(this.#whatWaits(), this.limits))
+      this.runner.start(this.#slots.take(this.limits.maxBatchSize))
   }
 
   #whatWaits(): Waiting {

@@ -12,7 +12,7 @@ type Result = { runs: number; bytes: number; buffer?: ArrayBuffer }
 
 const entry = fileURLToPath(new URL('../support/echo-worker.mjs', import.meta.url))
 
-function poolOf(count: number, load: (first: Ready | undefined) => Load = () => ({})) {
+function poolOf(count: number, load: (first: Ready | undefined) => Load = () => ({}), aheadUpToMs = 0) {
   const exits: unknown[] = []
   let idleCalls = 0
   const { log, lines } = recordingLog()
@@ -24,6 +24,7 @@ function poolOf(count: number, load: (first: Ready | undefined) => Load = () => 
     log,
     onExit: (error) => exits.push(error),
     onIdle: () => (idleCalls += 1),
+    aheadUpToMs,
     runTimeoutMs: 60_000,
     onHung: () => undefined,
   })
@@ -66,6 +67,40 @@ describe('InstancePool', () => {
     await Promise.all([first, second])
     await until('idle again', () => idleCalls() === 2)
     expect(pool.idle).toBe(2)
+  })
+
+  it('takes one job more behind each run once runs are known to be short, and ends them in order', async () => {
+    const { pool } = poolOf(1, undefined, 60_000)
+    await pool.start()
+    expect(pool.ahead).toBe(0)
+    await pool.run({}, [])
+    expect([pool.idle, pool.ahead]).toEqual([1, 0])
+    const first = pool.run({}, [])
+    expect([pool.idle, pool.ahead]).toEqual([0, 1])
+    const second = pool.run({}, [])
+    expect([pool.idle, pool.ahead]).toEqual([0, 0])
+    await expect(pool.run({}, [])).rejects.toBeInstanceOf(WorkerExitedError)
+    await expect(Promise.all([first, second])).resolves.toMatchObject([{ runs: 2 }, { runs: 3 }])
+    expect([pool.idle, pool.ahead]).toEqual([1, 0])
+  })
+
+  it('takes none behind runs that are long', async () => {
+    const { pool } = poolOf(1, undefined, 0)
+    await pool.start()
+    await pool.run({}, [])
+    const run = pool.run({}, [])
+    expect([pool.idle, pool.ahead]).toEqual([0, 0])
+    await run
+  })
+
+  it('settles a job that waits behind a run whose worker ends', async () => {
+    const { pool } = poolOf(1, undefined, 60_000)
+    await pool.start()
+    await pool.run({}, [])
+    const both = [pool.run({ do: 'exit' }, []), pool.run({}, [])]
+    for (const settled of await Promise.allSettled(both))
+      expect(settled).toMatchObject({ status: 'rejected', reason: { code: 'GANTRY_WORKER_EXITED' } })
+    await until('a new instance', () => pool.idle === 1)
   })
 
   it('rejects a run that fails and keeps the instance', async () => {

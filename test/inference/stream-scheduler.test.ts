@@ -31,29 +31,45 @@ class FakeClock implements SchedulerClock {
   }
 }
 
-/** A scheduler with runners that take a fixed time. */
+type Batch = { items: readonly Item[]; takenMs: number; startedMs: number }
+
+/** A scheduler with runners that take a fixed time, and up to `ahead` batches behind those that run. */
 function simulate(options: {
   runners: number
   runMs: number
   maxBatchSize: number
   maxQueueDelayMs: number
+  ahead?: number
 }) {
   const clock = new FakeClock()
-  const batches: { items: readonly Item[]; startedMs: number }[] = []
+  const batches: Batch[] = []
+  const behind: Batch[] = []
   let idle = options.runners
+  const begin = (batch: Batch): void => {
+    batch.startedMs = clock.nowMs()
+    clock.after(options.runMs, () => {
+      const next = behind.shift()
+      if (next === undefined) idle += 1
+      else begin(next)
+      scheduler.pump()
+    })
+  }
   const scheduler: StreamScheduler<Item> = new StreamScheduler(
     options,
     {
       get idle() {
         return idle
       },
+      get ahead() {
+        return (options.ahead ?? 0) - behind.length
+      },
       start(items: readonly Item[]) {
-        idle -= 1
-        batches.push({ items, startedMs: clock.nowMs() })
-        clock.after(options.runMs, () => {
-          idle += 1
-          scheduler.pump()
-        })
+        const batch = { items, takenMs: clock.nowMs(), startedMs: Number.NaN }
+        batches.push(batch)
+        if (idle > 0) {
+          idle -= 1
+          begin(batch)
+        } else behind.push(batch)
       },
     },
     clock,
@@ -100,9 +116,30 @@ describe('StreamScheduler', () => {
     expect(batches).toHaveLength(1)
   })
 
+  it('hands full batches to busy runners that take them, and keeps what does not fill one', () => {
+    const { scheduler, batches } = simulate({
+      runners: 1,
+      runMs: 10,
+      maxBatchSize: 2,
+      maxQueueDelayMs: 5,
+      ahead: 1,
+    })
+    const offer = (streamId: string): void => void scheduler.offer({ streamId, enqueuedMs: 0, number: 0 })
+    offer('a')
+    offer('b')
+    expect(batches.map(({ items }) => items.length)).toEqual([1])
+    offer('c')
+    expect(batches.map(({ items }) => items.length)).toEqual([1, 2])
+    offer('d')
+    offer('e')
+    expect(batches).toHaveLength(2)
+    expect(scheduler.waiting).toBe(2)
+  })
+
   it('under any load ends every item once, in order, within the batch limit and the delay', () => {
     const load = fc.record({
       runners: fc.integer({ min: 1, max: 4 }),
+      ahead: fc.integer({ min: 0, max: 4 }),
       runMs: fc.integer({ min: 1, max: 40 }),
       maxBatchSize: fc.integer({ min: 1, max: 8 }),
       maxQueueDelayMs: fc.integer({ min: 0, max: 20 }),
@@ -131,6 +168,9 @@ describe('StreamScheduler', () => {
         expect(ended).toEqual(arrivals.map((_, number) => number))
         for (const batch of batches) {
           expect(batch.items.length).toBeLessThanOrEqual(options.maxBatchSize)
+          expect(batch.startedMs - batch.takenMs).toBeLessThanOrEqual(
+            Math.ceil(options.ahead / options.runners) * options.runMs,
+          )
           expect(new Set(batch.items.map((item) => item.streamId)).size).toBe(batch.items.length)
         }
         for (const streamId of new Set(run.map((item) => item.streamId))) {
