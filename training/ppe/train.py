@@ -1,9 +1,10 @@
 """Training: `python -m ppe.train --data ../shared/datasets --out RUN --minutes 95` (see README.md).
 
 The schedule is a budget of minutes or of steps. Every `--every` steps the state is saved to RUN/last.pt, and the same
-command continues from it. Uses a GPU where there is one; on a CPU, bfloat16, channels-last memory and one process of
-one thread per core, whose gradients are averaged: threads that wait for each other inside every operation lose
-nearly everything on a machine that has other work (measured: 52 pictures/s alone, 5 beside one busy process).
+command continues from it. RUN/start.pt is what the run began with, for `ppe.weights` to mix with its end. Uses a GPU
+where there is one; on a CPU, bfloat16, channels-last memory and one process of one thread per core, whose gradients are
+averaged: threads that wait for each other inside every operation lose nearly everything on a machine that has other
+work (measured: 52 pictures/s alone, 5 beside one busy process).
 """
 
 import argparse
@@ -235,6 +236,8 @@ def train(rank, a, meeting):
     model = Detector()
     if not (out / "last.pt").exists():
         start_from(model, a.init, data, a.seed)
+        if rank == 0:
+            torch.save({"average": model.state_dict()}, out / "start.pt")
     model = model.to(device, memory_format=torch.channels_last).train()
     average = copy.deepcopy(model).eval()
     optimiser = torch.optim.AdamW(groups(model, a.decay, a.lr), betas=(0.9, 0.99))

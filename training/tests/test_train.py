@@ -40,12 +40,15 @@ def run(monkeypatch, data, steps):
 def test_training_stops_at_its_budget_saves_and_continues_from_there(monkeypatch, data, capfd):
     first = run(monkeypatch, data, 2)
     assert first["step"] == 2
+    start = torch.load(data / "run" / "start.pt", weights_only=True)["average"]
     second = run(monkeypatch, data, 5)
     assert second["step"] == 5 and "continuing at step 2" in capfd.readouterr().out
     changed = {k for k in first["model"] if (first["model"][k] != second["model"][k]).any()}
     assert any(k.startswith("backbone.context.blocks.9") for k in changed)
     assert not any(k.startswith(("backbone.context.stem", "backbone.context.blocks.4.")) for k in changed)
     rows = [json.loads(line) for line in (data / "run" / "curve.jsonl").read_text().splitlines()]
+    again = torch.load(data / "run" / "start.pt", weights_only=True)["average"]
+    assert all((start[k] == again[k]).all() for k in start) and any((start[k] != first["average"][k]).any() for k in start)
     assert [r["step"] for r in rows] == [2, 5] and "machinery_ap50" in rows[0] and "helmet_ap50" not in rows[0]
 
 
