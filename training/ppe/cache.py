@@ -41,6 +41,10 @@ class Store:
     def __len__(self):
         return len(self.samples)
 
+    def __getstate__(self):
+        """Pickled without the maps: a loader process opens its own, and a memmap is pickled as a copy of the whole file."""
+        return {**vars(self), "maps": {}}
+
     def __getitem__(self, i):
         path, s = self.samples[i]
         if path not in self.maps:

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -119,6 +120,14 @@ def test_picked_turns_points_into_corner_boxes():
     output[4 + 2, 1] = 0.7
     boxes, scores, ids = picked(output)
     assert boxes.tolist() == [[15, 26, 25, 34]] and ids.tolist() == [2] and scores[0] == pytest.approx(0.7)
+
+
+def test_a_store_travels_to_loader_processes_without_its_pixels(store):
+    _, before = store[0]
+    path = store.samples[0][0]
+    travelled = pickle.dumps(store)
+    assert store.maps and len(travelled) < os.path.getsize(path)
+    assert np.array_equal(pickle.loads(travelled)[0][1], before)
 
 
 def test_no_source_is_on_both_sides(tmp_path, store):
