@@ -44,6 +44,7 @@ try {
     const entry = fileURLToPath(new URL('./subscribers.mjs', import.meta.url))
     const crowd = fork(entry, [`${service.httpPort}`, `${subscribers}`], { detached: true })
     await once(crowd, 'message')
+    await pause(2_000) // until all are subscribed, and what that took is over
     await measured(crowded)
     crowd.kill('SIGKILL')
     await once(crowd, 'exit')
