@@ -37,11 +37,13 @@ describe('a scene in which nothing moves', () => {
     service.metric(new RegExp(`gantry_frames_total\\{camera="${camera}",state="${state}",cause=""\\}`))
 
   it('is analysed now and then; in between the result is used again and says so', async () => {
-    const messages = await stream.detections('still', 12)
+    // When depends on the machine: a result that took longer than it may be used again is not.
+    const reusedSoFar = () =>
+      stream.messages.filter((m) => m.type === 'detections' && m.resultOfSeq !== undefined).length
+    await until('results used again', () => reusedSoFar() >= 3, 60_000)
+    const messages = stream.messages.filter((message) => message.type === 'detections')
     const own = new Set(messages.filter(({ resultOfSeq }) => resultOfSeq === undefined).map(({ seq }) => seq))
     const reused = messages.filter(({ resultOfSeq }) => resultOfSeq !== undefined)
-    // How many depends on the machine: a result that took longer than it may be used again is not.
-    expect(reused.length).toBeGreaterThan(0)
     for (const { seq, resultOfSeq, timingsMs } of reused) {
       expect(resultOfSeq).toBeLessThan(seq)
       expect(timingsMs.infer).toBe(0)
@@ -49,7 +51,7 @@ describe('a scene in which nothing moves', () => {
     }
     const seqs = messages.map(({ seq }) => seq)
     expect(seqs).toEqual([...seqs].sort((a, b) => a - b))
-  })
+  }, 90_000)
 
   it('is counted as reused, and only where the camera asks for it', async () => {
     await until(
