@@ -8,7 +8,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as pause } from 'node:timers/promises'
-import { rtspCameras } from '../support/demo-cameras.js'
+import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
 import { TestService } from '../support/service.js'
 import { until } from '../support/until.js'
 import { quantile, report } from './bench.js'
@@ -25,11 +25,7 @@ const crowds: ChildProcess[] = []
 try {
   await using service = await TestService.start({
     pipeline: {
-      cameras: Array.from({ length: cameras }, (_, index) => ({
-        id: `cam-${index + 1}`,
-        url: rtsp.url(`/cam${index + 1}`),
-        sampleFps: fps,
-      })),
+      cameras: cameraSettings(rtsp, cameras, fps),
     },
   })
   for (let index = 1; index <= cameras; index += 1) await service.cameraIs(`cam-${index}`, 'live')

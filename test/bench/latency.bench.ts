@@ -9,7 +9,7 @@
 import { availableParallelism } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { treeCpuSeconds } from '../support/cpu.js'
-import { rtspCameras } from '../support/demo-cameras.js'
+import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
 import { TestService } from '../support/service.js'
 import { quantile, report } from './bench.js'
 
@@ -21,11 +21,7 @@ const rtsp = await rtspCameras(cameras)
 try {
   await using service = await TestService.start({
     pipeline: {
-      cameras: Array.from({ length: cameras }, (_, index) => ({
-        id: `cam-${index + 1}`,
-        url: rtsp.url(`/cam${index + 1}`),
-        sampleFps: fps,
-      })),
+      cameras: cameraSettings(rtsp, cameras, fps),
     },
   })
   for (let index = 1; index <= cameras; index += 1) await service.cameraIs(`cam-${index}`, 'live')

@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
 import { cpuSeconds } from '../support/cpu.js'
-import { rtspCameras } from '../support/demo-cameras.js'
+import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
 import { descendants } from '../support/processes.js'
 import { TestService } from '../support/service.js'
 import { report } from './bench.js'
@@ -29,11 +29,7 @@ function ownBytes(pid: number): number {
 async function costsOf(count: number, rtsp: LoopingRtspServer): Promise<Costs> {
   await using service = await TestService.start({
     pipeline: {
-      cameras: Array.from({ length: count }, (_, index) => ({
-        id: `cam-${index + 1}`,
-        url: rtsp.url(`/cam${index + 1}`),
-        sampleFps: totalFps / count,
-      })),
+      cameras: cameraSettings(rtsp, count, totalFps / count),
     },
   })
   for (let index = 1; index <= count; index += 1) await service.cameraIs(`cam-${index}`, 'live', 60_000)

@@ -18,7 +18,7 @@ import type { FrameFormat } from '../../src/frames/frame.js'
 import type { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
 import { decoderArguments } from '../../src/sources/ffmpeg-command.js'
 import { cpuSeconds } from '../support/cpu.js'
-import { rtspCameras } from '../support/demo-cameras.js'
+import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
 import { descendants } from '../support/processes.js'
 import { TestService } from '../support/service.js'
 import { until } from '../support/until.js'
@@ -39,11 +39,7 @@ async function service(rtsp: LoopingRtspServer): Promise<Costs & { frames: numbe
   await using running = await TestService.start({
     pipeline: {
       modelServer: {},
-      cameras: Array.from({ length: cameras }, (_, index) => ({
-        id: `cam-${index + 1}`,
-        url: rtsp.url(`/cam${index + 1}`),
-        sampleFps: fps,
-      })),
+      cameras: cameraSettings(rtsp, cameras, fps),
     },
   })
   for (let index = 1; index <= cameras; index += 1) await running.cameraIs(`cam-${index}`, 'live')

@@ -8,7 +8,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as pause } from 'node:timers/promises'
-import { rtspCameras } from '../support/demo-cameras.js'
+import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
 import { TestService } from '../support/service.js'
 import { quantile, report, reportSlowest, stagesOf, type Stages } from './bench.js'
 
@@ -19,11 +19,7 @@ const rtsp = await rtspCameras(cameras)
 try {
   await using service = await TestService.start({
     pipeline: {
-      cameras: Array.from({ length: cameras }, (_, index) => ({
-        id: `cam-${index + 1}`,
-        url: rtsp.url(`/cam${index + 1}`),
-        sampleFps: fps,
-      })),
+      cameras: cameraSettings(rtsp, cameras, fps),
     },
   })
   for (let index = 1; index <= cameras; index += 1) await service.cameraIs(`cam-${index}`, 'live')

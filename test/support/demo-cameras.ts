@@ -11,3 +11,12 @@ export async function rtspCameras(count: number): Promise<LoopingRtspServer> {
   for (let index = 1; index <= count; index += 1) await server.addStream(`/cam${index}`, dockClip)
   return server
 }
+
+/** Settings of cameras `cam-1`, `cam-2` ... on the streams of {@link rtspCameras}. @param sampleFps - frames per second and camera. */
+export function cameraSettings(rtsp: LoopingRtspServer, count: number, sampleFps: number) {
+  return Array.from({ length: count }, (_, index) => ({
+    id: `cam-${index + 1}`,
+    url: rtsp.url(`/cam${index + 1}`),
+    sampleFps,
+  }))
+}
