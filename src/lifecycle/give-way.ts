@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 
 /**
@@ -15,15 +15,46 @@ import { getPriority, setPriority } from 'node:os'
  * @param nice - 1..19; only root may go up again.
  */
 export function giveWay(nice: number): void {
-  setPriority(Math.max(getPriority(), nice))
-  lowerSession(nice)
-  spawnSync('chrt', ['--all-tasks', '--idle', '--pid', '0', String(process.pid)])
+  lower(nice)
+  scheduleAsIdle()
 }
 
-function lowerSession(nice: number): void {
+/**
+ * Like {@link giveWay}, for a process that must go on while the cores are all busy. By themselves, threads scheduled as idle get nothing
+ * then. In a session that is weighed as a whole they get its share, and elsewhere the nice value must do.
+ *
+ * @param nice - 1..19; only root may go up again.
+ */
+export function takeLess(nice: number): void {
+  lower(nice)
+  if (sessionIsWeighed()) scheduleAsIdle()
+}
+
+function lower(nice: number): void {
+  setPriority(Math.max(getPriority(), nice))
   try {
     writeFileSync('/proc/self/autogroup', String(nice))
   } catch {
     // A kernel without autogroup weighs processes by their nice values alone.
+  }
+}
+
+function scheduleAsIdle(): void {
+  spawnSync('chrt', ['--all-tasks', '--idle', '--pid', '0', String(process.pid)])
+}
+
+/** Autogroup is on, and no control group comes before it: a container's own is the root of what it sees, but has a type. */
+function sessionIsWeighed(): boolean {
+  try {
+    const groups = readFileSync('/proc/self/cgroup', 'utf8').trim().split('\n')
+    return (
+      readFileSync('/proc/sys/kernel/sched_autogroup_enabled', 'utf8').trim() === '1' &&
+      groups
+        .filter((line) => /^\d+:(?:|[^:]*\bcpu\b[^:]*):/.test(line))
+        .every((line) => line.endsWith(':/')) &&
+      !existsSync('/sys/fs/cgroup/cgroup.type')
+    )
+  } catch {
+    return false
   }
 }

@@ -1,10 +1,12 @@
-// Gives way as the model server does, then says how its threads are scheduled. Started in a session of its own.
+// Gives way as the model server does, or takes less as the stream process does, then says how its threads are scheduled. Started in a session of its own.
 import { readFileSync, readdirSync } from 'node:fs'
 import { getPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import { giveWay } from '../../dist/lifecycle/give-way.js'
+import { giveWay, takeLess } from '../../dist/lifecycle/give-way.js'
 
-giveWay(Number(process.argv[2]))
+const [nice, way] = process.argv.slice(2)
+if (way === 'takeLess') takeLess(Number(nice))
+else giveWay(Number(nice))
 const worker = new Worker('setInterval(() => undefined, 1000)', { eval: true })
 await new Promise((resolve) => worker.once('online', resolve))
 /** Field 41 of the thread's `stat`, of which the second may hold anything up to its last bracket. */
