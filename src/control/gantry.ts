@@ -4,8 +4,8 @@ import type { DetectionsMessage } from '../events/detections-message.js'
 import type { CameraStatus } from '../frames/camera-state.js'
 import type { FrameCounts } from '../frames/accounting.js'
 import type { DetectorInfo } from '../ensemble/camera-detector.js'
+import type { StreamUpstream } from '../server/stream/stream-upstream.js'
 import type { SinkHealth } from '../sinks/result-sink.js'
-import type { StreamHub } from '../sinks/stream-hub.js'
 import type { ProcessState } from './supervised-process.js'
 
 /** A camera as the API shows it; credentials in `url` are masked. */
@@ -55,13 +55,23 @@ export type ModelServerHealth = Readonly<{
   grpcPort: number | null
 }>
 
-/** `ready` decides the status code of `/readyz`; Kafka, Redis, cameras and the model server are details that never do. */
+/** The process that serves WebSocket clients. */
+export type StreamHealth = Readonly<{
+  state: ProcessState
+  pid: number | null
+  restarts: number
+  reason: string
+  clients: number
+}>
+
+/** `ready` decides the status code of `/readyz`; Kafka, Redis, cameras, the stream and the model server are details that never do. */
 export type Readiness = Readonly<{
   ready: boolean
   reasons: readonly string[]
   engines: readonly EngineHealth[]
   sinks: readonly SinkHealth[]
   cache: CacheHealth
+  stream: StreamHealth
   /** `null` where the service has none. */
   modelServer: ModelServerHealth | null
   cameras: Readonly<{ total: number; byState: Readonly<Record<string, number>> }>
@@ -71,7 +81,7 @@ export type Readiness = Readonly<{
 export interface Gantry {
   readonly name: string
   readonly version: string
-  readonly stream: StreamHub
+  readonly stream: StreamUpstream
   cameras(): readonly CameraView[]
   /** @throws CameraNotFoundError */
   camera(id: string): CameraView

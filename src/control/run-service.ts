@@ -12,12 +12,12 @@ import { isLoopbackHost } from '../server/access.js'
 import { grpcPortFree } from '../server/free-port.js'
 import { createHttpServer, type HttpServer } from '../server/http-server.js'
 import { KafkaSink } from '../sinks/kafka-sink.js'
-import { WebSocketHub } from '../sinks/websocket/websocket-hub.js'
 import { CameraDirectory } from './camera-directory.js'
 import { CameraStore } from './camera-store.js'
 import type { Gantry } from './gantry.js'
 import { ModelServerProcess } from './model-server-process.js'
 import { GantryService } from './service.js'
+import { StreamProcess } from './stream-process.js'
 
 /** Share of the stop budget that open HTTP requests may use. */
 const serverShare = 0.2
@@ -81,7 +81,7 @@ export async function runService(
     directory,
     cache: createResultCache(config.cache, metrics, log),
     sinks: kafka ? [new KafkaSink(kafka, metrics, log)] : [],
-    stream: new WebSocketHub({ service: config.name, version, epoch }, metrics, log),
+    stream: new StreamProcess(config, { service: config.name, version, epoch }, metrics, log),
     metrics,
     modelServer,
     log,

@@ -10,11 +10,11 @@ import { Turns } from '../lifecycle/turns.js'
 import { metricsText } from '../metrics/metrics-text.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import type { ResultSink } from '../sinks/result-sink.js'
-import type { StreamHub } from '../sinks/stream-hub.js'
 import type { CameraDirectory } from './camera-directory.js'
 import type { CameraEntry } from './camera-entry.js'
 import { EngineProcess } from './engine-process.js'
 import type { ModelServerProcess } from './model-server-process.js'
+import type { StreamProcess } from './stream-process.js'
 import type { CameraView, EngineHealth, Gantry, Readiness } from './gantry.js'
 
 /** Numbers left free after an engine's death: it may have given some to frames it took along. */
@@ -30,7 +30,7 @@ export type ServiceDeps = Readonly<{
   directory: CameraDirectory
   cache: ResultCache
   sinks: readonly ResultSink[]
-  stream: StreamHub
+  stream: StreamProcess
   metrics: ServiceMetrics
   /** `undefined` where API clients get no models. */
   modelServer: ModelServerProcess | undefined
@@ -41,7 +41,7 @@ export type ServiceDeps = Readonly<{
 export class GantryService implements Gantry {
   readonly name: string
   readonly version: string
-  readonly stream: StreamHub
+  readonly stream: StreamProcess
   readonly #engines: readonly EngineProcess[]
   readonly #deps: ServiceDeps
   /** A camera is saved before its engine is told; two changes of one must not reach the engine the other way round. */
@@ -63,7 +63,7 @@ export class GantryService implements Gantry {
   async start(): Promise<void> {
     this.#deps.cache.start()
     for (const sink of this.#deps.sinks) sink.start()
-    await Promise.all(this.#engines.map((engine) => engine.start()))
+    await Promise.all([this.stream.start(), ...this.#engines.map((engine) => engine.start())])
     // Cameras first: a service is ready without its model server.
     if (this.#deps.directory.size > 0) this.#deps.modelServer?.giveWay()
     void this.#deps.modelServer?.start()
@@ -161,6 +161,7 @@ export class GantryService implements Gantry {
       engines,
       sinks: this.#deps.sinks.map((sink) => sink.health),
       cache: this.#deps.cache.health,
+      stream: this.stream.health,
       modelServer: this.#deps.modelServer?.health ?? null,
       cameras: { total: this.#deps.directory.size, byState: this.#camerasByState() },
     }
@@ -168,12 +169,12 @@ export class GantryService implements Gantry {
 
   async *metrics(): AsyncGenerator<string, void> {
     const { metrics, sinks, modelServer } = this.#deps
-    metrics.streamClients.set(this.stream.clients)
     for (const { health } of sinks) {
       metrics.sinkUp.set({ sink: health.name }, health.state === 'up' ? 1 : 0)
       metrics.sinkQueued.set({ sink: health.name }, health.queued)
     }
     const models = modelServer?.text()
+    await this.stream.measure()
     yield* metricsText(metrics.registry)
     const text = await models
     if (text) yield text
@@ -276,8 +277,7 @@ export class GantryService implements Gantry {
       captureToPublish: Math.round(captureToPublish * 100) / 100,
     }
     const message: DetectionsMessage = { ...result.message, timingsMs }
-    const { picture } = result
-    this.stream.publish(message, picture && { ...picture, jpeg: fromBase64(picture.jpeg) })
+    this.stream.publish(message, result.picture)
     this.#deps.cache.put(message)
     const recordId = detectionsRecordId(this.#deps.epoch, entry.life, message)
     for (const sink of this.#deps.sinks) sink.accept(recordId, message)

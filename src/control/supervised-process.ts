@@ -126,10 +126,15 @@ export class SupervisedProcess<
     await ready
   }
 
-  /** Does nothing while the process is away: what it must know is told again when it is ready. @returns whether it was told. */
-  tell(message: To): boolean {
+  /**
+   * Does nothing while the process is away: what it must know is told again when it is ready.
+   *
+   * @param written - called once the message has left this process, or cannot any more.
+   * @returns whether it was told.
+   */
+  tell(message: To, written?: () => void): boolean {
     if (this.#state !== 'ready' || !this.#child?.connected) return false
-    this.#child.send(message)
+    this.#child.send(message, () => written?.())
     return true
   }
 

@@ -16,7 +16,9 @@ export function detectionsJson(message: DetectionsMessage): string {
 
 /** Back from the text that {@link detectionsJson} made; no other is expected, and nothing is checked. */
 export function parseDetectionsJson(json: string): DetectionsMessage {
-  return JSON.parse(json) as DetectionsMessage
+  const message = JSON.parse(json) as DetectionsMessage
+  memo.set(message, json)
+  return message
 }
 
 /** What the JSON of a message contains exactly if one of its detections has the label: text of its own cannot hold the quotes. */

@@ -75,6 +75,15 @@ export function createServiceMetrics(registry = new Registry()) {
     streamMessages: counter('gantry_stream_messages_total', 'WebSocket messages by what became of them.', [
       'result',
     ]),
+    streamUp: gauge('gantry_stream_up', '1 while the stream process is ready.', []),
+    streamRestarts: counter('gantry_stream_restarts_total', 'Restarts of the stream process.', []),
+    streamRss: gauge('gantry_stream_resident_memory_bytes', 'Resident memory of the stream process.', []),
+    streamCpu: counter('gantry_stream_cpu_seconds_total', 'CPU time of the stream process.', []),
+    streamLoopP99: gauge(
+      'gantry_stream_eventloop_p99_seconds',
+      'p99 delay of the loop of the stream process, last second.',
+      [],
+    ),
     engineUp: gauge('gantry_engine_up', '1 while the engine is ready.', ['engine']),
     engineRestarts: counter('gantry_engine_restarts_total', 'Engine restarts.', ['engine']),
     engineInstanceExits: counter(

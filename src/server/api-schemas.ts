@@ -166,17 +166,25 @@ export const readinessSchema = z
       })
       .nullable()
       .describe('The process that answers /v2 and gRPC; it never decides whether the service is ready.'),
+    stream: z
+      .strictObject({
+        state: z.enum(['starting', 'ready', 'restarting', 'failed', 'stopped']),
+        pid: z.number().int().nullable(),
+        restarts: count,
+        reason: z.string(),
+        clients: count,
+      })
+      .describe('The process that serves WebSocket clients; it never decides whether the service is ready.'),
     cache: z.strictObject({ backend: z.enum(['memory', 'redis']), state: linkState, reason: z.string() }),
     cameras: z.strictObject({ total: count, byState: z.record(z.string(), count) }),
   })
-  .describe('Decides the status of `/readyz`. Sinks, cache and cameras are details that never do.')
+  .describe('Decides the status of `/readyz`. Sinks, cache, stream and cameras are details that never do.')
 export type ReadinessView = Readonly<z.infer<typeof readinessSchema>>
 
 export const statusSchema = readinessSchema
   .extend({
     name: z.string().describe('Name of the pipeline.'),
     version: z.string(),
-    stream: z.strictObject({ clients: count }),
   })
   .describe('What the service runs and how it is doing.')
 

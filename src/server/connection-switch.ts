@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { handOver } from './hand-over.js'
 
 /** Takes a connection over, with what was read of it. @returns whether it took it. */
 export type Adopt = (socket: Socket, head: Buffer) => boolean
@@ -62,26 +63,11 @@ export class ConnectionSwitch {
       if (head.byteLength < tellingBytes && !head.includes(10)) return
       done()
       const forModels = modelRequest.test(head.toString('latin1', 0, tellingBytes))
-      if (forModels && handedOver(socket, head, this.adopt)) return
+      if (forModels && handOver(socket, () => this.adopt(socket, head))) return
       socket.unshift(head)
       this.#serve(socket)
     }
     this.#waiting.add(socket)
     socket.on('data', read).on('error', ignore).on('end', seeEnd).on('close', done)
   }
-}
-
-/**
- * Nothing more may be read of a connection that is given away, and Node has no public way to say so: a paused socket reads on until its
- * buffer is full. `readStop` is what Node itself calls then.
- */
-function handedOver(socket: Socket, head: Buffer, adopt: Adopt): boolean {
-  const { _handle: handle } = socket as Socket & {
-    _handle?: Readonly<{ readStop(): void; readStart(): void }>
-  }
-  if (handle === undefined) return false
-  handle.readStop()
-  if (adopt(socket, head)) return true
-  handle.readStart()
-  return false
 }

@@ -163,6 +163,18 @@ export class StoppingError extends HttpError {
   }
 }
 
+export class StreamAwayError extends HttpError {
+  readonly code = 'GANTRY_SINK_UNAVAILABLE'
+  readonly status = 503
+  override readonly headers = { 'retry-after': '1' }
+  override readonly retryable = true
+  readonly hint = 'Connect again in a second; /readyz tells how its process is doing.'
+  constructor() {
+    super('the stream is being started')
+    this.name = 'StreamAwayError'
+  }
+}
+
 export class PageMissingError extends HttpError {
   readonly code = 'GANTRY_ENVIRONMENT'
   readonly status = 503

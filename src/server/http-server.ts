@@ -107,7 +107,6 @@ export class HttpServer implements Service {
       drainMs,
       closed.catch((error: unknown) => this.options.log.warn({ err: error }, 'closing the server failed')),
     )
-    this.#upgrade.terminate()
     for (const app of this.#apps) app.server.closeAllConnections()
     this.#state = 'stopped'
   }

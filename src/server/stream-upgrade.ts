@@ -1,69 +1,52 @@
-import { ServerResponse, STATUS_CODES, type IncomingMessage, type Server } from 'node:http'
+import { ServerResponse, type IncomingMessage, type Server } from 'node:http'
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { WebSocketServer } from 'ws'
 import { streamProtocol } from '../events/stream-protocol.js'
 import type { Log } from '../lifecycle/log.js'
-import type { StreamHub } from '../sinks/stream-hub.js'
 import { tokenAccepted, type AccessSettings } from './access.js'
 import {
   BadRequestError,
   RouteNotFoundError,
   StoppingError,
-  TooManyClientsError,
+  StreamAwayError,
   UnauthorizedError,
 } from './errors.js'
 import { checkSite } from './guard.js'
-import { problemMediaType, toProblem } from './problem.js'
+import { handOver } from './hand-over.js'
+import { refuseUpgrade } from './refuse-upgrade.js'
 import { streamPath } from './routes/results.js'
-import { securityHeaders } from './security-headers.js'
+import type { StreamUpstream } from './stream/stream-upstream.js'
 
-export type StreamUpgradeSettings = AccessSettings & Readonly<{ maxStreamClients: number }>
-
-const maxMessageBytes = 64 * 1024
-
-/** Turns upgrade requests of `/api/v1/stream` into clients of the hub; everything else gets a problem and is closed. */
+/** Checks upgrade requests of `/api/v1/stream` and hands the good ones on; everything else gets a problem and is closed. */
 export class StreamUpgrade {
-  readonly #sockets: WebSocketServer
-
   constructor(
-    readonly hub: StreamHub,
-    readonly settings: StreamUpgradeSettings,
+    readonly upstream: StreamUpstream,
+    readonly settings: AccessSettings,
     readonly draining: () => boolean,
     readonly log: Log,
-  ) {
-    this.#sockets = new WebSocketServer({
-      noServer: true,
-      clientTracking: true,
-      perMessageDeflate: false,
-      maxPayload: maxMessageBytes,
-      handleProtocols: () => streamProtocol,
-    })
-  }
+  ) {}
 
   listen(server: Server): void {
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      // Until the hub has the socket, an error is the client's going away.
-      const ignore = (): void => undefined
-      socket.on('error', ignore)
+      // Until another has the socket, an error is the client's going away.
+      socket.on('error', () => undefined)
       if (request.headers.upgrade?.toLowerCase() !== 'websocket')
         return serveWithoutUpgrade(server, request, socket)
       try {
         this.#check(request)
+        this.#handOn(request, socket, head)
       } catch (error) {
         this.log.debug({ reason: error instanceof Error ? error.message : '' }, 'stream client refused')
-        return refuse(socket, error)
+        refuseUpgrade(socket, error)
       }
-      this.#sockets.handleUpgrade(request, socket, head, (client) => {
-        socket.off('error', ignore)
-        this.hub.attach(client)
-      })
     })
   }
 
-  /** Ends clients that did not answer the close handshake the hub began. */
-  terminate(): void {
-    for (const client of this.#sockets.clients) client.terminate()
-    this.#sockets.close()
+  /** @throws StreamAwayError */
+  #handOn({ method = '', url = '', headers }: IncomingMessage, socket: Duplex, head: Buffer): void {
+    if (!(socket instanceof Socket)) throw new TypeError('a connection is no socket')
+    const request = { method, url, headers }
+    if (!handOver(socket, () => this.upstream.adopt(request, socket, head))) throw new StreamAwayError()
   }
 
   #check(request: IncomingMessage): void {
@@ -77,8 +60,6 @@ export class StreamUpgrade {
         [],
         `Offer it: new WebSocket(url, ['${streamProtocol}']).`,
       )
-    const { maxStreamClients } = this.settings
-    if (this.hub.clients >= maxStreamClients) throw new TooManyClientsError(maxStreamClients)
   }
 }
 
@@ -92,7 +73,7 @@ function offeredProtocols(request: IncomingMessage): string[] {
  */
 function serveWithoutUpgrade(server: Server, request: IncomingMessage, socket: Duplex): void {
   if (request.method !== 'GET' && request.method !== 'HEAD')
-    return refuse(
+    return refuseUpgrade(
       socket,
       new BadRequestError('no upgrade but websocket is known here', [], 'Use plain HTTP/1.1.'),
     )
@@ -101,19 +82,4 @@ function serveWithoutUpgrade(server: Server, request: IncomingMessage, socket: D
   response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0])
   response.on('finish', () => socket.end())
   server.emit('request', request, response)
-}
-
-function refuse(socket: Duplex, error: unknown): void {
-  const { problem, headers } = toProblem(error)
-  const body = JSON.stringify(problem)
-  const lines = Object.entries({
-    ...securityHeaders,
-    ...headers,
-    'content-type': problemMediaType,
-    'content-length': String(Buffer.byteLength(body)),
-    connection: 'close',
-  }).map(([name, value]) => `${name}: ${value}`)
-  socket.end(
-    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join('\r\n')}\r\n\r\n${body}`,
-  )
 }

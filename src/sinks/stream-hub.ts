@@ -12,10 +12,16 @@ export interface StreamHub {
   readonly pictureCameras: ReadonlySet<string>
   /** Called whenever `pictureCameras` changes. */
   onPictureCameras: ((cameras: ReadonlySet<string>) => void) | undefined
+  /** Called whenever `clients` changes. */
+  onClients: ((clients: number) => void) | undefined
   /** Takes over an accepted socket: sends `hello`, answers its messages, closes it when it misbehaves. */
   attach(socket: WebSocket): void
-  /** Serialises once, sends to all who subscribed; slow clients are skipped and told. Never throws. */
-  publish(message: DetectionsMessage, picture?: Picture): void
+  /**
+   * Serialises once, sends to all who subscribed; slow clients are skipped and told. Never throws.
+   *
+   * @param atMs - monotonic time of the message; default now.
+   */
+  publish(message: DetectionsMessage, picture?: Picture, atMs?: number): void
   /** Closes every client with 1001. Idempotent. */
   stop(): Promise<void>
 }

@@ -27,7 +27,13 @@ import { report } from './bench.js'
 const [cameras = 4, fps = 5, seconds = 20] = process.argv.slice(2).map(Number)
 
 /** CPU seconds per frame, by who used them. */
-type Costs = Readonly<{ decoders: number; engine: number; control: number; modelServer: number }>
+type Costs = Readonly<{
+  decoders: number
+  engine: number
+  control: number
+  stream: number
+  modelServer: number
+}>
 type Parts = Readonly<{ ffmpeg: number; runtime: number }>
 /** As `/readyz` tells it. */
 type Detector = Readonly<{ input: FrameFormat['input']; instances: number }>
@@ -56,6 +62,7 @@ async function service(rtsp: LoopingRtspServer): Promise<Costs & { frames: numbe
     decoders: used('ffmpeg'),
     engine: used('engine/main'),
     control: cpuSeconds(running.pid),
+    stream: used('stream/main'),
     modelServer: used('model-server/main'),
   })
   const frames0 = await inferred()
@@ -68,6 +75,7 @@ async function service(rtsp: LoopingRtspServer): Promise<Costs & { frames: numbe
     decoders: perFrame('decoders'),
     engine: perFrame('engine'),
     control: perFrame('control'),
+    stream: perFrame('stream'),
     modelServer: perFrame('modelServer'),
     frames,
     detector,
@@ -109,7 +117,8 @@ async function onnxRuntimeAlone({ input, instances }: Detector): Promise<number>
 }
 
 const mean = (...values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
-const total = ({ decoders, engine, control, modelServer }: Costs) => decoders + engine + control + modelServer
+const total = ({ decoders, engine, control, stream, modelServer }: Costs) =>
+  decoders + engine + control + stream + modelServer
 
 const rtsp = await rtspCameras(cameras)
 try {
@@ -131,6 +140,7 @@ try {
     decodersCpuMs: perFrameMs('decoders'),
     engineCpuMs: perFrameMs('engine'),
     controlCpuMs: perFrameMs('control'),
+    streamCpuMs: perFrameMs('stream'),
     modelServerCpuMs: perFrameMs('modelServer'),
     ffmpegAloneCpuMs: ffmpeg * 1e3,
     runtimeAloneCpuMs: runtime * 1e3,

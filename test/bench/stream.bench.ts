@@ -11,7 +11,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { WebSocketServer } from 'ws'
 import { nowMs } from '../../src/lifecycle/clock.js'
-import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
 import { WebSocketHub } from '../../src/sinks/websocket/websocket-hub.js'
 import { detectionsMessage } from '../support/detections.js'
 import { silentLog } from '../support/silent-log.js'
@@ -54,11 +53,7 @@ async function latenessMs(forMs: number): Promise<number[]> {
   return late
 }
 
-const hub = new WebSocketHub(
-  { service: 'bench', version: '0', epoch: 'b' },
-  createServiceMetrics(),
-  silentLog(),
-)
+const hub = new WebSocketHub({ service: 'bench', version: '0', epoch: 'b' }, silentLog())
 const http = createServer().listen(0, '127.0.0.1')
 await once(http, 'listening')
 const sockets = new WebSocketServer({ server: http, perMessageDeflate: false })

@@ -99,12 +99,13 @@ describe('200 viewers of a service', () => {
       await nextWindow()
       const alone = [await nextWindow()]
       const beside: number[] = []
-      const memory = residentBytes(service.pid)
+      const { pid } = (await service.ready()).stream
+      const memory = residentBytes(pid ?? 0)
       for (let round = 0; round < 2; round += 1) {
         const deaf = await goDeaf()
         beside.push(...(await nextWindow()))
         // A mebibyte may wait for each of the deaf; the rest is garbage between two collections.
-        expect(residentBytes(service.pid) - memory).toBeLessThan((deafCount + 64) * 2 ** 20)
+        expect(residentBytes(pid ?? 0) - memory).toBeLessThan((deafCount + 64) * 2 ** 20)
         for (const stream of deaf) stream.close()
         await nextWindow()
         alone.push(await nextWindow())

@@ -7,7 +7,7 @@ it('keeps its descriptors and accounts for every frame while it runs', async () 
     { cameras: 3, fps: 4, warmUpMs: 5_000, runMs: 15_000, everyMs: 1_000, models: ['ppe'] },
     () => undefined,
   )
-  expect(report.processes.map(({ name }) => name)).toEqual(['control', 'engine', 'model server'])
+  expect(report.processes.map(({ name }) => name)).toEqual(['control', 'engine', 'stream', 'model server'])
   for (const { name, fewestFds, mostFds } of report.processes)
     expect(mostFds - fewestFds, name).toBeLessThanOrEqual(8)
   expect(report.frames.inferred).toBeGreaterThan(20)

@@ -32,7 +32,7 @@ export type ProcessSoak = Readonly<{
 export type SoakReport = Readonly<{
   processes: readonly ProcessSoak[]
   /** Middle of the samples of each loop's p99 delay. */
-  loopP99Ms: Readonly<{ control: number; engine: number }>
+  loopP99Ms: Readonly<{ control: number; engine: number; stream: number }>
   frames: Readonly<{ received: number; ended: number; inferred: number; superseded: number }>
   restarts: number
   /** Frames inferred before the first sample. */
@@ -87,12 +87,14 @@ async function watch(
   const samples = new Map<string, Sample[]>([...pids.keys()].map((name) => [name, []]))
   const control: number[] = []
   const engine: number[] = []
+  const stream: number[] = []
   const beganMs = performance.now()
   for (let atMs = 0; atMs <= runMs; atMs = performance.now() - beganMs) {
     for (const [name, pid] of pids) samples.get(name)?.push({ atMs, ...sample(pid) })
     const page = await service.metrics()
     control.push(metricIn(page, /nodejs_eventloop_lag_p99_seconds/) * 1e3 - lookEveryMs)
     engine.push(metricIn(page, /gantry_engine_eventloop_p99_seconds\{engine="0"\}/) * 1e3)
+    stream.push(metricIn(page, /gantry_stream_eventloop_p99_seconds/) * 1e3)
     progress(`${Math.round(atMs / 1e3)} s of ${Math.round(runMs / 1e3)} s`)
     await pause(everyMs)
   }
@@ -100,7 +102,7 @@ async function watch(
     service.metric(new RegExp(`gantry_frames_total\\{camera="[^"]+",state="${state}",cause="[^"]*"\\}`))
   return {
     processes: [...samples].map(([name, taken]) => summary(name, taken)),
-    loopP99Ms: { control: median(control), engine: median(engine) },
+    loopP99Ms: { control: median(control), engine: median(engine), stream: median(stream) },
     frames: {
       received: await service.metric(/gantry_frames_received_total\{camera="[^"]+"\}/),
       ended: await service.metric(/gantry_frames_total\{[^}]+\}/),
@@ -114,6 +116,7 @@ async function watch(
 /** The long-lived processes by the file they run; decoders and the children that try a model out come and go. */
 const entries = [
   ['engine', /\/engine\/main\.js(?: |$)/],
+  ['stream', /\/server\/stream\/main\.js(?: |$)/],
   ['model server', /\/server\/model-server\/main\.js(?: |$)/],
 ] as const
 

@@ -29,7 +29,7 @@ const jpegStart = Uint8Array.of(0xff, 0xd8, 0xff, 0xd9)
 export class FakeGantry implements Gantry {
   readonly name = 'test'
   readonly version = '0.0.0'
-  readonly stream = new FakeStreamHub()
+  readonly stream: FakeStreamHub
   readonly #cameras = new Map<string, FakeCamera>()
   readonly #recent: DetectionsMessage[] = []
   /** Queries `recent` was asked, oldest first. */
@@ -42,6 +42,10 @@ export class FakeGantry implements Gantry {
   /** What the next call of `metrics` waits for. */
   metricsGate: Promise<void> = Promise.resolve()
   failMetrics: Error | undefined
+
+  constructor(settings: Readonly<{ maxStreamClients?: number }> = {}) {
+    this.stream = new FakeStreamHub(settings.maxStreamClients)
+  }
 
   cameras(): readonly CameraView[] {
     return [...this.#cameras.values()]
@@ -127,6 +131,7 @@ export class FakeGantry implements Gantry {
       engines: this.engines,
       sinks: this.sinks,
       cache: this.cache,
+      stream: { state: 'ready', pid: 4243, restarts: 0, reason: '', clients: this.stream.clients },
       modelServer: null,
       cameras: { total: this.#cameras.size, byState },
     }

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import type { DetectionsMessage } from '../../src/events/detections-message.js'
 import {
@@ -7,15 +8,32 @@ import {
   type ServerMessage,
   type Subscription,
 } from '../../src/events/stream-protocol.js'
+import { ClientAcceptor } from '../../src/server/stream/client-acceptor.js'
+import type { UpgradeRequest } from '../../src/server/stream/protocol.js'
+import type { StreamUpstream } from '../../src/server/stream/stream-upstream.js'
 import type { Picture, StreamHub } from '../../src/sinks/stream-hub.js'
 
 type Client = { socket: WebSocket; wants: Subscription | undefined }
 
 /** Speaks `gantry.v1` plainly: no queue, no limits, no replay. Keeps what clients asked for, so that a test can look. */
-export class FakeStreamHub implements StreamHub {
+export class FakeStreamHub implements StreamHub, StreamUpstream {
+  onClients: ((clients: number) => void) | undefined
   onPictureCameras: ((cameras: ReadonlySet<string>) => void) | undefined
   readonly #clients = new Set<Client>()
+  readonly #acceptor: ClientAcceptor
   #number = 0
+
+  constructor(maxClients = 100) {
+    this.#acceptor = new ClientAcceptor(this, maxClients)
+  }
+
+  adopt(request: UpgradeRequest, socket: Socket, head: Buffer): boolean {
+    const { _handle: handle } = socket as Socket & { _handle?: { readStart(): void } }
+    // As in another process, where a connection arrives anew.
+    handle?.readStart()
+    this.#acceptor.accept(request, socket, head)
+    return true
+  }
 
   get clients(): number {
     return this.#clients.size

@@ -11,7 +11,7 @@ export async function serveFake(
   settings: Partial<ServerSettings> = {},
   more: Readonly<{ webRoot?: string; gantry?: FakeGantry; log?: (line: string) => void }> = {},
 ): Promise<Served> {
-  const gantry = more.gantry ?? new FakeGantry()
+  const gantry = more.gantry ?? new FakeGantry(settings)
   const log =
     more.log === undefined ? pino({ level: 'silent' }) : pino({ level: 'debug' }, { write: more.log })
   const server = createHttpServer({

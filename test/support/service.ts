@@ -21,7 +21,7 @@ export type ServiceOptions = Readonly<{
   /** Laid over the test's pipeline file. */
   pipeline?: Readonly<Record<string, unknown>>
   /** Laid over its `server`; requests of this class carry the token. */
-  server?: Readonly<{ token?: string; allowedOrigins?: readonly string[] }>
+  server?: Readonly<{ token?: string; allowedOrigins?: readonly string[]; maxStreamClients?: number }>
   env?: NodeJS.ProcessEnv
   /** A file for its standard error, which is then not in `stderr`. */
   stderrTo?: string

@@ -60,7 +60,6 @@ export const operationRoutes = [
       body: {
         name: context.gantry.name,
         version: context.gantry.version,
-        stream: { clients: context.gantry.stream.clients },
         ...readinessView(context),
       },
     }),
@@ -69,7 +68,7 @@ export const operationRoutes = [
 ]
 
 function readinessView({ gantry, draining }: RouteContext): ReadinessView {
-  const { ready, reasons, engines, sinks, cache, modelServer, cameras } = gantry.readiness()
+  const { ready, reasons, engines, sinks, cache, stream, modelServer, cameras } = gantry.readiness()
   const stopping = draining()
   return {
     ready: ready && !stopping,
@@ -80,6 +79,7 @@ function readinessView({ gantry, draining }: RouteContext): ReadinessView {
     })),
     sinks: [...sinks],
     cache,
+    stream,
     modelServer,
     cameras,
   }

@@ -1,7 +1,8 @@
 import type { WebSocket } from 'ws'
 import type { ServerMessage, Subscription } from '../../events/stream-protocol.js'
-import type { BroadcastJob, BroadcastTally } from './broadcast-job.js'
+import type { BroadcastJob } from './broadcast-job.js'
 import { filterOf, keepAll, type MessageFilter } from './message-filter.js'
+import type { StreamFigures } from './stream-figures.js'
 import type { StreamLimits } from './stream-limits.js'
 
 /** RFC 6455 close codes this service sends. */
@@ -69,13 +70,13 @@ export class StreamClient {
   }
 
   /** Sends what this client wants of the job, or counts that it was left out. */
-  offer(job: BroadcastJob, tally: BroadcastTally): void {
+  offer(job: BroadcastJob, figures: StreamFigures): void {
     if (job.position < this.nextPosition || !this.wantsCamera(job.cameraId) || !this.isOpen) return
     this.nextPosition = job.position + 1
     if (job.picture !== undefined && this.subscription?.frames === true)
-      tally.count(this.#offerPicture(job.picture) === 'sent' ? 'picture_sent' : 'picture_skipped')
+      figures.count(this.#offerPicture(job.picture) === 'sent' ? 'picture_sent' : 'picture_skipped')
     if (this.subscription?.detections === true)
-      tally.count(this.#offerText(job.rendering.for(this.filter), job.atMs))
+      figures.count(this.#offerText(job.rendering.for(this.filter), job.atMs))
   }
 
   /** The service itself left a message out. */

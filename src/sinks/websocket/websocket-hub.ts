@@ -6,9 +6,8 @@ import { streamProtocol, type Subscription } from '../../events/stream-protocol.
 import { nowMs } from '../../lifecycle/clock.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
-import type { ServiceMetrics } from '../../metrics/service-metrics.js'
 import type { Picture, StreamHub } from '../stream-hub.js'
-import { BroadcastTally, type BroadcastJob } from './broadcast-job.js'
+import type { BroadcastJob } from './broadcast-job.js'
 import { Broadcaster } from './broadcaster.js'
 import {
   parseClientMessage,
@@ -24,6 +23,7 @@ import { Replay } from './replay.js'
 import { ResumeRing } from './resume-ring.js'
 import { closeCodes, StreamClient } from './stream-client.js'
 import { formatCursor, parseCursor } from './stream-cursor.js'
+import { StreamFigures } from './stream-figures.js'
 import { defaultStreamLimits, type StreamLimits } from './stream-limits.js'
 
 export type HubSettings = Readonly<{
@@ -46,10 +46,11 @@ type Connection = {
 /** {@link StreamHub} over `ws` sockets. */
 export class WebSocketHub implements StreamHub {
   onPictureCameras: ((cameras: ReadonlySet<string>) => void) | undefined
+  onClients: ((clients: number) => void) | undefined
+  readonly figures = new StreamFigures()
   readonly #connections = new Map<WebSocket, Connection>()
   readonly #demand = new PictureDemand()
   readonly #ring: ResumeRing
-  readonly #tally = new BroadcastTally()
   readonly #broadcaster: Broadcaster<StreamClient>
   #clients: readonly StreamClient[] | undefined
   #sweeper: NodeJS.Timeout | undefined
@@ -57,7 +58,6 @@ export class WebSocketHub implements StreamHub {
 
   constructor(
     readonly settings: HubSettings,
-    readonly metrics: ServiceMetrics,
     readonly log: Log,
     readonly limits: StreamLimits = defaultStreamLimits,
   ) {
@@ -65,7 +65,7 @@ export class WebSocketHub implements StreamHub {
     this.#broadcaster = new Broadcaster<StreamClient>(limits, {
       clients: () => this.#clientList(),
       serve: (job, clients) => this.#serve(job, clients),
-      done: (job) => this.metrics.publish.observe({ sink: 'websocket' }, (nowMs() - job.atMs) / 1000),
+      done: (job) => this.figures.published((nowMs() - job.atMs) / 1000),
       leftOut: (job) => this.#leaveOut(job),
     })
   }
@@ -97,7 +97,7 @@ export class WebSocketHub implements StreamHub {
     })
   }
 
-  publish(message: DetectionsMessage, picture?: Picture): void {
+  publish(message: DetectionsMessage, picture?: Picture, atMs = nowMs()): void {
     if (this.#stopping !== undefined) return
     const position = this.#ring.push(message.cameraId, detectionsJson(message))
     if (this.#connections.size === 0) return
@@ -106,7 +106,7 @@ export class WebSocketHub implements StreamHub {
       cameraId: message.cameraId,
       rendering: new Rendering(this.#cursor(position), message),
       picture: picture && this.#wantsPicture(message.cameraId) ? encodePicture(picture) : undefined,
-      atMs: nowMs(),
+      atMs,
     })
   }
 
@@ -162,7 +162,7 @@ export class WebSocketHub implements StreamHub {
       client,
       this.#ring,
       { epoch: this.settings.epoch, chunk: replayChunk },
-      (sent) => this.metrics.streamMessages.inc({ result: 'sent' }, sent),
+      (sent) => this.figures.count('sent', sent),
     )
     connection.replay.run(from === 'expired' ? this.#ring.oldest : from)
   }
@@ -177,7 +177,7 @@ export class WebSocketHub implements StreamHub {
   }
 
   #reject(connection: Connection, error: unknown): void {
-    this.metrics.streamMessages.inc({ result: 'rejected' })
+    this.figures.count('rejected')
     const { client } = connection
     client.tell({ type: 'error', ...toErrorRecord(error) })
     if (connection.bad.hit(nowMs()) < this.limits.maxBadMessages) return
@@ -186,14 +186,12 @@ export class WebSocketHub implements StreamHub {
   }
 
   #serve(job: BroadcastJob, clients: readonly StreamClient[]): void {
-    for (const client of clients) client.offer(job, this.#tally)
-    this.#tally.flush(this.metrics.streamMessages)
+    for (const client of clients) client.offer(job, this.figures)
   }
 
   #leaveOut(job: BroadcastJob): void {
     for (const client of this.#clientList())
-      if (client.miss(job.position, job.cameraId)) this.#tally.count('dropped')
-    this.#tally.flush(this.metrics.streamMessages)
+      if (client.miss(job.position, job.cameraId)) this.figures.count('dropped')
   }
 
   #sweep(): void {
@@ -228,7 +226,7 @@ export class WebSocketHub implements StreamHub {
 
   #clientsChanged(): void {
     this.#clients = undefined
-    this.metrics.streamClients.set(this.#connections.size)
+    this.onClients?.(this.#connections.size)
   }
 
   #cursor(position: number): string {

@@ -9,30 +9,31 @@ import {
   type PictureHeader,
   type ServerMessage,
 } from '../../../src/events/stream-protocol.js'
-import { createServiceMetrics } from '../../../src/metrics/service-metrics.js'
 import { defaultStreamLimits, type StreamLimits } from '../../../src/sinks/websocket/stream-limits.js'
+import type { StreamResult } from '../../../src/sinks/websocket/stream-figures.js'
 import { WebSocketHub } from '../../../src/sinks/websocket/websocket-hub.js'
 import { silentLog } from '../../support/silent-log.js'
 import { until } from '../../support/until.js'
 
 /** A hub behind a real WebSocket server on loopback. */
 export async function startHub(limits: Partial<StreamLimits> = {}, epoch = 'e1') {
-  const metrics = createServiceMetrics()
   const settings = { service: 'test', version: '0.0.0', epoch }
-  const hub = new WebSocketHub(settings, metrics, silentLog(), { ...defaultStreamLimits, ...limits })
+  const hub = new WebSocketHub(settings, silentLog(), { ...defaultStreamLimits, ...limits })
   const http = createServer()
   const sockets = new WebSocketServer({ server: http, perMessageDeflate: false, maxPayload: 64 * 1024 })
   sockets.on('connection', (socket) => hub.attach(socket))
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')
   const { port } = http.address() as AddressInfo
+  const counts = new Map<string, number>()
   return {
     hub,
-    metrics,
     port,
-    async counted(result: string): Promise<number> {
-      const { values } = await metrics.streamMessages.get()
-      return values.find(({ labels }) => labels['result'] === result)?.value ?? 0
+    /** Messages that ended so, from the start. */
+    counted(result: StreamResult): number {
+      for (const [ended, count] of Object.entries(hub.figures.take().messages))
+        counts.set(ended, (counts.get(ended) ?? 0) + count)
+      return counts.get(result) ?? 0
     },
     async stop() {
       await hub.stop()

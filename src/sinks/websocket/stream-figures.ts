@@ -1,0 +1,30 @@
+export type StreamResult = 'sent' | 'dropped' | 'picture_sent' | 'picture_skipped' | 'rejected' | 'skipped'
+
+/** What the hub did since the last reading. */
+export type StreamReading = Readonly<{
+  messages: Readonly<Partial<Record<StreamResult, number>>>
+  /** One for each message that went through: seconds from its publishing until the last client was served. */
+  publishSeconds: readonly number[]
+}>
+
+/** Figures of the hub, gathered where it runs and read by whoever keeps the metrics. */
+export class StreamFigures {
+  #messages: Partial<Record<StreamResult, number>> = {}
+  #publishSeconds: number[] = []
+
+  count(result: StreamResult, by = 1): void {
+    this.#messages[result] = (this.#messages[result] ?? 0) + by
+  }
+
+  published(seconds: number): void {
+    this.#publishSeconds.push(seconds)
+  }
+
+  /** Begins anew. */
+  take(): StreamReading {
+    const reading = { messages: this.#messages, publishSeconds: this.#publishSeconds }
+    this.#messages = {}
+    this.#publishSeconds = []
+    return reading
+  }
+}
