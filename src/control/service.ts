@@ -5,6 +5,7 @@ import type { EngineResult, EngineSetup, FromEngine } from '../engine/protocol.j
 import { detectionsRecordId } from '../events/cloud-event.js'
 import type { DetectionsMessage } from '../events/detections-message.js'
 import { fromBase64, toBase64 } from '../lifecycle/base64.js'
+import { atMost } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
 import { Turns } from '../lifecycle/turns.js'
 import { metricsText } from '../metrics/metrics-text.js'
@@ -19,6 +20,8 @@ import type { CameraView, EngineHealth, Gantry, Readiness } from './gantry.js'
 
 /** Numbers left free after an engine's death: it may have given some to frames it took along. */
 const seqMargin = 1_000
+/** Longest that the start waits for the process of the viewers. */
+const streamAtMostMs = 5_000
 
 export type ServiceDeps = Readonly<{
   name: string
@@ -63,7 +66,10 @@ export class GantryService implements Gantry {
   async start(): Promise<void> {
     this.#deps.cache.start()
     for (const sink of this.#deps.sinks) sink.start()
-    await Promise.all([this.stream.start(), ...this.#engines.map((engine) => engine.start())])
+    const stream = this.stream.start()
+    await Promise.all(this.#engines.map((engine) => engine.start()))
+    // It is there long before a model is loaded; one that cannot start is no reason to do without cameras.
+    await atMost(streamAtMostMs, stream)
     // Cameras first: a service is ready without its model server.
     if (this.#deps.directory.size > 0) this.#deps.modelServer?.giveWay()
     void this.#deps.modelServer?.start()
