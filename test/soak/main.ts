@@ -1,5 +1,5 @@
 /**
- * The long run: `npm run soak -- [minutes] [cameras] [fps]`, by default 10 minutes of 8 cameras after 5 minutes of warming up: by
+ * The long run: `npm run soak -- [minutes] [cameras] [fps]`, by default 10 minutes of 8 cameras after 8 minutes of warming up: by
  * then the newest results that are kept have all been there once, and V8 has collected its old generation (docs/benchmarks.md). Prints the
  * report as JSON and ends with 1 if memory or file descriptors grow, a loop is late, or frames are not accounted for.
  */
@@ -13,7 +13,7 @@ const mostLoopP99Ms = 20
 const keptResults = 500
 
 const report = await soak(
-  { cameras, fps, warmUpMs: 300_000, runMs: minutes * 60_000, everyMs: 5_000 },
+  { cameras, fps, warmUpMs: 480_000, runMs: minutes * 60_000, everyMs: 5_000 },
   (text) => process.stderr.write(`\r${text}   `),
 )
 process.stderr.write('\n')
