@@ -12,7 +12,7 @@ import { StreamAwayError } from '../server/errors.js'
 import type {
   FromStream,
   StreamBeat,
-  StreamResult,
+  PublishedResult,
   StreamSetup,
   ToStream,
   UpgradeRequest,
@@ -39,7 +39,7 @@ export class StreamProcess implements StreamUpstream {
   readonly #process: SupervisedProcess<FromStream, ToStream>
   #pictureCameras: ReadonlySet<string> = new Set()
   #clients = 0
-  #waiting: StreamResult[] = []
+  #waiting: PublishedResult[] = []
   #flushTimer: NodeJS.Timeout | undefined
   #cpuSeconds = 0
   /** Of the process that runs now. */

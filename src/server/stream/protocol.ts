@@ -14,7 +14,7 @@ export type StreamSetup = Readonly<{
 }>
 
 /** A result on its way to the clients. */
-export type StreamResult = Readonly<{
+export type PublishedResult = Readonly<{
   /** Text of the `DetectionsMessage`. */
   json: string
   /** As the engine made it. */
@@ -34,7 +34,7 @@ export type StreamQuestion = Message<'beat'>
 /** Control -> stream process. */
 export type ToStream =
   | Message<'setup', { setup: StreamSetup }>
-  | Message<'results', { results: readonly StreamResult[] }>
+  | Message<'results', { results: readonly PublishedResult[] }>
   /** Comes with the socket of a client; `head` is what was read behind its request. */
   | Message<'client', { request: UpgradeRequest; head: Base64 }>
   | Message<'ask', { requestId: number; question: StreamQuestion }>

@@ -5,7 +5,7 @@ import type { Log } from '../../lifecycle/log.js'
 import type { StreamReading } from '../../sinks/websocket/stream-figures.js'
 import { WebSocketHub } from '../../sinks/websocket/websocket-hub.js'
 import { ClientAcceptor } from './client-acceptor.js'
-import type { FromStream, StreamResult, StreamSetup, UpgradeRequest } from './protocol.js'
+import type { FromStream, PublishedResult, StreamSetup, UpgradeRequest } from './protocol.js'
 
 /** Everything that lives in the stream process: the hub, and who may join it. */
 export class StreamHost {
@@ -29,7 +29,7 @@ export class StreamHost {
     return this.#hub.clients
   }
 
-  publish(results: readonly StreamResult[]): void {
+  publish(results: readonly PublishedResult[]): void {
     for (const { json, picture, atMs } of results)
       this.#hub.publish(
         parseDetectionsJson(json),
