@@ -6,6 +6,7 @@ import { RenderBrowser } from './render/browser.js'
 import { encodeFrames, range, renderedClip } from './render/clip.js'
 import { progressLine } from './render/progress.js'
 import { loadScenario, scenarioNames } from './scenario/load.js'
+import { type Subject, subjects } from './dataset/random-scene.js'
 import { siteNames, type SiteName } from './scenario/schema.js'
 import { truthJson, truthOf } from './truth/truth.js'
 import { frameCountOf } from './world/clock.js'
@@ -81,14 +82,37 @@ program
   .addOption(
     new Option('--sites <name...>', 'of the random scenes').choices(siteNames).default([...siteNames]),
   )
-  .action(async ({ out, count, width, seed, sites }: DatasetCommand) => {
+  .addOption(
+    new Option(
+      '--subject <kind>',
+      'of the random scenes: all that a site has, or helmets and caps of the same colours',
+    )
+      .choices(subjects)
+      .default('site'),
+  )
+  .action(async ({ out, count, width, seed, sites, subject }: DatasetCommand) => {
     const progress = progressLine('dataset')
-    await writeDataset({ folder: out, count, widthPx: width, seed, sites, onPicture: progress.update })
+    await writeDataset({
+      folder: out,
+      count,
+      widthPx: width,
+      seed,
+      sites,
+      subject,
+      onPicture: progress.update,
+    })
     progress.end()
     print(out)
   })
 
-type DatasetCommand = { out: string; count: number; width: number; seed: number; sites: SiteName[] }
+type DatasetCommand = {
+  out: string
+  count: number
+  width: number
+  seed: number
+  sites: SiteName[]
+  subject: Subject
+}
 
 async function written(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true })

@@ -12,7 +12,7 @@ import { frameCountOf } from '../world/clock.js'
 import { Random } from '../world/random.js'
 import { SimWorld } from '../world/world.js'
 import { yoloLabels } from './labels.js'
-import { randomScene } from './random-scene.js'
+import { type Subject, randomScene } from './random-scene.js'
 
 export interface DatasetOptions {
   readonly folder: string
@@ -21,7 +21,9 @@ export interface DatasetOptions {
   readonly widthPx: number
   readonly seed: number
   /** Sites of the training pictures. */
-  readonly sites?: readonly SiteName[]
+  readonly sites: readonly SiteName[]
+  /** Of the training pictures; the valid split is always the same. */
+  readonly subject: Subject
   readonly onPicture: (this: void, done: number, total: number) => void
 }
 
@@ -45,6 +47,7 @@ export async function writeDataset({
   widthPx,
   seed,
   sites,
+  subject,
   onPicture,
 }: DatasetOptions): Promise<void> {
   for (const split of ['train', 'valid'])
@@ -56,7 +59,9 @@ export async function writeDataset({
   const heightPx = Math.round((widthPx * 9) / 16)
   await using browser = await RenderBrowser.open()
   let done = 0
-  for (const { split, scenario, frames } of await shotsFor(count, seed, sites)) {
+  for (const { split, scenario, frames } of await shotsFor(count, (index) =>
+    randomScene(seed, index, { sites, subject }),
+  )) {
     const observer = new Observer(new SimWorld(scenario))
     const nameOf = (frame: number): string => `${scenario.name}-${String(frame).padStart(4, '0')}`
     const missing = frames.filter(
@@ -82,11 +87,7 @@ export async function writeDataset({
   }
 }
 
-async function shotsFor(
-  count: number,
-  seed: number,
-  sites: readonly SiteName[] | undefined,
-): Promise<Shots[]> {
+async function shotsFor(count: number, sceneAt: (index: number) => Scenario): Promise<Shots[]> {
   const heldOut = (await Promise.all((await scenarioNames()).map(loadScenario))).filter(
     (scenario) => scenario.heldOut,
   )
@@ -98,7 +99,7 @@ async function shotsFor(
   const taken = valid.reduce((sum, { frames }) => sum + frames.length, 0)
   const train: Shots[] = []
   for (let index = 0, left = count - taken; left > 0; index++, left -= framesPerScene) {
-    const scenario = randomScene(seed, index, sites)
+    const scenario = sceneAt(index)
     train.push({ split: 'train', scenario, frames: spread(usable(scenario), Math.min(framesPerScene, left)) })
   }
   return [...valid, ...train]

@@ -1,4 +1,5 @@
 import {
+  type Headgear,
   type Lighting,
   type MachineKind,
   type Scenario,
@@ -20,16 +21,25 @@ const mildFaults = faultKinds.filter(
 )
 const durationS = 20
 
+/** What random scenes are full of: all that the classes name, or crews in helmets and in caps of the same colours. */
+export const subjects = ['site', 'headgear'] as const
+export type Subject = (typeof subjects)[number]
+
 /**
  * A scene that no scenario of the library contains: any of the sites, light and weather, another camera, random people and
- * machines. The same seed and index give the same scene.
+ * machines. The same seed, index, sites and subject give the same scene.
  */
-export function randomScene(seed: number, index: number, sites: readonly SiteName[] = siteNames): Scenario {
+export function randomScene(
+  seed: number,
+  index: number,
+  { sites = siteNames, subject = 'site' }: { sites?: readonly SiteName[]; subject?: Subject } = {},
+): Scenario {
+  const cast = casts[subject]
   const random = new Random('scene', seed, index)
   const siteName = random.pick(sites)
   const site = siteBuilders[siteName]()
   const people = random.chance(0.5) ? [carrier(site, random)] : []
-  const machines = machinesFor(site, random)
+  const machines = machinesFor(site, cast.machineCounts, random)
   const input: ScenarioInput = {
     name: `scene-${index}`,
     title: `random scene ${index}`,
@@ -41,14 +51,14 @@ export function randomScene(seed: number, index: number, sites: readonly SiteNam
     rain: !site.indoor && random.chance(0.2) ? random.between(0.3, 1) : 0,
     camera: cameraNear(site, random),
     crowd: {
-      count: 2 + random.int(8),
+      count: random.pick(cast.crowdCounts),
       ...ground(site),
       helmetShare: random.pick([0.25, 0.5, 0.6, 0.75]),
       vestShare: random.between(0.2, 0.9),
       // Where most bare heads wear a cap in the colour of a helmet, a detector learns to doubt every helmet.
       colors: random.pick(['usual', 'usual', 'usual', 'any']),
     },
-    people: [...people, ...driversOf(machines, random), ...workersAt(site, random)],
+    people: [...people, ...driversOf(machines, random), ...workersAt(site, cast, random)],
     machines,
     faults: random.chance(0.15)
       ? [{ kind: random.pick(mildFaults), fromS: 0, toS: durationS, strength: random.between(0.02, 0.3) }]
@@ -113,25 +123,22 @@ function driversOf(machines: readonly MachineInput[], random: Random): PersonInp
     }))
 }
 
-/**
- * At the far side with their backs to the camera, where a helmet differs from hair or a cap by little and may have the colour of the
- * wall behind it.
- */
-function workersAt(site: Site, random: Random): PersonInput[] {
+/** At the far side, mostly with their backs to the camera, where a helmet differs from hair or a cap by little. */
+function workersAt(site: Site, cast: Cast, random: Random): PersonInput[] {
   const { fromM, toM } = site.groundM
-  return Array.from({ length: random.pick([1, 2, 3, 4]) }, (_, index) => {
-    const faceDeg = random.between(120, 240)
-    const kind = random.pick(headgearAtWork)
+  return Array.from({ length: cast.workerCount(random) }, (_, index) => {
+    const faceDeg = cast.workerFaceDeg(random)
+    const kind = random.pick(cast.headgear)
     return {
       id: `worker-${index + 1}`,
-      start: [random.between(fromM[0], toM[0]), fromM[1] + random.between(-1.5, 2.5)],
+      start: [random.between(fromM[0], toM[0]), fromM[1] + random.between(...cast.workersBeforeWallM)],
       faceDeg,
       headgear: {
         kind,
         color:
-          kind === 'helmet' && random.chance(0.4)
+          kind === 'helmet' && random.chance(cast.helmetsLikeWalls)
             ? likeTheWalls[site.name]
-            : random.pick(kind === 'helmet' ? helmetColorsAtWork : capColorsAtWork),
+            : random.pick(kind === 'helmet' ? helmetColorsAtWork : cast.capColors),
         shape: random.pick(helmetShapes),
       },
       acts: [{ do: random.pick(['work', 'work', 'stand'] as const), forS: durationS, faceDeg }],
@@ -139,22 +146,44 @@ function workersAt(site: Site, random: Random): PersonInput[] {
   })
 }
 
-// From behind, a cap in the colour of a helmet is next to a helmet: where either is as likely, a detector learns to name both.
-const headgearAtWork = [
-  'helmet',
-  'helmet',
-  'helmet',
-  'helmet',
-  'helmet',
-  'helmet',
-  'none',
-  'none',
-  'cap',
-  'beanie',
-] as const
+interface Cast {
+  readonly crowdCounts: readonly number[]
+  readonly machineCounts: readonly number[]
+  readonly workerCount: (random: Random) => number
+  readonly workerFaceDeg: (random: Random) => number
+  readonly workersBeforeWallM: readonly [number, number]
+  readonly headgear: readonly Headgear['kind'][]
+  /** Share of the workers' helmets that have the colour of the wall behind them. */
+  readonly helmetsLikeWalls: number
+  readonly capColors: readonly NonNullable<Headgear['color']>[]
+}
+
+const casts: Readonly<Record<Subject, Cast>> = {
+  site: {
+    crowdCounts: [2, 3, 4, 5, 6, 7, 8, 9],
+    machineCounts: [0, 1, 2, 2, 3, 4],
+    workerCount: (random) => random.pick([1, 2, 3, 4]),
+    workerFaceDeg: (random) => random.between(120, 240),
+    workersBeforeWallM: [-1.5, 2.5],
+    // From behind, a cap in the colour of a helmet is next to a helmet: where either is as likely, a detector that sees few of them names both.
+    headgear: [...Array<'helmet'>(6).fill('helmet'), 'none', 'none', 'cap', 'beanie'],
+    helmetsLikeWalls: 0.4,
+    capColors: ['red', 'blue', 'grey', 'navy', 'black', 'black', 'white'],
+  },
+  // Enough of them that the shape has to be learned: no colour says which is which.
+  headgear: {
+    crowdCounts: [1, 2, 3, 4],
+    machineCounts: [0, 0, 1, 2],
+    workerCount: () => 7,
+    workerFaceDeg: (random) => (random.chance(0.6) ? random.between(120, 240) : random.between(0, 360)),
+    workersBeforeWallM: [-1.2, 1.5],
+    headgear: [...Array<'helmet'>(5).fill('helmet'), 'none', 'none', 'cap', 'cap', 'cap', 'beanie'],
+    helmetsLikeWalls: 0.5,
+    capColors: ['red', 'red', 'blue', 'grey', 'navy', 'black', 'white', 'yellow', 'orange', 'green'],
+  },
+}
 const helmetColorsAtWork = ['white', 'white', 'yellow', 'orange', 'red', 'blue', 'green'] as const
 const likeTheWalls = { dock: 'white', 'press-line': 'blue', yard: 'orange', gate: 'white' } as const
-const capColorsAtWork = ['red', 'blue', 'grey', 'navy', 'black', 'black', 'white'] as const
 
 const usual: Readonly<Record<Site['name'], readonly MachineKind[]>> = {
   dock: ['forklift', 'forklift', 'truck'],
@@ -178,8 +207,8 @@ const colors = ['yellow', 'orange', 'red', 'blue', 'white', 'green', 'grey'] as 
 type PersonInput = NonNullable<ScenarioInput['people']>[number]
 type MachineInput = NonNullable<ScenarioInput['machines']>[number]
 
-function machinesFor(site: Site, random: Random): MachineInput[] {
-  const count = random.pick([0, 1, 2, 2, 3, 4])
+function machinesFor(site: Site, counts: readonly number[], random: Random): MachineInput[] {
+  const count = random.pick(counts)
   // Machines at work together hide parts of each other and often are of one make: the hardest boxes.
   const fleet = random.chance(0.5) ? { color: random.pick(colors) } : undefined
   const inLine = random.chance(0.5)

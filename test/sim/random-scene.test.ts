@@ -8,7 +8,10 @@ describe('random scenes', () => {
   })
 
   it('show the sites that are asked for', () => {
-    const sites = Array.from({ length: 30 }, (_, index) => randomScene(5, index, ['dock', 'gate']).site)
+    const sites = Array.from(
+      { length: 30 },
+      (_, index) => randomScene(5, index, { sites: ['dock', 'gate'] }).site,
+    )
     expect(new Set(sites)).toEqual(new Set(['dock', 'gate']))
   })
 
@@ -20,5 +23,23 @@ describe('random scenes', () => {
     expect(workers.length).toBeGreaterThan(40)
     expect(helmets.length / workers.length).toBeGreaterThan(0.3)
     expect(helmets.length).toBeLessThan(workers.length)
+  })
+
+  it('have caps in every colour of a helmet, and nearly as many, where headgear is the subject', () => {
+    const workers = Array.from(
+      { length: 20 },
+      (_, index) => randomScene(5, index, { subject: 'headgear' }).people,
+    )
+      .flat()
+      .filter(({ id }) => id.startsWith('worker-'))
+    const colorsOf = (wanted: string): Set<string> =>
+      new Set(
+        workers.filter(({ headgear }) => headgear.kind === wanted).map(({ headgear }) => headgear.color),
+      )
+    const caps = workers.filter(({ headgear }) => headgear.kind === 'cap').length
+    const helmets = workers.filter(({ headgear }) => headgear.kind === 'helmet').length
+    expect(workers).toHaveLength(20 * 7)
+    expect(caps / helmets).toBeGreaterThan(0.4)
+    for (const color of colorsOf('helmet')) expect(colorsOf('cap')).toContain(color)
   })
 })
