@@ -131,7 +131,7 @@ function workersAt(site: Site, cast: Cast, random: Random): PersonInput[] {
     const kind = random.pick(cast.headgear)
     return {
       id: `worker-${index + 1}`,
-      start: [random.between(fromM[0], toM[0]), fromM[1] + random.between(...cast.workersBeforeWallM)],
+      start: [random.between(fromM[0], toM[0]), fromM[1] + random.between(...cast.workersFromFarEdgeM)],
       faceDeg,
       headgear: {
         kind,
@@ -146,12 +146,14 @@ function workersAt(site: Site, cast: Cast, random: Random): PersonInput[] {
   })
 }
 
+/** Who and what stands in the scenes of one subject. Lists are picked from evenly, so what is named twice comes twice as often. */
 interface Cast {
   readonly crowdCounts: readonly number[]
   readonly machineCounts: readonly number[]
   readonly workerCount: (random: Random) => number
   readonly workerFaceDeg: (random: Random) => number
-  readonly workersBeforeWallM: readonly [number, number]
+  /** Least and most distance of a worker from the far edge of the ground, towards the camera. */
+  readonly workersFromFarEdgeM: readonly [number, number]
   readonly headgear: readonly Headgear['kind'][]
   /** Share of the workers' helmets that have the colour of the wall behind them. */
   readonly helmetsLikeWalls: number
@@ -164,7 +166,7 @@ const casts: Readonly<Record<Subject, Cast>> = {
     machineCounts: [0, 1, 2, 2, 3, 4],
     workerCount: (random) => random.pick([1, 2, 3, 4]),
     workerFaceDeg: (random) => random.between(120, 240),
-    workersBeforeWallM: [-1.5, 2.5],
+    workersFromFarEdgeM: [-1.5, 2.5],
     // From behind, a cap in the colour of a helmet is next to a helmet: where either is as likely, a detector that sees few of them names both.
     headgear: [...Array<'helmet'>(6).fill('helmet'), 'none', 'none', 'cap', 'beanie'],
     helmetsLikeWalls: 0.4,
@@ -176,7 +178,7 @@ const casts: Readonly<Record<Subject, Cast>> = {
     machineCounts: [0, 0, 1, 2],
     workerCount: () => 7,
     workerFaceDeg: (random) => (random.chance(0.6) ? random.between(120, 240) : random.between(0, 360)),
-    workersBeforeWallM: [-1.2, 1.5],
+    workersFromFarEdgeM: [-1.2, 1.5],
     headgear: [...Array<'helmet'>(5).fill('helmet'), 'none', 'none', 'cap', 'cap', 'cap', 'beanie'],
     helmetsLikeWalls: 0.5,
     capColors: ['red', 'red', 'blue', 'grey', 'navy', 'black', 'white', 'yellow', 'orange', 'green'],
