@@ -3,7 +3,7 @@ import { type MachineMotion } from './machine-motion.js'
 import { type HelmetState, type Motion } from './motion.js'
 
 /** The foot plate of a forklift and where its driver's body is over it, metres in the machine's frame. */
-const footPlateM = 0.8
+const footPlateM = 0.74
 const seatZM = -0.14
 
 /** A driver's motion is the machine's. */

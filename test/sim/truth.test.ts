@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { loadScenario } from '../../sim/scenario/load.js'
-import { type Scenario, scenarioSchema } from '../../sim/scenario/schema.js'
+import { guardM } from '../../sim/machines/forklift.js'
+import { type Scenario, helmetShapes, scenarioSchema } from '../../sim/scenario/schema.js'
 import { type Truth, type TruthFrame } from '../../sim/truth/format.js'
 import { Observer } from '../../sim/truth/observer.js'
 import { truthJson, truthOf } from '../../sim/truth/truth.js'
@@ -111,3 +112,29 @@ describe('the boxes', () => {
 function jsonOf(frame: TruthFrame): unknown {
   return JSON.parse(JSON.stringify(frame))
 }
+
+describe('the driver of a forklift', () => {
+  it.each(helmetShapes)('sits below the roof guard, however tall, in a %s helmet', (shape) => {
+    const world = new SimWorld(
+      scenarioSchema.parse({
+        name: 'tall-driver',
+        title: 'Tall driver',
+        about: 'The tallest person that a scenario may name, on a forklift.',
+        site: 'dock',
+        seed: 1,
+        durationS: 4,
+        people: [
+          { id: 'ada', start: [0, 0], rides: 'forklift-1', look: { heightM: 2.05 }, headgear: { shape } },
+        ],
+        machines: [{ id: 'forklift-1', kind: 'forklift', start: [0, 0] }],
+      }),
+    )
+    for (const frame of [0, 50, 99]) {
+      world.pose(frame)
+      const { position } = world.people[0]?.body ?? { position: [] }
+      const heights = position.filter((_, index) => index % 3 === 1)
+      expect(Math.max(...heights)).toBeGreaterThan(2)
+      expect(Math.max(...heights)).toBeLessThan(guardM - 0.02)
+    }
+  })
+})
