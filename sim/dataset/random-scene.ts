@@ -221,7 +221,7 @@ function machinesFor(site: Site, counts: readonly number[], random: Random): Mac
     machines.push({
       id: `machine-${index + 1}`,
       kind,
-      start: inLine && before ? behind(before.start, random) : placeFor(kind, site, index, random),
+      start: inLine && before ? behind(before.start, kind, random) : placeFor(kind, site, index, random),
       faceDeg: random.between(0, 360),
       ...(fleet ?? (random.chance(0.5) ? { color: random.pick(colors) } : {})),
       acts: liftOf(kind, random),
@@ -236,14 +236,17 @@ function placeFor(kind: MachineKind, site: Site, index: number, random: Random):
     random.between(fromM[0] - 2, toM[0] + 2) + index * 0.5,
     small.includes(kind)
       ? random.between(fromM[1] - 1, toM[1])
-      : random.between(fromM[1] - 4.5, fromM[1] + 1.5),
+      : random.between(fromM[1] - (kind === 'crane' ? farCraneM : 4.5), fromM[1] + 1.5),
   ]
 }
 
 /** Seen from the cameras, which look towards -z. */
-function behind([x, z]: readonly [number, number], random: Random): [number, number] {
-  return [x + random.between(-2.6, 2.6), z - random.between(2.8, 5.5)]
+function behind([x, z]: readonly [number, number], kind: MachineKind, random: Random): [number, number] {
+  return [x + random.between(-2.6, 2.6), z - random.between(2.8, kind === 'crane' ? farCraneM : 5.5)]
 }
+
+/** A crane is seen over what stands before it, so it need not be near. */
+const farCraneM = 12
 
 function liftOf(kind: MachineKind, random: Random): NonNullable<MachineInput['acts']> {
   if (kind === 'forklift') return [{ do: 'lift', toM: random.between(0, 1.8), overS: 4 }]
