@@ -95,6 +95,15 @@ def sample_weights(store, simulator_share=SIMULATOR_SHARE):
     return out
 
 
+def train_only(model, beginnings):
+    """Parameters whose names begin otherwise, and the statistics of their batch norms, stay as they are."""
+    for name, p in model.named_parameters():
+        p.requires_grad_(name.startswith(beginnings))
+    for name, m in model.named_modules():
+        if isinstance(m, torch.nn.BatchNorm2d) and not name.startswith(beginnings):
+            m.eval()
+
+
 def groups(model, decay, rate):
     """Weight decay on convolution weights only; the context path, trained already, learns more slowly."""
     model.backbone.context.freeze()
@@ -162,6 +171,8 @@ def options():
     p.add_argument("--simulator", nargs="*", default=[], help="simulator folders (train/ and valid/ inside)")
     p.add_argument("--simulator-share", type=float, default=SIMULATOR_SHARE, help="of all draws")
     p.add_argument("--init", help="start from a published .onnx, a .pt of this recipe, or a compact .npz")
+    p.add_argument("--only", nargs="*", default=[], metavar="BEGINNING",
+                   help="train only parameters whose names begin so (neck.up, heads.2 ...), leave the others as they are")
     p.add_argument("--minutes", type=float, help="length of the schedule in minutes of training")
     p.add_argument("--steps", type=int, help="length of the schedule in steps")
     p.add_argument("--lr", type=float, default=2e-3)
@@ -174,6 +185,10 @@ def options():
     a = p.parse_args()
     if not a.minutes and not a.steps:
         p.error("give --minutes or --steps")
+    names = [name for name, _ in Detector().named_parameters()]
+    for beginning in a.only:
+        if not any(name.startswith(beginning) for name in names):
+            p.error(f"--only {beginning}: no parameter's name begins so; {names[0]} and {names[-1]} are such names")
     if a.processes is None:
         a.processes = 1 if torch.cuda.is_available() else min(4, len(os.sched_getaffinity(0)))
     return a
@@ -239,6 +254,8 @@ def train(rank, a, meeting):
         if rank == 0:
             torch.save({"average": model.state_dict()}, out / "start.pt")
     model = model.to(device, memory_format=torch.channels_last).train()
+    if a.only:
+        train_only(model, tuple(a.only))
     average = copy.deepcopy(model).eval()
     optimiser = torch.optim.AdamW(groups(model, a.decay, a.lr), betas=(0.9, 0.99))
     step, spent, last = 0, 0.0, out / "last.pt"

@@ -27,11 +27,11 @@ def data(tmp_path):
     return tmp_path
 
 
-def run(monkeypatch, data, steps):
+def run(monkeypatch, data, steps, *more):
     monkeypatch.setattr(train, "PHASES", ((1.01, (64,), 0.5),))
     monkeypatch.setattr(train, "PIXELS_PER_BATCH", 4 * 64 * 64)
     argv = ["train", "--data", str(data / "data"), "--out", str(data / "run"), "--steps", str(steps), "--workers", "0",
-            "--processes", "1", "--every", "2"]
+            "--processes", "1", "--every", "2", *more]
     monkeypatch.setattr(sys, "argv", argv)
     train.main()
     return torch.load(data / "run" / "last.pt", weights_only=True)
@@ -50,6 +50,18 @@ def test_training_stops_at_its_budget_saves_and_continues_from_there(monkeypatch
     again = torch.load(data / "run" / "start.pt", weights_only=True)["average"]
     assert all((start[k] == again[k]).all() for k in start) and any((start[k] != first["average"][k]).any() for k in start)
     assert [r["step"] for r in rows] == [2, 5] and "machinery_ap50" in rows[0] and "helmet_ap50" not in rows[0]
+
+
+def test_only_what_is_named_learns_and_a_name_that_is_none_is_an_error(monkeypatch, data, capsys):
+    after = run(monkeypatch, data, 2, "--only", "neck.up", "heads.2")
+    start = torch.load(data / "run" / "start.pt", weights_only=True)["average"]
+    for weights in (after["model"], after["average"]):
+        changed = {k for k in start if (start[k] != weights[k]).any()}
+        assert {k.split(".")[0] + "." + k.split(".")[1] for k in changed} == {"neck.up16", "neck.up32", "heads.2"}
+        assert any(k.endswith("running_mean") for k in changed)
+    with pytest.raises(SystemExit):
+        run(monkeypatch, data, 2, "--only", "nekc.up")
+    assert "--only nekc.up: no parameter's name begins so" in capsys.readouterr().err
 
 
 def test_the_average_moves_towards_the_model_and_copies_counters():
