@@ -25,6 +25,17 @@ describe('random scenes', () => {
     expect(helmets.length).toBeLessThan(workers.length)
   })
 
+  it('have cranes both among the other machines and behind them all', () => {
+    const machines = Array.from(
+      { length: 30 },
+      (_, index) => randomScene(5, index, { sites: ['yard'] }).machines,
+    ).flat()
+    const depthsM = (ofCranes: boolean): number[] =>
+      machines.filter(({ kind }) => (kind === 'crane') === ofCranes).map(({ start }) => start[1])
+    expect(Math.max(...depthsM(true))).toBeGreaterThan(-3)
+    expect(Math.min(...depthsM(true))).toBeLessThan(Math.min(...depthsM(false)) - 2)
+  })
+
   it('have caps in every colour of a helmet, two or more to five helmets, where headgear is the subject', () => {
     const workers = Array.from(
       { length: 20 },
