@@ -3,8 +3,11 @@ import { Solids } from '../geometry/solid.js'
 import { type Machine, linkOf } from './machine.js'
 
 const dark = 0x2b2d30
-/** Height of the roof guard. The tallest person of a scenario, in a helmet, sits below it. */
+/** Height of the roof guard, metres. The tallest person of a scenario, in a helmet, sits below it. */
 export const guardM = 2.42
+/** The foot plate and where the driver's body is over it, metres in the machine's frame. */
+export const footPlateM = 0.74
+export const seatZM = -0.14
 
 /** A counterbalance truck with mast, fork, roof guard, seat and a load on a pallet when raised. */
 export function forklift(hex = 0xe39a16): Machine {

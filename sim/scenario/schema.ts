@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { clothColors, hairColors, helmetColors, skinTones } from './palette.js'
 
 const metres = z.number().min(-200).max(200)
+/** The tallest person that a scenario may name, metres. */
+export const tallestM = 2.05
 const pointM = z
   .tuple([metres, metres])
   .describe('Ground point [x, z] in metres; x right, z towards the camera side.')
@@ -53,7 +55,7 @@ const actSchema = z.discriminatedUnion('do', [
 ])
 
 const lookSchema = z.strictObject({
-  heightM: z.number().min(1.45).max(2.05),
+  heightM: z.number().min(1.45).max(tallestM),
   build: z.number().min(0.8).max(1.3).describe('Girth; 1 is average.'),
   skin: z.enum(skinTones),
   shirt: z.enum(clothColors),

@@ -1,10 +1,7 @@
+import { footPlateM, seatZM } from '../machines/forklift.js'
 import { type PersonSpec } from '../scenario/schema.js'
 import { type MachineMotion } from './machine-motion.js'
 import { type HelmetState, type Motion } from './motion.js'
-
-/** The foot plate of a forklift and where its driver's body is over it, metres in the machine's frame. */
-const footPlateM = 0.74
-const seatZM = -0.14
 
 /** A driver's motion is the machine's. */
 export function ridingMotion(spec: PersonSpec, machine: MachineMotion): Motion {

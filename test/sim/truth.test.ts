@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { loadScenario } from '../../sim/scenario/load.js'
 import { guardM } from '../../sim/machines/forklift.js'
-import { type Scenario, helmetShapes, scenarioSchema } from '../../sim/scenario/schema.js'
+import { type Scenario, helmetShapes, scenarioSchema, tallestM } from '../../sim/scenario/schema.js'
 import { type Truth, type TruthFrame } from '../../sim/truth/format.js'
 import { Observer } from '../../sim/truth/observer.js'
 import { truthJson, truthOf } from '../../sim/truth/truth.js'
@@ -124,7 +124,7 @@ describe('the driver of a forklift', () => {
         seed: 1,
         durationS: 4,
         people: [
-          { id: 'ada', start: [0, 0], rides: 'forklift-1', look: { heightM: 2.05 }, headgear: { shape } },
+          { id: 'ada', start: [0, 0], rides: 'forklift-1', look: { heightM: tallestM }, headgear: { shape } },
         ],
         machines: [{ id: 'forklift-1', kind: 'forklift', start: [0, 0] }],
       }),

@@ -171,7 +171,7 @@ def options():
     p.add_argument("--simulator", nargs="*", default=[], help="simulator folders (train/ and valid/ inside)")
     p.add_argument("--simulator-share", type=float, default=SIMULATOR_SHARE, help="of all draws")
     p.add_argument("--init", help="start from a published .onnx, a .pt of this recipe, or a compact .npz")
-    p.add_argument("--only", nargs="*", default=[], metavar="BEGINNING",
+    p.add_argument("--only", nargs="+", default=[], metavar="BEGINNING",
                    help="train only parameters whose names begin so (neck.up, heads.2 ...), leave the others as they are")
     p.add_argument("--minutes", type=float, help="length of the schedule in minutes of training")
     p.add_argument("--steps", type=int, help="length of the schedule in steps")
