@@ -160,7 +160,8 @@ def read_picture_by_cells(graph):
         weight, bias = (graph.constants[name] for name in conv.input[1:])
         averaged = graph.maker(conv.input[0]).op_type == "AveragePool"
         outputs, finest = len(weight), 4 if averaged else 1
-        scale = np.abs(weight).reshape(outputs, -1).max(1).clip(1e-7) / 127 / finest
+        # A channel that training has emptied has weights of nothing and may have a bias all the same, which must fit 32 bits.
+        scale = np.maximum(np.abs(weight).reshape(outputs, -1).max(1).clip(1e-7) / 127 / finest, np.abs(bias) / 2**30)
         steps, stride, pad = rounded(weight / scale.reshape(-1, 1, 1, 1)), 2, 1
         if averaged:
             steps, stride, pad = through_average(steps), 4, 2

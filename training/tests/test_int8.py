@@ -81,6 +81,20 @@ def test_a_quantised_network_stays_near_for_any_batch_and_size(tmp_path):
         assert np.corrcoef(got[:, 4:].ravel(), want[:, 4:].ravel())[0, 1] > 0.95
 
 
+def test_a_channel_that_training_emptied_keeps_its_bias(tmp_path):
+    model = random_network()
+    stem = model.backbone.context.stem
+    with torch.no_grad():
+        stem.weight[3], stem.bias[3] = 1e-9, 5
+    write_graph(Deployed(fuse(model)), tmp_path / "m.onnx", (64, 64))
+    quantise(tmp_path / "m.onnx", tmp_path / "int8.onnx", NoiseStore(8), (64, 64))
+    constants = Graph(onnx.load(tmp_path / "int8.onnx")).constants
+    steps = [name for name in constants if name.endswith("bias_int") and "context" in name]
+    assert len(steps) == 1
+    bias = constants[steps[0]] * constants[steps[0].replace("bias_int", "scale")]
+    assert bias.reshape(-1, len(stem.bias))[:, 3] == pytest.approx(5, abs=1e-4)
+
+
 @published
 @pytest.mark.parametrize("name", ["ppe_detect_int8", VIDEO])
 class TestPublished:
