@@ -1,9 +1,11 @@
 import type { SizePx } from '../frames/letterbox.js'
 
-/** One line of ffmpeg's stderr (`-loglevel level+info`), understood. */
+/** One line of ffmpeg's stderr (`-loglevel repeat+level+info`), understood. */
 export type DecoderLine =
   /** A picture passed the sampler; its pixels follow on stdout in the same order. `ptsMs` is null where the stream has no time. */
-  | Readonly<{ kind: 'picture'; ptsMs: number | null; source: SizePx; key: boolean }>
+  | Readonly<{ kind: 'picture'; ptsMs: number | null }>
+  /** How large the pictures from here on are, before anything is cut. */
+  | Readonly<{ kind: 'size'; source: SizePx }>
   /** A key frame was decoded, sampled or not. */
   | Readonly<{ kind: 'key'; ptsMs: number | null }>
   /** The decoder met damaged or missing data. */
@@ -23,8 +25,15 @@ const chatter: DecoderLine = { kind: 'chatter' }
 /** Said of every stream that is opened quickly. */
 const usual = /not enough frames to estimate rate|Consider increasing the value for the 'analyzeduration'/
 
-/** Name of the `showinfo` instance whose lines are pictures. */
-export const pictureFilter = 'showinfo@picture'
+/**
+ * Expressions of our filter graph that print a number, told apart by its level and sign; their value is that number. Times have
+ * microseconds however long a stream runs; `showinfo` gives six digits, which are whole seconds after a day.
+ */
+export const prints = {
+  key: 'print(t)',
+  picture: 'print(t,24)',
+  size: `print(-(iw*${0x1_0000}+ih))`,
+} as const
 
 /** Decoders' own complaints, told from those of demuxers by the context they are printed with. */
 const videoDecoder =
@@ -36,9 +45,8 @@ const harmless =
   /deprecated pixel format|Auto hwaccel|hardware accelerator|hwaccel|No device available|Could not find ref/i
 
 export function parseDecoderLine(line: string): DecoderLine {
-  if (line.startsWith(`[${pictureFilter} `)) return pictureOf(line)
-  const key = /^\[info\] (-?\d+\.\d+|-?nan)$/.exec(line)
-  if (key !== null) return { kind: 'key', ptsMs: msOf(key[1]) }
+  const printed = /^\[(info|warning)\] (-?\d+\.\d+|-?nan)$/.exec(line)
+  if (printed !== null) return printedOf(printed[1] === 'warning', Number(printed[2]))
   const level = /\[(panic|fatal|error|warning|info)\] /.exec(line)
   if (level === null) return chatter
   const text = line.slice(level.index + level[0].length)
@@ -49,21 +57,12 @@ export function parseDecoderLine(line: string): DecoderLine {
   return { kind: 'message', level: level[1] === 'warning' ? 'warning' : 'error', text }
 }
 
-function pictureOf(line: string): DecoderLine {
-  const match = / pts_time:(\S+) .* s:(\d+)x(\d+) .* iskey:([01]) /.exec(line)
-  if (match === null) return chatter
-  return {
-    kind: 'picture',
-    ptsMs: msOf(match[1]),
-    source: { widthPx: Number(match[2]), heightPx: Number(match[3]) },
-    key: match[4] === '1',
-  }
-}
-
-/** Milliseconds of a printed number of seconds; null of what is none. */
-function msOf(printed: string | undefined): number | null {
-  const seconds = Number(printed)
-  return Number.isFinite(seconds) ? seconds * 1e3 : null
+/** @param seconds - NaN where the stream has no time. */
+function printedOf(sampled: boolean, seconds: number): DecoderLine {
+  const size = -seconds
+  if (!sampled && size >= 0x1_0000)
+    return { kind: 'size', source: { widthPx: Math.floor(size / 0x1_0000), heightPx: size % 0x1_0000 } }
+  return { kind: sampled ? 'picture' : 'key', ptsMs: Number.isNaN(seconds) ? null : seconds * 1e3 }
 }
 
 function inputOf(text: string): DecoderLine {

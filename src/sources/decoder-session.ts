@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net'
 import { redactText } from '../config/redact.js'
 import type { CameraConfig } from '../config/camera.js'
+import type { SizePx } from '../frames/letterbox.js'
 import { nowMs } from '../lifecycle/clock.js'
 import { pinned } from './pinned-url.js'
 import { openByteChannel } from './byte-channel.js'
-import { parseDecoderLine, type DecoderLine } from './decoder-log.js'
+import { parseDecoderLine } from './decoder-log.js'
 import { DecoderProcess, type ProcessEnd } from './decoder-process.js'
 import type { CameraLocation } from './camera-url.js'
 import { failureOf, isHwaccelFailure, type Failure } from './failure-reason.js'
@@ -51,6 +52,8 @@ export class DecoderSession implements Session {
   #stopping = false
   #restartReason: string | undefined
   #problem: Failure | undefined
+  #source: SizePx | undefined
+  #keyMs: number | null | undefined
 
   constructor(
     readonly options: DecoderSessionOptions,
@@ -134,9 +137,13 @@ export class DecoderSession implements Session {
     const line = parseDecoderLine(text)
     switch (line.kind) {
       case 'picture':
-        this.#picture(line)
+        this.#picture(line.ptsMs)
+        return
+      case 'size':
+        this.#source = line.source
         return
       case 'key':
+        this.#keyMs = line.ptsMs
         this.#suspects.key(line.ptsMs, nowMs())
         return
       case 'damage':
@@ -161,9 +168,11 @@ export class DecoderSession implements Session {
     }
   }
 
-  #picture(line: Extract<DecoderLine, { kind: 'picture' }>): void {
-    if (!line.key) this.#suspects.picture(line.ptsMs)
-    const info = { ptsMs: line.ptsMs, source: line.source, suspect: this.#suspects.suspect }
+  #picture(ptsMs: number | null): void {
+    // It is told before; where it is not, no frame is, and the watchdog acts.
+    if (this.#source === undefined) return
+    if (ptsMs !== this.#keyMs) this.#suspects.picture(ptsMs)
+    const info = { ptsMs, source: this.#source, suspect: this.#suspects.suspect }
     if (this.#pairing.info(info)) this.#readEnd?.resume()
   }
 

@@ -2,7 +2,7 @@ import ffmpeg from 'fluent-ffmpeg'
 import type { CameraConfig } from '../config/camera.js'
 import type { FrameFormat } from '../frames/frame.js'
 import type { CameraLocation } from './camera-url.js'
-import { pictureFilter } from './decoder-log.js'
+import { prints } from './decoder-log.js'
 import { letterboxFilters } from './geometry.js'
 import { selectExpression, type SamplingPhase } from './sampling.js'
 
@@ -36,8 +36,8 @@ export type Pace = 'stream' | 'arrival'
 type Composed = ffmpeg.FfmpegCommand & { _getArguments(): string[] }
 
 /**
- * Arguments of the ffmpeg that decodes one camera: letterboxed packed RGB frames on stdout, and on stderr one `showinfo` line for each
- * of them, in the same order.
+ * Arguments of the ffmpeg that decodes one camera: letterboxed packed RGB frames on stdout, and on stderr one number for each
+ * of them, in the same order ({@link prints}).
  *
  * Low latency comes from one thread on either side and a short probe that does not wait for the frame rate (first frame 0.2 s, delay
  * 63 ms; ffmpeg's own defaults: 1.3 s and 378 ms; `-fflags nobuffer` made it worse).
@@ -52,7 +52,7 @@ export function decoderArguments(
 ): string[] {
   const command = ffmpeg()
     .input(input.kind === 'file' ? `file:${input.path}` : input.url)
-    .inputOptions(['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'level+info', '-threads', '1'])
+    .inputOptions(['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'repeat+level+info', '-threads', '1'])
     .inputOptions(hwaccel === 'none' ? [] : ['-hwaccel', hwaccel])
     .inputOptions(['-protocol_whitelist', protocols[input.kind], ...inputOptions(camera, input, pace)])
     .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '1', '-fps_mode', 'passthrough'])
@@ -91,7 +91,8 @@ function pacing(camera: CameraConfig, pace: Pace): string[] {
 function filters(camera: CameraConfig, format: FrameFormat, phase?: SamplingPhase): string[] {
   return [
     `select='${selectExpression(camera.sampleFps, phase)}'`,
-    `${pictureFilter}=checksum=0`,
+    // Cuts nothing; its expressions are read once for each size of picture.
+    `crop=w=iw:h=ih+0*${prints.size}:exact=1`,
     ...letterboxFilters(camera, format),
   ]
 }

@@ -1,3 +1,5 @@
+import { prints } from './decoder-log.js'
+
 /** Seconds of stream time after the first picture, when the bursts of connecting are over. */
 const firstAlignment = 2
 /** Seconds between looks at the phase: clocks of cameras drift by milliseconds a minute. */
@@ -17,7 +19,7 @@ export type SamplingPhase = number
  * ever set to later, so the average still is never above `fps`. Without it, cameras whose pictures happen to come at the same moment
  * would do so at every sample, and wait for each other.
  *
- * The time of each key frame is printed, sampled or not: damage ends there.
+ * The time of each key frame is printed, sampled or not: damage ends there. That of each frame that passes is printed too.
  *
  * @param wallSeconds - expression for the machine's time.
  */
@@ -27,10 +29,11 @@ export function selectExpression(fps: number, phase?: SamplingPhase, wallSeconds
   const jump = (period * 2).toFixed(6)
   const p = period.toFixed(6)
   return [
-    'if(key,print(t),0)',
+    `if(key,${prints.key},0)`,
     `st(1,isnan(t)+isnan(prev_selected_t)+lt(t,ld(0)-${jump})+gte(t,ld(0)-${early}))`,
     `if(ld(1)*not(isnan(t)),st(0,${p}+if(gt(abs(t-ld(0)),${jump}),t,max(ld(0),t-${p}))),0)`,
     ...(phase === undefined ? [] : alignment(period, phase, wallSeconds)),
+    `if(ld(1),${prints.picture},0)`,
     'ld(1)',
   ].join(';')
 }

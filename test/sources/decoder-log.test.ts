@@ -7,18 +7,19 @@ import { SuspectTracker } from '../../src/sources/suspect-tracker.js'
 import { networkFailures } from '../../src/sources/network-failure.js'
 
 describe('parseDecoderLine', () => {
-  const picture =
-    '[showinfo@picture @ 0x56484b912200] [info] n:   1 pts:   2560 pts_time:0.2     pos:    52831 fmt:yuv420p sar:1/1 s:640x360 i:P iskey:0 type:B '
   it.each([
+    ['a picture', '[warning] 0.200000', { kind: 'picture', ptsMs: 200 }],
+    ['a picture after days', '[warning] 432000.040000', { kind: 'picture', ptsMs: 432_000_040 }],
+    ['a picture without time', '[warning] nan', { kind: 'picture', ptsMs: null }],
     [
-      'a picture',
-      picture,
-      { kind: 'picture', ptsMs: 200, source: { widthPx: 640, heightPx: 360 }, key: false },
+      'the size of pictures',
+      '[info] -41943400.000000',
+      { kind: 'size', source: { widthPx: 640, heightPx: 360 } },
     ],
     [
-      'a picture without time',
-      picture.replace('0.2 ', 'NOPTS '),
-      { kind: 'picture', ptsMs: null, key: false },
+      'the size of the smallest picture',
+      '[info] -65537.000000',
+      { kind: 'size', source: { widthPx: 1, heightPx: 1 } },
     ],
     ['a key frame', '[info] 250.040000', { kind: 'key', ptsMs: 250_040 }],
     ['a key frame before the beginning', '[info] -0.040000', { kind: 'key', ptsMs: -40 }],
@@ -33,7 +34,7 @@ describe('parseDecoderLine', () => {
       { kind: 'message', level: 'error' },
     ],
     ['a missing device', '[h264 @ 0x1] [error] No device available for decoder', { kind: 'message' }],
-    ['its colours', '[showinfo@picture @ 0x1] [info] color_range:unknown', { kind: 'chatter' }],
+    ['a number in words of ffmpeg', '[warning] Frame rate 25.000000', { kind: 'message' }],
     [
       'what is usual',
       '[rtsp @ 0x1] [warning] Stream #0: not enough frames to estimate rate',

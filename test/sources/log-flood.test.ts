@@ -16,9 +16,9 @@ const send = (fd, bytes) => {
       if (error.code !== 'EAGAIN') throw error
     }
 }
+send(2, Buffer.from(\`[info] -\${160 * 65536 + 160}.000000\\n\`))
 for (let n = 0; ; n += 1) {
-  const picture = \`n: \${n} pts: \${n} pts_time:\${n / 10} pos: 0 fmt:x sar:1/1 s:160x160 i:P iskey:0 type:P \\n\`
-  send(2, Buffer.from(complaints + '[showinfo@picture @ 0x1] [info] ' + picture))
+  send(2, Buffer.from(\`\${complaints}[warning] \${(n / 10).toFixed(6)}\\n\`))
   send(1, frame)
 }
 `

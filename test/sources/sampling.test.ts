@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { parseDecoderLine } from '../../src/sources/decoder-log.js'
 import { selectExpression } from '../../src/sources/sampling.js'
 
 const run = promisify(execFile)
@@ -14,7 +15,7 @@ async function passing(
   expression = selectExpression(fps),
 ): Promise<number[]> {
   const source = `testsrc2=s=64x36:r=${sourceFps}:d=${seconds}`
-  const filters = `settb=1/90000,setpts='${times}',select='${expression}',showinfo@picture=checksum=0`
+  const filters = `settb=1/90000,setpts='${times}',select='${expression}'`
   const args = [
     '-nostats',
     '-f',
@@ -29,8 +30,13 @@ async function passing(
     'null',
     '-',
   ]
-  const { stderr } = await run('ffmpeg', ['-hide_banner', ...args], { maxBuffer: 1 << 26 })
-  return [...stderr.matchAll(/pts_time:(\S+)/g)].map((match) => Number(match[1]))
+  const { stderr } = await run('ffmpeg', ['-hide_banner', '-loglevel', 'repeat+level+info', ...args], {
+    maxBuffer: 1 << 26,
+  })
+  return stderr
+    .split('\n')
+    .map(parseDecoderLine)
+    .flatMap((line) => (line.kind === 'picture' ? [(line.ptsMs ?? NaN) / 1e3] : []))
 }
 
 describe('selectExpression', () => {
@@ -45,6 +51,10 @@ describe('selectExpression', () => {
     expect(Math.abs(times.length - fps * seconds)).toBeLessThanOrEqual(1)
     const gaps = times.slice(1).map((time, index) => time - (times[index] ?? 0))
     expect(Math.max(...gaps)).toBeLessThanOrEqual(1 / fps + 1 / sourceFps + 1e-3)
+  })
+
+  it('tells times to the millisecond after five days', async () => {
+    expect((await passing(25, 25, 1, 'PTS+432000/TB')).slice(0, 3)).toEqual([432_000, 432_000.04, 432_000.08])
   })
 
   it.each([

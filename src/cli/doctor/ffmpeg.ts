@@ -9,7 +9,7 @@ const needed = {
   protocols: ['file', 'http', 'https', 'tcp', 'udp', 'rtp', 'tls'],
   demuxers: ['rtsp', 'hls', 'mov,mp4,m4a,3gp,3g2,mj2'],
   decoders: ['h264', 'hevc', 'mjpeg'],
-  filters: ['crop', 'fps', 'pad', 'scale', 'select', 'showinfo'],
+  filters: ['crop', 'fps', 'pad', 'scale', 'select'],
 } as const
 type Listing = keyof typeof needed
 const accelerators = ['cuda', 'vaapi'] as const
