@@ -24,7 +24,7 @@ import { TestService } from '../support/service.js'
 import { until } from '../support/until.js'
 import { report } from './bench.js'
 
-const [cameras = 4, fps = 5, seconds = 20] = process.argv.slice(2).map(Number)
+const [cameras = 4, fps = 5, seconds = 40] = process.argv.slice(2).map(Number)
 
 /** CPU seconds per frame, by who used them. */
 type Costs = Readonly<{

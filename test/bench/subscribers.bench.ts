@@ -12,7 +12,7 @@ import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
 import { TestService } from '../support/service.js'
 import { quantile, report, reportSlowest, stagesOf, type Stages } from './bench.js'
 
-const [subscribers = 1_000, cameras = 4, fps = 5, seconds = 15] = process.argv.slice(2).map(Number)
+const [subscribers = 1_000, cameras = 4, fps = 5, seconds = 40] = process.argv.slice(2).map(Number)
 const rounds = 4
 
 const rtsp = await rtspCameras(cameras)
