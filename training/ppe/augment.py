@@ -40,7 +40,12 @@ def scaled(image, region, size, scaling):
         sx, sy = size[0] / (x2 - x1), size[1] / (y2 - y1)
         m = np.array([[sx, 0, -x1 * sx + (sx - 1) / 2], [0, sy, -y1 * sy + (sy - 1) / 2]])  # of centres of pixels
         return cv2.warpAffine(image, m, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    return np.asarray(Image.fromarray(image).resize(size, PILLOW[scaling], box=region))
+    # Pillow copies all that it is given: only the pixels that its filter reads, two outputs' worth on every side, are.
+    x1, y1, x2, y2 = region
+    around_x, around_y = (2 * max(1, (b - a) / n) + 1 for a, b, n in ((x1, x2, size[0]), (y1, y2, size[1])))
+    left, top = max(0, int(x1 - around_x)), max(0, int(y1 - around_y))
+    part = np.ascontiguousarray(image[top : int(np.ceil(y2 + around_y)), left : int(np.ceil(x2 + around_x))])
+    return np.asarray(Image.fromarray(part).resize(size, PILLOW[scaling], box=(x1 - left, y1 - top, x2 - left, y2 - top)))
 
 
 def place(canvas, judged, sample, image, m, rect, rng):

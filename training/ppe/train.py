@@ -118,11 +118,11 @@ def groups(model, decay, rate):
 
 def update_average(average, model, step):
     keep = min(0.9995, 1 - 1 / (10 + step / 3)) if step < EMA_HALF * 4 else 0.9995
+    pairs = list(zip(average.state_dict().values(), model.state_dict().values()))
     with torch.no_grad():
-        for a, m in zip(average.state_dict().values(), model.state_dict().values()):
-            if a.dtype.is_floating_point:
-                a.lerp_(m, 1 - keep)
-            else:
+        torch._foreach_lerp_(*zip(*(pair for pair in pairs if pair[0].dtype.is_floating_point)), 1 - keep)
+        for a, m in pairs:
+            if not a.dtype.is_floating_point:
                 a.copy_(m)
 
 
@@ -155,12 +155,10 @@ class Ranks:
             p.grad = torch.zeros_like(p) if p.grad is None else p.grad  # the same parameters step on every rank
         torch.cat([p.grad.flatten() for p in self.parameters] + [torch.tensor([clock * (self.rank == 0)])], out=self.flat)
         dist.all_reduce(self.flat)
-        at = 0
-        for p in self.parameters:
-            n = p.numel()
-            p.grad.copy_(self.flat[at : at + n].view_as(p)).div_(self.count)
-            at += n
-        return float(self.flat[-1])
+        clock = float(self.flat[-1])
+        parts = self.flat.div_(self.count)[:-1].split([p.numel() for p in self.parameters])
+        torch._foreach_copy_([p.grad for p in self.parameters], [part.view_as(p) for part, p in zip(parts, self.parameters)])
+        return clock
 
 
 def options():
@@ -257,7 +255,7 @@ def train(rank, a, meeting):
     if a.only:
         train_only(model, tuple(a.only))
     average = copy.deepcopy(model).eval()
-    optimiser = torch.optim.AdamW(groups(model, a.decay, a.lr), betas=(0.9, 0.99))
+    optimiser = torch.optim.AdamW(groups(model, a.decay, a.lr), betas=(0.9, 0.99), fused=True)
     step, spent, last = 0, 0.0, out / "last.pt"
     if last.exists():
         state = torch.load(last, map_location=device, weights_only=True)
