@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import type { DetectionsMessage } from '../events/detections-message.js'
 import type { PictureHeader } from '../events/stream-protocol.js'
@@ -14,8 +15,12 @@ export interface StreamHub {
   onPictureCameras: ((cameras: ReadonlySet<string>) => void) | undefined
   /** Called whenever `clients` changes. */
   onClients: ((clients: number) => void) | undefined
-  /** Takes over an accepted socket: sends `hello`, answers its messages, closes it when it misbehaves. */
-  attach(socket: WebSocket): void
+  /**
+   * Takes over an accepted socket: sends `hello`, answers its messages, closes it when it misbehaves.
+   *
+   * @param wire - the connection below it, without TLS or compression.
+   */
+  attach(socket: WebSocket, wire: Socket): void
   /**
    * Serialises once, sends to all who subscribed; slow clients are skipped and told. Never throws.
    *

@@ -57,7 +57,7 @@ const hub = new WebSocketHub({ service: 'bench', version: '0', epoch: 'b' }, sil
 const http = createServer().listen(0, '127.0.0.1')
 await once(http, 'listening')
 const sockets = new WebSocketServer({ server: http, perMessageDeflate: false })
-sockets.on('connection', (socket) => hub.attach(socket))
+sockets.on('connection', (socket, request) => hub.attach(socket, request.socket))
 
 let seq = 0
 async function round(): Promise<{ late: number[]; publish: number[]; cpuMsPerSecond: number }> {

@@ -34,7 +34,7 @@ export class ClientAcceptor {
     // The handshake reads no more of a request than this.
     this.#sockets.handleUpgrade(request as IncomingMessage, socket, head, (client) => {
       socket.off('error', ignore)
-      this.hub.attach(client)
+      this.hub.attach(client, socket)
     })
   }
 }

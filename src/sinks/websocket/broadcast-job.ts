@@ -5,7 +5,7 @@ export type BroadcastJob = Readonly<{
   position: number
   cameraId: string
   rendering: Rendering
-  /** Encoded picture of the same frame. */
+  /** Picture of the same frame, ready for the wire. */
   picture: Buffer | undefined
   /** Monotonic time of publishing. */
   atMs: number

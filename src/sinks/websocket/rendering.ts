@@ -1,10 +1,11 @@
 import { detectionsJson } from '../../events/detections-json.js'
 import type { DetectionsMessage } from '../../events/detections-message.js'
+import { serverFrame } from './server-frame.js'
 import { keptPositions, type MessageFilter } from './message-filter.js'
 
-/** Text of a `detections` message of the stream, ready for the wire. */
+/** A `detections` message of the stream, ready for the wire. */
 export function renderEnvelope(cursor: string, messageJson: string): Buffer {
-  return Buffer.from(`{"type":"detections","cursor":"${cursor}",${messageJson.slice(1)}`)
+  return serverFrame('text', Buffer.from(`{"type":"detections","cursor":"${cursor}",${messageJson.slice(1)}`))
 }
 
 /**

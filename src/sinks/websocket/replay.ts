@@ -38,7 +38,7 @@ export class Replay {
     for (; at <= this.ring.newest && at - next < this.settings.chunk; at += 1) {
       const text = this.#textAt(at)
       if (text === undefined) continue
-      if (last !== undefined) this.client.sendText(last)
+      if (last !== undefined) this.client.send(last)
       last = text
       this.#sent += 1
       if (this.client.isBehind) {
@@ -47,7 +47,7 @@ export class Replay {
       }
     }
     const upToDate = at > this.ring.newest
-    if (last !== undefined) this.client.sendText(last, upToDate ? undefined : () => this.#goOn(at))
+    if (last !== undefined) this.client.send(last, upToDate ? undefined : () => this.#goOn(at))
     else if (!upToDate) setImmediate(() => this.#goOn(at))
     if (!upToDate) return
     this.client.nextPosition = at

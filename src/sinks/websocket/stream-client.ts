@@ -1,7 +1,9 @@
+import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import type { ServerMessage, Subscription } from '../../events/stream-protocol.js'
 import type { BroadcastJob } from './broadcast-job.js'
 import { filterOf, keepAll, type MessageFilter } from './message-filter.js'
+import { serverFrame } from './server-frame.js'
 import type { StreamFigures } from './stream-figures.js'
 import type { StreamLimits } from './stream-limits.js'
 
@@ -14,7 +16,12 @@ const open = 1
 /** What became of a message for one client. */
 type Offer = 'sent' | 'dropped' | 'skipped'
 
-/** One connection: what it wants, what it missed, and whether it still lives. Not a reader of the clock: times are passed in. */
+/**
+ * One connection: what it wants, what it missed, and whether it still lives. Not a reader of the clock: times are passed in.
+ *
+ * Messages are written to the connection below the WebSocket, which without compression does nothing but frame each for itself;
+ * control frames are the WebSocket's, and either writes at once, so their order is that of the calls.
+ */
 export class StreamClient {
   subscription: Subscription | undefined
   filter: MessageFilter = keepAll
@@ -32,6 +39,7 @@ export class StreamClient {
 
   constructor(
     readonly socket: WebSocket,
+    readonly wire: Socket,
     readonly limits: StreamLimits,
     attachedMs: number,
   ) {
@@ -92,12 +100,15 @@ export class StreamClient {
 
   /** Text that is part of the conversation, and so is sent whatever is waiting. */
   tell(message: ServerMessage): void {
-    this.#send(Buffer.from(JSON.stringify(message)), false)
+    this.#write(serverFrame('text', Buffer.from(JSON.stringify(message))))
   }
 
-  /** @param flushed - called once the text has left this process, or the connection is over. */
-  sendText(text: Buffer, flushed?: () => void): void {
-    this.#send(text, false, flushed)
+  /**
+   * @param message - ready for the wire.
+   * @param flushed - called once it has left this process, or the connection is over.
+   */
+  send(message: Buffer, flushed?: () => void): void {
+    this.#write(message, flushed)
   }
 
   /** A sign of life: a message or a pong. */
@@ -131,20 +142,20 @@ export class StreamClient {
     this.socket.close(code, reason)
   }
 
-  #offerText(text: Buffer, atMs: number): Offer {
+  #offerText(message: Buffer, atMs: number): Offer {
     if (this.#isSlow(atMs)) {
       this.#dropped += 1
       return 'dropped'
     }
     this.#tellGap()
-    this.#send(text, false)
+    this.#write(message)
     return 'sent'
   }
 
   /** Pictures are the first to go: the newest is sent to whoever has caught up. */
   #offerPicture(picture: Buffer): Offer {
     if (this.socket.bufferedAmount > this.limits.maxPictureBufferedBytes) return 'skipped'
-    this.#send(picture, true)
+    this.#write(picture)
     return 'sent'
   }
 
@@ -180,12 +191,12 @@ export class StreamClient {
     this.close(closeCodes.tryLater, 'too slow', atMs)
   }
 
-  #send(data: Buffer, binary: boolean, flushed?: () => void): void {
+  #write(frame: Buffer, flushed?: () => void): void {
     if (!this.isOpen) {
       flushed?.()
       return
     }
-    this.#bytesSent += data.length
-    this.socket.send(data, { binary, compress: false }, flushed)
+    this.#bytesSent += frame.length
+    this.wire.write(frame, flushed)
   }
 }

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import { GantryError, toErrorRecord } from '../../errors.js'
 import type { DetectionsMessage } from '../../events/detections-message.js'
@@ -78,12 +79,12 @@ export class WebSocketHub implements StreamHub {
     return this.#demand.cameras
   }
 
-  attach(socket: WebSocket): void {
+  attach(socket: WebSocket, wire: Socket): void {
     if (this.#stopping !== undefined) {
       socket.close(closeCodes.goingAway, 'service is stopping')
       return
     }
-    const connection = this.#connect(socket)
+    const connection = this.#connect(socket, wire)
     socket.on('message', (data, isBinary) => this.#receive(connection, data, isBinary))
     socket.on('pong', () => connection.client.heard(nowMs()))
     socket.on('error', (error) => this.log.debug({ err: error }, 'stream client failed'))
@@ -115,10 +116,10 @@ export class WebSocketHub implements StreamHub {
     return this.#stopping
   }
 
-  #connect(socket: WebSocket): Connection {
+  #connect(socket: WebSocket, wire: Socket): Connection {
     const { badWindowMs, subscribeWindowMs, sweepMs } = this.limits
     const connection: Connection = {
-      client: new StreamClient(socket, this.limits, nowMs()),
+      client: new StreamClient(socket, wire, this.limits, nowMs()),
       bad: new RecentHits(badWindowMs),
       subscribes: new RecentHits(subscribeWindowMs),
       replay: undefined,

@@ -21,7 +21,7 @@ export async function startHub(limits: Partial<StreamLimits> = {}, epoch = 'e1')
   const hub = new WebSocketHub(settings, silentLog(), { ...defaultStreamLimits, ...limits })
   const http = createServer()
   const sockets = new WebSocketServer({ server: http, perMessageDeflate: false, maxPayload: 64 * 1024 })
-  sockets.on('connection', (socket) => hub.attach(socket))
+  sockets.on('connection', (socket, request) => hub.attach(socket, request.socket))
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')
   const { port } = http.address() as AddressInfo
