@@ -203,10 +203,10 @@ def batches(a, train, progress, rank, device):
     )
 
 
-def save(path, model, average, optimiser, step, spent):
+def save(path, model, average, optimiser, step, spent, only):
     torch.save(
         {"model": model.state_dict(), "average": average.state_dict(), "optimiser": optimiser.state_dict(),
-         "step": step, "spent": spent},
+         "step": step, "spent": spent, "only": only},
         path.with_suffix(".tmp"),
     )
     path.with_suffix(".tmp").rename(path)
@@ -300,7 +300,7 @@ def train(rank, a, meeting):
                   flush=True)
             log, seen, since = [], 0, time.time()
         if step % a.every == 0 or at >= 1:
-            save(last, model, average, optimiser, step, spent)
+            save(last, model, average, optimiser, step, spent, a.only)
         if step % a.evaluate_every == 0 or at >= 1:
             begin = time.time()
             validate(out, average, valid, step, at, spent)
@@ -311,8 +311,17 @@ def train(rank, a, meeting):
         dist.destroy_process_group()
 
 
+def check_continuing(last, only):
+    """A run goes on with the parameters it began with."""
+    began = torch.load(last, map_location="cpu", weights_only=True).get("only", only) if last.exists() else only
+    if began != only:
+        begun = f"--only {' '.join(began)}" if began else "all parameters"
+        raise SystemExit(f"{last} was begun with {begun}: say the same, or another --out with --init {last}")
+
+
 def main():
     a = options()
+    check_continuing(Path(a.out) / "last.pt", a.only)
     Path(a.out).mkdir(parents=True, exist_ok=True)
     cache = a.cache or Path(a.out) / "cache"
     both = check_sources(*(load(a.data, cache, split, a.simulator) for split in ("train", "valid")))

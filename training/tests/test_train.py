@@ -52,6 +52,13 @@ def test_training_stops_at_its_budget_saves_and_continues_from_there(monkeypatch
     assert [r["step"] for r in rows] == [2, 5] and "machinery_ap50" in rows[0] and "helmet_ap50" not in rows[0]
 
 
+def test_a_run_does_not_go_on_with_other_parameters(monkeypatch, data):
+    run(monkeypatch, data, 2, "--only", "neck.up")
+    with pytest.raises(SystemExit, match="last.pt was begun with --only neck.up"):
+        run(monkeypatch, data, 3)
+    assert run(monkeypatch, data, 3, "--only", "neck.up")["step"] == 3
+
+
 def test_only_what_is_named_learns_and_a_name_that_is_none_is_an_error(monkeypatch, data, capsys):
     after = run(monkeypatch, data, 2, "--only", "neck.up", "heads.2")
     start = torch.load(data / "run" / "start.pt", weights_only=True)["average"]
