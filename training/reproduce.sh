@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 [ $# -ge 2 ] || { echo "usage: reproduce.sh DATA RUN [options of python -m ppe.train]" >&2; exit 2; }
 data=$1 run=$2; shift 2
-case " $* " in *" --steps "* | *" --minutes "*) ;; *) set -- --steps 26000 "$@" ;; esac
+case " $* " in *" --steps"* | *" --minutes"*) ;; *) set -- --steps 26000 "$@" ;; esac
 python=${PYTHON:-python3} models=${MODELS:-../models}
 # glibc gives large buffers back to the kernel after every step, and gets them again in the next.
 export MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=3000000000 MALLOC_TOP_PAD_=67108864

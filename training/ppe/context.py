@@ -46,8 +46,7 @@ class Inverted(nn.Module):
 
     def forward(self, x):
         y = x if self.expand is None else F.relu6(self.expand(x))
-        y = F.relu6(self.spread(y))
-        y = self.project(y)
+        y = self.project(F.relu6(self.spread(y)))
         return x + y if self.short_cut else y
 
 

@@ -36,10 +36,10 @@ export class Replay {
     let last: Buffer | undefined
     let at = next
     for (; at <= this.ring.newest && at - next < this.settings.chunk; at += 1) {
-      const text = this.#textAt(at)
-      if (text === undefined) continue
+      const message = this.#messageAt(at)
+      if (message === undefined) continue
       if (last !== undefined) this.client.send(last)
-      last = text
+      last = message
       this.#sent += 1
       if (this.client.isBehind) {
         at += 1
@@ -62,7 +62,7 @@ export class Replay {
     if (!this.#cancelled && this.client.isOpen) this.run(position)
   }
 
-  #textAt(position: number): Buffer | undefined {
+  #messageAt(position: number): Buffer | undefined {
     const kept = this.ring.at(position)
     if (kept === undefined || !this.client.wantsCamera(kept.cameraId)) return undefined
     return render(kept, this.settings.epoch, this.client.filter)

@@ -3,7 +3,7 @@ const opcodes = { text: 0x1, binary: 0x2 } as const
 
 /**
  * A whole message as a server writes it to the connection: RFC 6455 section 5.2, one final frame, no mask. There is nothing of its
- * reader in it, so a message to a thousand is framed once.
+ * reader in it, so a message to a thousand is framed once. (`ws` frames so too, within a class that is no part of its documented API.)
  *
  * @param parts - the message, in pieces.
  */
