@@ -30,13 +30,25 @@ export function takeLess(nice: number): void {
   if (sessionIsWeighed()) scheduleAsIdle()
 }
 
-function lower(nice: number): void {
-  setPriority(Math.max(getPriority(), nice))
+/**
+ * Weighs the session of this process, where Linux weighs sessions. Unlike a process, it may be raised again without being root.
+ *
+ * @param nice - 0..19.
+ * @returns Whether it is weighed so: no where sessions are not weighed, and seldom because the kernel takes ten such changes a second in all.
+ */
+export function weighSession(nice: number): boolean {
   try {
     writeFileSync('/proc/self/autogroup', String(nice))
+    return true
   } catch {
-    // A kernel without autogroup weighs processes by their nice values alone.
+    return false
   }
+}
+
+function lower(nice: number): void {
+  setPriority(Math.max(getPriority(), nice))
+  // A kernel without autogroup weighs processes by their nice values alone.
+  weighSession(nice)
 }
 
 function scheduleAsIdle(): void {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
@@ -15,7 +15,7 @@ const windowSize = 30
 
 type Reader = { position: number; received: number; toldMissing: number; outOfOrder: number }
 
-describe('200 viewers of a service', () => {
+describe('many viewers of a service', () => {
   const folder = mkdtempSync(join(tmpdir(), 'gantry-deaf-'))
   let service: TestService
 
@@ -74,7 +74,7 @@ describe('200 viewers of a service', () => {
 
   // Three tries: what the neighbours of the machine take is in the times too.
   it(
-    'R17: of which 50 stop reading: the others get everything in order, no later than before',
+    'R17: 50 of 200 stop reading: the others get everything in order, no later than before',
     { retry: 2, timeout: 240_000 },
     async () => {
       let delays: number[] = []
@@ -120,6 +120,19 @@ describe('200 viewers of a service', () => {
       expect(quantile(beside, 0.5)).toBeLessThan((slowest * (readerCount + deafCount)) / readerCount + 2)
       expect(readers.filter(({ outOfOrder }) => outOfOrder > 0)).toEqual([])
       expect(Math.min(...readers.map(({ received }) => received))).toBeGreaterThanOrEqual(5 * windowSize)
+    },
+  )
+
+  it.skipIf(!existsSync('/proc/self/autogroup'))(
+    'get less of busy cores while they are a crowd, and as much as before once they are few',
+    async () => {
+      const { pid } = (await service.ready()).stream
+      const weight = () => readFileSync(`/proc/${pid}/autogroup`, 'utf8').split(' ').slice(1).join(' ').trim()
+      expect(weight()).toBe('nice 5')
+      await Promise.all(Array.from({ length: 300 }, () => open(false)))
+      await until('less for a crowd', () => weight() === 'nice 10')
+      for (const stream of streams.splice(0)) stream.close()
+      await until('as much as before', () => weight() === 'nice 5')
     },
   )
 })

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import { ProcessBeat } from '../../engine/process-beat.js'
 import { fromBase64 } from '../../lifecycle/base64.js'
-import { takeLess } from '../../lifecycle/give-way.js'
+import { takeLess, weighSession } from '../../lifecycle/give-way.js'
 import { createLog } from '../../lifecycle/log.js'
 import { keepYoungGenerationSmall } from '../../lifecycle/young-generation.js'
 import type { FromStream, StreamSetup, ToStream } from './protocol.js'
@@ -16,8 +16,11 @@ import { StreamHost } from './stream-host.js'
 const beatMs = 1_000
 /** Viewers of a machine whose cores are all busy wait a little longer; the detector does not wait for viewers. */
 const nice = 5
+/** A crowd takes a good part of a core with every message, so of cores that are all busy it gets less: it waits for a run to end. */
+const crowd = { clients: 300, nice: 10 }
 
 let host: StreamHost | undefined
+let sessionNice = nice
 const beat = new ProcessBeat()
 
 function send(message: FromStream): void {
@@ -28,7 +31,15 @@ function setUp(setup: StreamSetup): void {
   host = new StreamHost(setup, send, createLog(setup.log, 'gantry-stream'))
   keepYoungGenerationSmall()
   send({ type: 'ready' })
-  setInterval(() => sendBeat(), beatMs)
+  setInterval(() => {
+    weighViewers()
+    sendBeat()
+  }, beatMs)
+}
+
+function weighViewers(): void {
+  const wanted = host && host.clients >= crowd.clients ? crowd.nice : nice
+  if (wanted !== sessionNice && weighSession(wanted)) sessionNice = wanted
 }
 
 function sendBeat(): void {
