@@ -2,7 +2,7 @@
  * What WebSocket subscribers cost the cameras: p99 from capture to publish of the whole service with nobody listening and with many
  * subscribers, in rounds of one run (none, many, many, none, ...). The subscribers are sockets in a process of their own that read and forget.
  *
- *     npx tsx test/bench/subscribers.bench.ts [subscribers] [cameras] [fps] [seconds]
+ *     npx tsx test/bench/subscribers.bench.ts [subscribers] [cameras] [fps] [seconds] [rounds]
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,10 +10,11 @@ import { fileURLToPath } from 'node:url'
 import { setTimeout as pause } from 'node:timers/promises'
 import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
 import { TestService } from '../support/service.js'
-import { quantile, report, reportSlowest, stagesOf, type Stages } from './bench.js'
+import { quantile, report, reportSlowest, stagesOf, undisturbed, type Stages } from './bench.js'
 
-const [subscribers = 1_000, cameras = 4, fps = 5, seconds = 40] = process.argv.slice(2).map(Number)
-const rounds = 4
+const [subscribers = 1_000, cameras = 4, fps = 5, seconds = 40, rounds = 4] = process.argv
+  .slice(2)
+  .map(Number)
 
 const rtsp = await rtspCameras(cameras)
 try {
@@ -30,9 +31,14 @@ try {
     if (message.type === 'detections') sink.push(stagesOf(message.timingsMs))
   })
   const measured = async (into: Stages[]) => {
-    sink = into
-    await pause(seconds * 1_000)
-    sink = []
+    const taken = await undisturbed(async () => {
+      const round: Stages[] = []
+      sink = round
+      await pause(seconds * 1_000)
+      sink = []
+      return round
+    })
+    into.push(...taken)
   }
   const alone: Stages[] = []
   const crowded: Stages[] = []

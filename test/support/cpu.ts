@@ -28,3 +28,9 @@ export function residentBytes(pid: number): number {
   const kib = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kib ?? 0) * 1024
 }
+
+/** Seconds of all cores together that the host of this virtual machine gave to others while they were wanted here (`st` of `vmstat`), since boot. */
+export function stolenSeconds(): number {
+  const [total = ''] = readFileSync('/proc/stat', 'utf8').split('\n')
+  return Number(total.split(/\s+/)[8] ?? 0) / ticksPerSecond
+}
