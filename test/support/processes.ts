@@ -1,21 +1,37 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-export type ProcessInfo = Readonly<{ pid: number; parent: number; state: string; command: string }>
+export type ProcessInfo = Readonly<{
+  pid: number
+  parent: number
+  name: string
+  state: string
+  command: string
+}>
 
-/** Every process of the machine, from /proc. */
-export function processes(): ProcessInfo[] {
+/** What `/proc` says of one process; undefined when there is none. */
+export function processInfo(pid: number): ProcessInfo | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const close = stat.lastIndexOf(')')
+    const [state = '', parent = '0'] = stat.slice(close + 2).split(' ')
+    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+    return { pid, parent: Number(parent), name: stat.slice(stat.indexOf('(') + 1, close), state, command }
+  } catch {
+    return undefined
+  }
+}
+
+/** Every process of the machine, zombies included. */
+function processes(): ProcessInfo[] {
   return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => {
-      try {
-        const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
-        const [state = '', parent = '0'] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-        const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')
-        return [{ pid: Number(name), parent: Number(parent), state, command }]
-      } catch {
-        return []
-      }
-    })
+    .filter((entry) => /^\d+$/.test(entry))
+    .map((entry) => processInfo(Number(entry)))
+    .filter((info) => info !== undefined)
+}
+
+/** Direct children of a process that are called `name`, zombies included. */
+export function childrenOf(parent: number, name: string): ProcessInfo[] {
+  return processes().filter((info) => info.parent === parent && info.name === name)
 }
 
 /** Children, grandchildren and so on of a process. */
@@ -28,5 +44,11 @@ export function descendants(pid: number): ProcessInfo[] {
 
 /** Whether the process runs; a zombie does not. */
 export function alive(pid: number): boolean {
-  return processes().some((entry) => entry.pid === pid && entry.state !== 'Z')
+  const info = processInfo(pid)
+  return info !== undefined && info.state !== 'Z'
+}
+
+/** File descriptors this process has open. */
+export function openFiles(): number {
+  return readdirSync('/proc/self/fd').length
 }
