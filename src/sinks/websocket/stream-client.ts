@@ -77,8 +77,21 @@ export class StreamClient {
     return this.#cameras === 'all' || this.#cameras.has(cameraId)
   }
 
-  /** Sends what this client wants of the job, or counts that it was left out. */
-  offer(job: BroadcastJob, figures: StreamFigures): void {
+  /** Sends what this client wants of the jobs in as few writes as may be, or counts what was left out. */
+  offer(jobs: readonly BroadcastJob[], figures: StreamFigures): void {
+    this.wire.cork()
+    for (const job of jobs) {
+      this.#offer(job, figures)
+      // What waits for the one write would count as unsent, and make the client look slow.
+      if (this.wire.writableLength >= this.limits.gatherBytes) {
+        this.wire.uncork()
+        this.wire.cork()
+      }
+    }
+    this.wire.uncork()
+  }
+
+  #offer(job: BroadcastJob, figures: StreamFigures): void {
     if (job.position < this.nextPosition || !this.wantsCamera(job.cameraId) || !this.isOpen) return
     this.nextPosition = job.position + 1
     if (job.picture !== undefined && this.subscription?.frames === true)

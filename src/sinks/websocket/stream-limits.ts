@@ -16,6 +16,12 @@ export type StreamLimits = Readonly<{
   sweepMs: number
   /** Clients served before the event loop gets its turn. */
   chunkClients: number
+  /** From this many clients on, messages are gathered before they are sent. */
+  crowdClients: number
+  /** How long after its publishing a message to a crowd may wait for others to go with it. */
+  gatherMs: number
+  /** Bytes of gathered messages that go to one client in one write. */
+  gatherBytes: number
   /** Messages that may wait for the broadcast; then the oldest is left out for everybody. */
   maxBacklog: number
   /** Window for `resumeAfter`. */
@@ -40,6 +46,9 @@ export const defaultStreamLimits: StreamLimits = {
   closeGraceMs: 2_000,
   sweepMs: 1_000,
   chunkClients: 50,
+  crowdClients: 300,
+  gatherMs: 50,
+  gatherBytes: 64 * 1024,
   maxBacklog: 64,
   resumeMessages: 2_000,
   resumeBytes: 8 * 1024 ** 2,

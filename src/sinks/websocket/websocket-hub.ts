@@ -65,7 +65,7 @@ export class WebSocketHub implements StreamHub {
     this.#ring = new ResumeRing(limits.resumeMessages, limits.resumeBytes)
     this.#broadcaster = new Broadcaster<StreamClient>(limits, {
       clients: () => this.#clientList(),
-      serve: (job, clients) => this.#serve(job, clients),
+      serve: (jobs, clients) => this.#serve(jobs, clients),
       done: (job) => this.figures.published((nowMs() - job.atMs) / 1000),
       leftOut: (job) => this.#leaveOut(job),
     })
@@ -186,8 +186,8 @@ export class WebSocketHub implements StreamHub {
     client.close(closeCodes.policy, 'too many bad messages', nowMs())
   }
 
-  #serve(job: BroadcastJob, clients: readonly StreamClient[]): void {
-    for (const client of clients) client.offer(job, this.figures)
+  #serve(jobs: readonly BroadcastJob[], clients: readonly StreamClient[]): void {
+    for (const client of clients) client.offer(jobs, this.figures)
   }
 
   #leaveOut(job: BroadcastJob): void {

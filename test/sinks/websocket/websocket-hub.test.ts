@@ -347,6 +347,21 @@ describe('many clients', () => {
     expect(seqsOf(late)).toEqual(range(seqsOf(late)[0] ?? 0, 201))
   })
 
+  it('that are a crowd get all of it in order, too, with a little more to each write than may wait for one', async () => {
+    fixture = await startHub({
+      chunkClients: 7,
+      maxBacklog: 1_000,
+      crowdClients: 20,
+      gatherMs: 20,
+      gatherBytes: 2_000,
+    })
+    const clients = await Promise.all(range(1, 30).map(() => TestClient.subscribed(fixture.port)))
+    await publishBurst(200)
+    for (const client of clients) await until('the last message', () => seqsOf(client).at(-1) === 200)
+    for (const client of clients) expect(seqsOf(client)).toEqual(range(1, 200))
+    expect(fixture.counted('sent')).toBe(200 * 30)
+  })
+
   it('are told what was left out when more is published than can be served', async () => {
     fixture = await startHub({ chunkClients: 5, maxBacklog: 4 })
     const clients = await Promise.all(range(1, 20).map(() => TestClient.subscribed(fixture.port)))
