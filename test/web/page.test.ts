@@ -20,11 +20,16 @@ async function gantryWith(cameras: number): Promise<FakeGantry> {
   return gantry
 }
 
-/** Waits until the page asks for pictures of these cameras and no others. */
+/** Waits until the page asks for pictures of these cameras and no others, and follows the results of all. */
 async function watched(gantry: FakeGantry, cameras: readonly string[]): Promise<void> {
   await expect
     .poll(() => [...gantry.stream.pictureCameras].sort(), { timeout: 15_000 })
     .toEqual([...cameras].sort())
+  await expect
+    .poll(() => gantry.stream.subscriptions.some(({ cameras, frames }) => cameras.includes('*') && !frames), {
+      timeout: 15_000,
+    })
+    .toBe(true)
 }
 
 /** Colour at a point of a canvas, in shares of its size. */
