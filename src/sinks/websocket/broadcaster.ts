@@ -6,7 +6,7 @@ import type { BroadcastJob } from './broadcast-job.js'
  * client gets its messages in order: those that wait go out together, once those before are through.
  *
  * What a message costs is mostly its write to each connection. To a crowd of clients messages are therefore gathered for a moment, so that
- * each gets all of them in one write: 32 cameras then cost little more than four.
+ * each gets all of them in one write, however many cameras there are.
  */
 export class Broadcaster<Client> {
   #waiting: BroadcastJob[] = []
