@@ -1,87 +1,82 @@
 /**
- * ONNX Runtime and nothing else: `instances` worker threads, each with one session of one thread, running uint8 or float frames back to
- * back. Prints CPU seconds and frames per second.
+ * ONNX Runtime and nothing else: `instances` worker threads, each with one session of one thread, which together run FPS frames a
+ * second, one after the other, of those in FRAMES: packed uint8 RGB of WIDTH x HEIGHT, one behind the other. A session that sleeps
+ * between frames, and a frame that another process wrote, find their caches cold.
  *
- *     node test/bench/bare-sessions.mjs MODEL.onnx INSTANCES SECONDS WIDTH HEIGHT [FPS]
+ *     node test/bench/bare-sessions.mjs MODEL.onnx INSTANCES WIDTH HEIGHT FPS FRAMES
  *
- * With FPS, all workers together run that many frames a second, one after the other: a session that sleeps between frames finds its
- * caches cold.
+ * For every line on stdin, a number of seconds, it runs that long and prints `{"cpuSecondsPerFrame", "frames"}` as a line; the end of
+ * stdin ends it.
  */
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
 
 const warmUpRuns = 5
 
 async function worker() {
   const { InferenceSession, Tensor } = (await import('onnxruntime-node')).default
-  const { model, go, end, width, height, periodMs, delayMs } = workerData
+  const { model, width, height, periodMs, offsetMs, path, first } = workerData
   const session = await InferenceSession.create(model, {
     intraOpNumThreads: 1,
     interOpNumThreads: 1,
     extra: { session: { intra_op: { allow_spinning: '0' } } },
   })
-  const { name, type, shape } = session.inputMetadata[0]
-  const open = type === 'uint8' ? [1, height, width, 3] : [1, 3, height, width]
-  const dims = shape.map((dim, index) => (typeof dim === 'number' && dim > 0 ? dim : open[index]))
-  const size = dims.reduce((product, dim) => product * dim, 1)
-  const data = type === 'uint8' ? new Uint8Array(size).fill(114) : new Float32Array(size).fill(0.4)
-  const feeds = { [name]: new Tensor(type, data, dims) }
-  for (let run = 0; run < warmUpRuns; run += 1) await session.run(feeds)
-  parentPort.postMessage('ready')
-  Atomics.wait(go, 0, 0)
+  const [input] = session.inputNames
+  const bytes = readFileSync(path)
+  const size = width * height * 3
+  const feeds = Array.from({ length: bytes.length / size }, (_, index) => ({
+    // A copy each: frames of the service have buffers of their own.
+    [input]: new Tensor('uint8', new Uint8Array(bytes.subarray(index * size, (index + 1) * size)), [
+      1,
+      height,
+      width,
+      3,
+    ]),
+  }))
+  let frame = first
+  const next = () => feeds[frame++ % feeds.length]
+  for (let run = 0; run < warmUpRuns; run += 1) await session.run(next())
   const idle = new Int32Array(new SharedArrayBuffer(4))
-  Atomics.wait(idle, 0, 0, delayMs)
-  let dueMs = performance.now()
-  let frames = 0
-  while (Atomics.load(end, 0) === 0) {
-    await session.run(feeds)
-    frames += 1
-    dueMs += periodMs
-    if (periodMs > 0) Atomics.wait(idle, 0, 0, Math.max(0, dueMs - performance.now()))
-  }
-  await session.release()
-  parentPort.postMessage({ frames })
-  parentPort.close()
+  parentPort.on('message', async (seconds) => {
+    Atomics.wait(idle, 0, 0, offsetMs)
+    const beganMs = performance.now()
+    let frames = 0
+    for (; performance.now() - beganMs < seconds * 1_000; frames += 1) {
+      await session.run(next())
+      Atomics.wait(idle, 0, 0, Math.max(0, beganMs + (frames + 1) * periodMs - performance.now()))
+    }
+    parentPort.postMessage(frames)
+  })
+  parentPort.postMessage('ready')
 }
 
 async function main() {
-  const [model, instances, seconds, width, height, fps] = process.argv.slice(2)
-  const periodMs = fps === undefined ? 0 : (1000 * Number(instances)) / Number(fps)
-  const go = new Int32Array(new SharedArrayBuffer(4))
-  const end = new Int32Array(new SharedArrayBuffer(4))
-  const workers = Array.from(
-    { length: Number(instances) },
-    (_, index) =>
-      new Worker(new URL(import.meta.url), {
-        workerData: {
-          model,
-          go,
-          end,
-          width: Number(width),
-          height: Number(height),
-          periodMs,
-          delayMs: (periodMs * index) / Number(instances),
-        },
-      }),
-  )
-  const next = (thread) => new Promise((resolve) => thread.once('message', resolve))
-  await Promise.all(workers.map(next))
-  const cpu0 = process.cpuUsage()
-  const start = performance.now()
-  Atomics.store(go, 0, 1)
-  Atomics.notify(go, 0)
-  await new Promise((resolve) => setTimeout(resolve, Number(seconds) * 1000))
-  Atomics.store(end, 0, 1)
-  const results = await Promise.all(workers.map(next))
-  const used = process.cpuUsage(cpu0)
-  const frames = results.reduce((sum, result) => sum + result.frames, 0)
-  const elapsedS = (performance.now() - start) / 1e3
-  process.stdout.write(
-    JSON.stringify({
-      cpuSecondsPerFrame: (used.user + used.system) / 1e6 / frames,
-      framesPerSecond: frames / elapsedS,
-      frames,
-    }),
-  )
+  const [model, ...rest] = process.argv.slice(2)
+  const path = rest.pop()
+  const [instances, width, height, fps] = rest.map(Number)
+  const workers = Array.from({ length: instances }, (_, index) => {
+    const periodMs = (1_000 * instances) / fps
+    const offsetMs = (periodMs * index) / instances
+    return new Worker(new URL(import.meta.url), {
+      workerData: { model, width, height, periodMs, offsetMs, path, first: index * 7 },
+    })
+  })
+  const answers = () =>
+    Promise.all(workers.map((each) => new Promise((resolve) => each.once('message', resolve))))
+  await answers()
+  process.stdout.write('{}\n')
+  for await (const seconds of createInterface({ input: process.stdin })) {
+    const before = process.cpuUsage()
+    const ran = answers()
+    for (const each of workers) each.postMessage(Number(seconds))
+    const frames = (await ran).reduce((sum, each) => sum + each, 0)
+    const { user, system } = process.cpuUsage(before)
+    process.stdout.write(
+      `${JSON.stringify({ cpuSecondsPerFrame: (user + system) / 1e6 / frames, frames })}\n`,
+    )
+  }
+  await Promise.all(workers.map((each) => each.terminate()))
 }
 
 await (isMainThread ? main() : worker())
