@@ -38,8 +38,9 @@ export type StreamLimits = Readonly<{
 }>
 
 export const defaultStreamLimits: StreamLimits = {
-  pingAfterMs: 15_000,
-  deadAfterMs: 30_000,
+  // With a sweep every second, 15 and 30 s at most.
+  pingAfterMs: 14_000,
+  deadAfterMs: 29_000,
   maxBufferedBytes: 1024 ** 2,
   maxPictureBufferedBytes: 256 * 1024,
   slowCloseMs: 30_000,

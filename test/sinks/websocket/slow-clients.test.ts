@@ -1,4 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
+import { defaultStreamLimits } from '../../../src/sinks/websocket/stream-limits.js'
 import { detectionsMessage } from '../../support/detections.js'
 import { until } from '../../support/until.js'
 import { deafClient, startHub, TestClient, type Fixture } from './stream-fixture.js'
@@ -57,3 +58,11 @@ it('R17: 50 of 200 clients that stop reading cost the other 150 nothing and memo
   expect(process.memoryUsage().rss - baseBytes).toBeLessThan(200 * 1024 ** 2)
   for (const socket of deaf) socket.destroy()
 }, 60_000)
+
+it('R17: the limits of the service ping within 15 s, give up within 30, and keep 1 MiB for a client', () => {
+  const { pingAfterMs, deadAfterMs, sweepMs, slowCloseMs, maxBufferedBytes } = defaultStreamLimits
+  expect(pingAfterMs + sweepMs).toBeLessThanOrEqual(15_000)
+  expect(deadAfterMs + sweepMs).toBeLessThanOrEqual(30_000)
+  expect(slowCloseMs).toBeLessThanOrEqual(30_000)
+  expect(maxBufferedBytes).toBeLessThanOrEqual(1024 ** 2)
+})
