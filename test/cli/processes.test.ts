@@ -96,6 +96,7 @@ describe('npm start, where everything is there', () => {
     const url = await gantry.httpUrl()
     expect(await (await fetch(url)).text()).toContain('<!doctype html>')
     const pageMs = Math.round(performance.now() - startedMs)
+    expect(pageMs).toBeLessThan(5_000)
     await until('readiness', async () => (await fetch(`${url}/readyz`)).ok, 30_000)
     process.stderr.write(
       `${JSON.stringify({ pageMs, readyMs: Math.round(performance.now() - startedMs) })}\n`,
