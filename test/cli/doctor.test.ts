@@ -26,12 +26,11 @@ describe('hardware decoding', () => {
     expect(finding.fix !== undefined).toBe(state === 'warning')
   })
 
-  it.skipIf(existsSync('/dev/dri') || existsSync('/dev/nvidiactl'))(
-    'is a warning on a machine without a device, whatever its ffmpeg was built for',
-    async () => {
-      expect(await examineHardwareDecoding()).toMatchObject({ state: 'warning' })
-    },
-  )
+  it('is a warning on a machine without a device, whatever its ffmpeg was built for', async () => {
+    const device = existsSync('/dev/dri') || existsSync('/dev/nvidiactl')
+    const { state } = await examineHardwareDecoding()
+    expect(device ? ['ok', 'warning'] : ['warning']).toContain(state)
+  })
 })
 
 describe('WebGPU', () => {
