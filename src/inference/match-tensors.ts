@@ -39,9 +39,11 @@ function matchOne(
   const dims = maxBatchSize > 0 ? [-1, ...own] : own
   const sameType = configDataType(tensor.type) === wanted.data_type
   if (sameType && sameShape(dims, tensor.shape, maxBatchSize > 0)) return
+  const batchMisfits =
+    maxBatchSize > 0 && (dims.length !== tensor.shape.length || typeof tensor.shape[0] === 'number')
   throw new ModelInvalidError(
     `${file}: ${side} "${wanted.name}" is ${describeTensor(tensor)} in the model, but ${wanted.data_type} [${dims.join(', ')}] is expected`,
-    maxBatchSize > 0
+    batchMisfits
       ? 'With max_batch_size > 0 the first dimension of the model must be free, and dims leave it out.'
       : 'Correct data_type and dims in config.pbtxt, or leave the tensors out to take them from the model.',
   )
