@@ -1,40 +1,12 @@
-import { deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 import { afterEach, describe, expect, it } from 'vitest'
 import { isPushSource } from '../../src/sources/create-source.js'
 import type { PushSource } from '../../src/sources/push-source.js'
+import { pictureBomb } from '../support/picture-bomb.js'
 import { WatchedSource, type WatchOptions } from '../support/watched-source.js'
 
 const picture = (widthPx: number, heightPx: number, background = 'red') =>
   sharp({ create: { width: widthPx, height: heightPx, channels: 3, background } })
-
-/** A PNG of any size that compresses to next to nothing. */
-function bomb(widthPx: number, heightPx: number): Buffer {
-  const chunk = (type: string, data: Buffer) => {
-    const body = Buffer.concat([Buffer.from(type, 'latin1'), data])
-    const out = Buffer.alloc(body.length + 8)
-    out.writeUInt32BE(data.length, 0)
-    body.copy(out, 4)
-    out.writeUInt32BE(crc32(body), body.length + 4)
-    return out
-  }
-  const head = Buffer.alloc(13)
-  head.writeUInt32BE(widthPx, 0)
-  head.writeUInt32BE(heightPx, 4)
-  head.set([1, 0, 0, 0, 0], 8)
-  const rows = deflateSync(Buffer.alloc(heightPx * (1 + Math.ceil(widthPx / 8))), { level: 9 })
-  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
-  return Buffer.concat([signature, chunk('IHDR', head), chunk('IDAT', rows), chunk('IEND', Buffer.alloc(0))])
-}
-
-function crc32(data: Buffer): number {
-  let crc = ~0
-  for (const byte of data) {
-    crc ^= byte
-    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0)
-  }
-  return ~crc >>> 0
-}
 
 describe('a camera that pushes', () => {
   let watched: WatchedSource | undefined
@@ -105,7 +77,7 @@ describe('a camera that pushes', () => {
     ['nothing', async () => Buffer.alloc(0)],
     ['text', async () => Buffer.from('<script>alert(1)</script>')],
     ['a JPEG that ends in the middle', async () => (await jpeg).subarray(0, (await jpeg).length / 2)],
-    ['a PNG that ends in the middle', async () => bomb(4_000, 4_000).subarray(0, 90)],
+    ['a PNG that ends in the middle', async () => pictureBomb(4_000, 4_000).subarray(0, 90)],
     [
       'an SVG that reads a file',
       async () => Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><image href="/etc/passwd"/></svg>'),
@@ -121,7 +93,7 @@ describe('a camera that pushes', () => {
 
   it('refuses a small file that holds a huge picture, at no cost', async () => {
     const { camera, source } = await open()
-    const small = bomb(20_000, 20_000)
+    const small = pictureBomb(20_000, 20_000)
     expect(small.length).toBeLessThan(100_000)
     const before = process.memoryUsage().rss
     await expect(source.push(small)).rejects.toMatchObject({ code: 'GANTRY_TOO_LARGE' })
@@ -131,7 +103,7 @@ describe('a camera that pushes', () => {
 
   it('decodes the largest picture that is allowed within 150 MB', async () => {
     const { camera, source } = await open()
-    const large = bomb(8_192, 8_192)
+    const large = pictureBomb(8_192, 8_192)
     const before = process.memoryUsage().rss
     await source.push(large)
     expect(camera.frames[0]?.source).toEqual({ widthPx: 8_192, heightPx: 8_192 })
