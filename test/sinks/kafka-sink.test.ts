@@ -1,8 +1,17 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
-import { Kafka, logLevel, ConfigResourceTypes } from 'kafkajs'
+import {
+  AclOperationTypes,
+  AclPermissionTypes,
+  AclResourceTypes,
+  ConfigResourceTypes,
+  Kafka,
+  logLevel,
+  ResourcePatternTypes,
+} from 'kafkajs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { detectionsMessageSchema } from '../../src/events/detections-message.js'
+import { refusesIdempotence } from '../../src/sinks/kafka/kafka-errors.js'
 import { detectionsMessage } from '../support/detections.js'
 import { consumeAll, type ReceivedRecord } from '../support/kafka-records.js'
 import { KafkaBroker, kafkaMissing, sharedKafka, storedBatches } from '../support/kafka.js'
@@ -233,4 +242,66 @@ describe.skipIf(missing !== undefined)('KafkaSink and a broker that comes and go
     for (const record of records) expect(record.value).toEqual(byId.get(record.headers['ce_id']))
     expect(records.length - unique.size).toBeLessThanOrEqual(500)
   }, 240_000)
+})
+
+describe.skipIf(missing !== undefined)('KafkaSink on a broker that gives it no producer id', () => {
+  /** Everything is allowed but producer ids. */
+  async function refuseProducerIds(kafka: Kafka): Promise<void> {
+    const admin = kafka.admin()
+    await admin.connect()
+    const rule = { principal: 'User:ANONYMOUS', host: '*', resourcePatternType: ResourcePatternTypes.LITERAL }
+    const cluster = { ...rule, resourceType: AclResourceTypes.CLUSTER, resourceName: 'kafka-cluster' }
+    await admin.createAcls({
+      acl: [
+        { ...cluster, operation: AclOperationTypes.ALL, permissionType: AclPermissionTypes.ALLOW },
+        {
+          ...cluster,
+          operation: AclOperationTypes.IDEMPOTENT_WRITE,
+          permissionType: AclPermissionTypes.DENY,
+        },
+        // Who may write to any topic gets a producer id too (KIP-679). Brokers try that with a topic of this name.
+        {
+          ...rule,
+          resourceType: AclResourceTypes.TOPIC,
+          resourceName: 'hardcode',
+          operation: AclOperationTypes.WRITE,
+          permissionType: AclPermissionTypes.DENY,
+        },
+      ],
+    })
+    await admin.disconnect()
+    await until('the rules hold', async () => {
+      const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1 })
+      const refused = producer.connect().then(
+        () => false,
+        (error: unknown) => refusesIdempotence(error),
+      )
+      return refused.finally(() => producer.disconnect())
+    })
+  }
+
+  it('sends without one, and says so once', async () => {
+    const broker = await KafkaBroker.start({
+      properties: {
+        'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+        'allow.everyone.if.no.acl.found': 'true',
+      },
+    })
+    ended.push(() => broker.stop())
+    await refuseProducerIds(new Kafka({ brokers: [broker.address], logLevel: logLevel.NOTHING }))
+    const topic = ownTopic()
+    const { sink, accept, lines } = kafkaSink(broker.address, topic)
+    ended.unshift(() => sink.stop(0))
+    sink.start()
+    const sent = [1, 2, 3].map((seq) => detectionsMessage({ seq }))
+    sent.forEach(accept)
+    await until('delivery', () => sink.health.delivered === 3, 20_000)
+    expect(sink.health).toMatchObject({ state: 'up', queued: 0, dropped: 0 })
+    const told = 'broker gives no producer id, sending without idempotence'
+    expect(lines.filter(({ msg }) => msg === told)).toHaveLength(1)
+    const consumer = await consumeAll(broker.address, topic)
+    ended.unshift(consumer.stop)
+    const records = await consumer.atLeast(3)
+    expect(records.map(({ value }) => value)).toEqual(sent)
+  }, 120_000)
 })
