@@ -1,14 +1,21 @@
 #!/usr/bin/env bash
 # reproduce.sh DATA RUN [options of ppe.train]: everything from nothing to the published files. Resumable: start it again and it goes on.
+# START=photographs.npz leaves the first stage out and begins with weights of its end.
 set -euo pipefail
 cd "$(dirname "$0")"
 [ $# -ge 2 ] || { echo "usage: reproduce.sh DATA RUN [options of python -m ppe.train]" >&2; exit 2; }
 data=$1 run=$2; shift 2
-case " $* " in *" --steps"* | *" --minutes"*) ;; *) set -- --steps 26000 "$@" ;; esac
-python=${PYTHON:-python3} models=${MODELS:-../models}
+given=" $* "
+python=${PYTHON:-python3} models=${MODELS:-../models} start=${START:-}
 # glibc gives large buffers back to the kernel after every step, and gets them again in the next.
 export MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=3000000000 MALLOC_TOP_PAD_=67108864
 export ONEDNN_PRIMITIVE_CACHE_CAPACITY=256
+
+train() { # train STEPS [options]: STEPS unless --steps or --minutes were given
+  local length=(--steps "$1"); shift
+  case "$given" in *" --steps"* | *" --minutes"*) length=() ;; esac
+  "$python" -m ppe.train --data "$data" --cache "$run/cache" "${length[@]}" "$@"
+}
 
 frames=()
 render() { # render SEED COUNT [options of sim dataset]
@@ -16,15 +23,22 @@ render() { # render SEED COUNT [options of sim dataset]
   (cd .. && npm run --silent sim -- dataset --out "$folder" --seed "$1" --count "$2" --width 960 "${@:3}")
   frames+=("$folder")
 }
+
+# 1. Photographs, from nothing but the context path.
+if [ -z "$start" ]; then
+  train 8400 --out "$run/photographs" "$@"
+  start=$run/photographs/last.pt
+fi
+
+# 2. On from there with frames of the simulator.
 render 183 420 --sites yard
 render 191 360 --sites dock
 render 227 346 --sites yard
-render 229 339 --sites yard
-render 311 800 --sites dock press-line gate
+render 311 600 --sites dock press-line gate
 render 313 360 --sites dock --subject headgear
 render 331 240 --sites press-line yard gate --subject headgear
+train 12000 --out "$run" --simulator "${frames[@]}" --init "$start" --lr 1.2e-3 "$@"
 
-"$python" -m ppe.train --data "$data" --simulator "${frames[@]}" --simulator-share 0.36 --out "$run" "$@"
 "$python" -m ppe.export "$run/last.pt" --models "$models" --data "$data" --cache "$run/cache"
 for name in ppe_detect ppe_detect_int8 ppe_detect_fp16; do
   "$python" -m ppe.evaluate "$models/$name/1/model.onnx" --data "$data" --cache "$run/cache" --json "$run/$name.json"
