@@ -53,7 +53,10 @@ export function createServiceMetrics(registry = new Registry()) {
       'camera',
       'model',
     ]),
-    publish: stage('gantry_publish_seconds', 'Handing a result to a sink until it is delivered.', ['sink']),
+    publish: stage('gantry_publish_seconds', 'Handing a result to a sink until it is delivered.', [
+      'sink',
+      'camera',
+    ]),
     batchSize: new Histogram({
       name: 'gantry_batch_size',
       help: 'Frames in one run.',

@@ -125,8 +125,8 @@ export class KafkaSink implements ResultSink {
 
   #count(records: readonly QueuedRecord[]): void {
     const atMs = nowMs()
-    for (const { acceptedMs } of records)
-      this.metrics.publish.observe({ sink: name }, (atMs - acceptedMs) / 1000)
+    for (const { acceptedMs, cameraId: camera } of records)
+      this.metrics.publish.observe({ sink: name, camera }, (atMs - acceptedMs) / 1000)
     this.#delivered += records.length
     this.metrics.sinkRecords.inc({ sink: name, result: 'delivered' }, records.length)
     this.#showQueue()

@@ -128,6 +128,10 @@ describe.skipIf(missing !== undefined)('a service and its broker', () => {
     await until('records', async () => (await delivered(service)) >= 5)
     await sinkIs(service, 'up', 5_000)
     const before = await nextAgesMs(stream, 20)
+    for (const sink of ['kafka', 'websocket'])
+      expect(
+        await service.metric(new RegExp(`gantry_publish_seconds_count\\{sink="${sink}",camera="cam"\\}`)),
+      ).toBeGreaterThan(0)
 
     await broker.kill()
     const during = nextAgesMs(stream, 40)

@@ -66,7 +66,7 @@ export class WebSocketHub implements StreamHub {
     this.#broadcaster = new Broadcaster<StreamClient>(limits, {
       clients: () => this.#clientList(),
       serve: (jobs, clients) => this.#serve(jobs, clients),
-      done: (job) => this.figures.published((nowMs() - job.atMs) / 1000),
+      done: ({ cameraId, atMs }) => this.figures.published(cameraId, (nowMs() - atMs) / 1000),
       leftOut: (job) => this.#leaveOut(job),
     })
   }
