@@ -1,45 +1,26 @@
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stringify } from 'yaml'
 import type { Problem } from '../../src/server/problem.js'
 import { freePort } from '../support/free-port.js'
 import { ask, type Ask } from '../support/http.js'
 import { buildOnnx, type TensorSpec } from '../support/onnx-builder.js'
 import { addModel, redDetector } from '../support/onnx-models.js'
 import { pictureBomb } from '../support/picture-bomb.js'
+import { runOnPipeline } from '../support/pipeline-command.js'
 import { TestService } from '../support/service.js'
 import { tempDir } from '../support/temp-dir.js'
 import { until } from '../support/until.js'
 
 // A taken port, a missing model and an unknown key are in wrong-start.test.ts.
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
-
 type Finding = Readonly<{ subject: string; state: string; detail: string; fix?: string }>
 
-/** Runs a command of the command line on a pipeline file; its answer is JSON. */
+/** Runs a command whose answer is JSON. */
 function gantry(command: string, dir: string, pipeline: Record<string, unknown>, ...flags: string[]) {
-  const file = join(dir, 'pipeline.yaml')
-  const whole = {
-    apiVersion: 'gantry/v1',
-    server: { httpPort: 0, metricsPort: 0, grpcPort: 0 },
-    models: { repository: join(root, 'models') },
-    store: { path: join(dir, 'data') },
-    ...pipeline,
-  }
-  writeFileSync(file, stringify(whole))
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    [join(root, 'dist/cli/main.js'), command, '-c', file, '--json', ...flags],
-    { encoding: 'utf8', timeout: 60_000 },
-  )
-  expect(stderr).not.toMatch(/\n\s+at /)
-  return { file, status, stdout, stderr }
+  return runOnPipeline(dir, pipeline, [command, '--json', ...flags])
 }
 
 /** What `gantry check` finds wrong. */

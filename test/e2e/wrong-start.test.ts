@@ -1,14 +1,10 @@
-import { spawnSync } from 'node:child_process'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stringify } from 'yaml'
-
-const root = fileURLToPath(new URL('../../', import.meta.url))
+import { runOnPipeline } from '../support/pipeline-command.js'
 
 describe('a start that cannot be', () => {
   let dir: string
@@ -24,23 +20,8 @@ describe('a start that cannot be', () => {
   })
 
   function serve(pipeline: Record<string, unknown>) {
-    const file = join(dir, 'pipeline.yaml')
-    const whole = {
-      apiVersion: 'gantry/v1',
-      server: { httpPort: 0, metricsPort: 0, grpcPort: 0 },
-      models: { repository: join(root, 'models') },
-      store: { path: join(dir, 'data') },
-      log: { format: 'json' },
-      ...pipeline,
-    }
-    writeFileSync(file, stringify(whole))
-    const { status, stderr, stdout } = spawnSync(
-      process.execPath,
-      [join(root, 'dist/cli/main.js'), 'serve', '-c', file],
-      { encoding: 'utf8', timeout: 60_000 },
-    )
+    const { status, stdout, stderr } = runOnPipeline(dir, { log: { format: 'json' }, ...pipeline }, ['serve'])
     expect(stdout).toBe('')
-    expect(stderr).not.toMatch(/\n\s+at /)
     return { status, stderr }
   }
 
