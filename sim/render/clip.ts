@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { encoderArguments } from '../../src/sources/ffmpeg-command.js'
 import { type Scenario } from '../scenario/schema.js'
 import { type Truth } from '../truth/format.js'
 import { truthJson, truthOf } from '../truth/truth.js'
-import { frameCountOf, pictureHeightPx, pictureWidthPx } from '../world/clock.js'
+import { frameCountOf, framesPerSecond, pictureHeightPx, pictureWidthPx } from '../world/clock.js'
 import { RenderBrowser } from './browser.js'
 import { Encoder } from './encoder.js'
 import { drawPictures } from './pictures.js'
@@ -24,6 +25,13 @@ export interface ClipOptions {
   readonly onProgress?: (this: void, stage: 'truth' | 'video', done: number, total: number) => void
 }
 
+const encoding = {
+  widthPx: pictureWidthPx,
+  heightPx: pictureHeightPx,
+  fps: framesPerSecond,
+  crf: 24,
+  maxKbps: 1700,
+}
 const simFolder = fileURLToPath(new URL('..', import.meta.url))
 export const defaultCacheFolder = fileURLToPath(new URL('../../.cache/sim', import.meta.url))
 
@@ -82,13 +90,7 @@ export async function encodeFrames(
   onFrame: (done: number) => void,
   bakePasses?: number,
 ): Promise<void> {
-  const encoder = Encoder.open({
-    path,
-    widthPx: pictureWidthPx,
-    heightPx: pictureHeightPx,
-    crf: 24,
-    maxKbps: 1700,
-  })
+  const encoder = Encoder.open({ path, ...encoding })
   try {
     let done = 0
     await drawPictures(
@@ -111,9 +113,10 @@ export function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, i) => from + i)
 }
 
-/** Of the scenario and of all code that shapes a picture or the truth. */
+/** Of the scenario, of all code that shapes a picture or the truth, and of how ffmpeg is asked to encode. */
 async function digestOf(scenario: Scenario, bakePasses: number): Promise<string> {
-  const hash = createHash('sha256').update(JSON.stringify([scenario, bakePasses]))
+  const encoder = encoderArguments({ path: 'clip.mp4', ...encoding })
+  const hash = createHash('sha256').update(JSON.stringify([scenario, bakePasses, encoder]))
   const files = (await readdir(simFolder, { recursive: true })).filter((file) => file.endsWith('.ts')).sort()
   for (const file of files) hash.update(file).update(await readFile(join(simFolder, file)))
   return hash.digest('hex').slice(0, 16)

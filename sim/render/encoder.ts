@@ -1,16 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { encoderArguments, type EncodedClip } from '../../src/sources/ffmpeg-command.js'
 import { RenderError } from '../errors.js'
-import { framesPerSecond } from '../world/clock.js'
-
-export interface EncodeOptions {
-  readonly path: string
-  readonly widthPx: number
-  readonly heightPx: number
-  /** x264's constant quality; 23 is plain, 28 small. */
-  readonly crf: number
-  readonly maxKbps: number
-}
 
 /** ffmpeg with raw RGBA on its stdin and an H.264 file behind it; baseline structure, as cameras send it (no B frames). */
 export class Encoder {
@@ -30,7 +21,7 @@ export class Encoder {
     this.#ended.catch(() => undefined)
   }
 
-  static open(options: EncodeOptions): Encoder {
+  static open(options: EncodedClip): Encoder {
     return new Encoder(startFfmpeg(options))
   }
 
@@ -50,54 +41,8 @@ export class Encoder {
   }
 }
 
-function startFfmpeg({ path, widthPx, heightPx, crf, maxKbps }: EncodeOptions) {
-  const input = [
-    '-f',
-    'rawvideo',
-    '-pix_fmt',
-    'rgba',
-    '-s',
-    `${widthPx}x${heightPx}`,
-    '-r',
-    `${framesPerSecond}`,
-    '-i',
-    'pipe:0',
-  ]
-  const codec = [
-    '-c:v',
-    'libx264',
-    '-preset',
-    'medium',
-    '-threads',
-    '2',
-    '-crf',
-    `${crf}`,
-    '-maxrate',
-    `${maxKbps}k`,
-    '-bufsize',
-    `${maxKbps * 2}k`,
-    '-pix_fmt',
-    'yuv420p',
-    '-colorspace',
-    'bt709',
-    '-color_primaries',
-    'bt709',
-    '-color_trc',
-    'bt709',
-    '-vf',
-    'scale=out_color_matrix=bt709',
-    '-g',
-    `${framesPerSecond * 2}`,
-    '-bf',
-    '0',
-    '-movflags',
-    '+faststart',
-    '-fflags',
-    '+bitexact',
-    '-flags:v',
-    '+bitexact',
-  ]
-  return spawn('ffmpeg', ['-hide_banner', '-loglevel', 'error', '-y', ...input, ...codec, path], {
+function startFfmpeg(options: EncodedClip) {
+  return spawn('ffmpeg', encoderArguments(options), {
     stdio: ['pipe', 'ignore', 'pipe'],
   })
 }

@@ -52,10 +52,10 @@ export function decoderArguments(
 ): string[] {
   const command = ffmpeg()
     .input(input.kind === 'file' ? `file:${input.path}` : input.url)
-    .inputOptions(['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'repeat+level+info', '-threads', '1'])
+    .inputOptions(['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'repeat+level+info', '-threads', '2'])
     .inputOptions(hwaccel === 'none' ? [] : ['-hwaccel', hwaccel])
     .inputOptions(['-protocol_whitelist', protocols[input.kind], ...inputOptions(camera, input, pace)])
-    .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '1', '-fps_mode', 'passthrough'])
+    .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '2', '-fps_mode', 'passthrough'])
     .videoFilters(filters(camera, format, phase).join(','))
     .format('rawvideo')
     .output('pipe:1') as Composed
@@ -118,6 +118,13 @@ export function probeVideo(path: string): Promise<VideoFacts | undefined> {
   })
 }
 
+/** Arguments that make ffmpeg or ffprobe tell what it is, or ffmpeg list what was built into it. */
+export function listingArguments(
+  of: 'version' | 'protocols' | 'demuxers' | 'decoders' | 'filters' | 'hwaccels',
+) {
+  return ['-hide_banner', `-${of}`]
+}
+
 /** Arguments of the ffmpeg that opens the device of an accelerator and decodes nothing with it; it fails where there is none. */
 export function openDeviceArguments(accelerator: string): string[] {
   const command = ffmpeg()
@@ -156,5 +163,32 @@ export function clipArguments(clip: string, encode: boolean): string[] {
     .outputOptions([...stream, '-f', 'h264'])
     .output('pipe:3')
     .outputOptions([...stream, '-f', 'framecrc']) as Composed
+  return command._getArguments()
+}
+
+export type EncodedClip = Readonly<{
+  path: string
+  widthPx: number
+  heightPx: number
+  fps: number
+  /** x264's constant quality; 23 is plain, 28 small. */
+  crf: number
+  maxKbps: number
+}>
+
+/** Arguments of the ffmpeg that encodes packed RGBA pictures on stdin as H.264, as cameras send it. */
+export function encoderArguments({ path, widthPx, heightPx, fps, crf, maxKbps }: EncodedClip): string[] {
+  const command = ffmpeg()
+    .input('pipe:0')
+    .inputFormat('rawvideo')
+    .inputOptions(['-hide_banner', '-loglevel', 'error'])
+    .inputOptions(['-pix_fmt', 'rgba', '-s', `${widthPx}x${heightPx}`, '-r', `${fps}`])
+    .videoFilters('scale=out_color_matrix=bt709')
+    .outputOptions(['-c:v', 'libx264', '-preset', 'medium', '-threads', '2', '-pix_fmt', 'yuv420p'])
+    .outputOptions(['-crf', `${crf}`, '-maxrate', `${maxKbps}k`, '-bufsize', `${maxKbps * 2}k`])
+    .outputOptions(['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709'])
+    .outputOptions(['-g', `${fps * 2}`, '-bf', '0', '-movflags', '+faststart'])
+    .outputOptions(['-fflags', '+bitexact', '-flags:v', '+bitexact'])
+    .output(path) as Composed
   return command._getArguments()
 }

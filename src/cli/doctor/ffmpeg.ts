@@ -1,4 +1,4 @@
-import { openDeviceArguments } from '../../sources/ffmpeg-command.js'
+import { listingArguments, openDeviceArguments } from '../../sources/ffmpeg-command.js'
 import type { Finding } from '../findings.js'
 import { programOutput } from './program-output.js'
 
@@ -26,12 +26,12 @@ export function ffmpegVersion(output: string): string | undefined {
 }
 
 export async function examineFfmpeg(): Promise<Finding[]> {
-  const output = await programOutput('ffmpeg', ['-version'])
+  const output = await programOutput('ffmpeg', listingArguments('version'))
   const version = output && ffmpegVersion(output)
   if (!version) return [{ subject: 'ffmpeg', state: 'failed', detail: 'not found', fix: install }]
   const lacks = await Promise.all(
     (Object.keys(needed) as Listing[]).map(async (listing) => {
-      const text = (await programOutput('ffmpeg', ['-hide_banner', `-${listing}`])) ?? ''
+      const text = (await programOutput('ffmpeg', listingArguments(listing))) ?? ''
       return missingFrom(text, needed[listing]).map((name) => `${listing.slice(0, -1)} ${name}`)
     }),
   )
@@ -51,7 +51,7 @@ export async function examineFfmpeg(): Promise<Finding[]> {
 }
 
 async function examineFfprobe(): Promise<Finding> {
-  const found = await programOutput('ffprobe', ['-version'])
+  const found = await programOutput('ffprobe', listingArguments('version'))
   if (found) return { subject: 'ffprobe', state: 'ok', detail: 'found' }
   return { subject: 'ffprobe', state: 'failed', detail: 'not found', fix: install }
 }
@@ -59,7 +59,7 @@ async function examineFfprobe(): Promise<Finding> {
 /** Whether a device opens for one of the accelerators that cameras can ask for and this build knows. */
 export async function examineHardwareDecoding(ask = programOutput): Promise<Finding> {
   const subject = 'hardware decoding'
-  const listing = (await ask('ffmpeg', ['-hide_banner', '-hwaccels'])) ?? ''
+  const listing = (await ask('ffmpeg', listingArguments('hwaccels'))) ?? ''
   const built = accelerators.filter((name) => missingFrom(listing, [name]).length === 0)
   if (built.length === 0)
     return {
