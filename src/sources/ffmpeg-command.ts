@@ -52,10 +52,10 @@ export function decoderArguments(
 ): string[] {
   const command = ffmpeg()
     .input(input.kind === 'file' ? `file:${input.path}` : input.url)
-    .inputOptions(['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'repeat+level+info', '-threads', '2'])
+    .inputOptions(['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'repeat+level+info', '-threads', '1'])
     .inputOptions(hwaccel === 'none' ? [] : ['-hwaccel', hwaccel])
     .inputOptions(['-protocol_whitelist', protocols[input.kind], ...inputOptions(camera, input, pace)])
-    .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '2', '-fps_mode', 'passthrough'])
+    .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '1', '-fps_mode', 'passthrough'])
     .videoFilters(filters(camera, format, phase).join(','))
     .format('rawvideo')
     .output('pipe:1') as Composed
@@ -176,7 +176,10 @@ export type EncodedClip = Readonly<{
   maxKbps: number
 }>
 
-/** Arguments of the ffmpeg that encodes packed RGBA pictures on stdin as H.264, as cameras send it. */
+/**
+ * Arguments of the ffmpeg that encodes packed RGBA pictures on stdin as H.264, as cameras send it. One thread:
+ * with two, x264 at its rate limit makes other bytes of the same pictures.
+ */
 export function encoderArguments({ path, widthPx, heightPx, fps, crf, maxKbps }: EncodedClip): string[] {
   const command = ffmpeg()
     .input('pipe:0')
@@ -184,7 +187,7 @@ export function encoderArguments({ path, widthPx, heightPx, fps, crf, maxKbps }:
     .inputOptions(['-hide_banner', '-loglevel', 'error'])
     .inputOptions(['-pix_fmt', 'rgba', '-s', `${widthPx}x${heightPx}`, '-r', `${fps}`])
     .videoFilters('scale=out_color_matrix=bt709')
-    .outputOptions(['-c:v', 'libx264', '-preset', 'medium', '-threads', '2', '-pix_fmt', 'yuv420p'])
+    .outputOptions(['-c:v', 'libx264', '-preset', 'medium', '-threads', '1', '-pix_fmt', 'yuv420p'])
     .outputOptions(['-crf', `${crf}`, '-maxrate', `${maxKbps}k`, '-bufsize', `${maxKbps * 2}k`])
     .outputOptions(['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709'])
     .outputOptions(['-g', `${fps * 2}`, '-bf', '0', '-movflags', '+faststart'])
