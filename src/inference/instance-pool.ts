@@ -1,9 +1,8 @@
-import { backoffMs } from '../lifecycle/backoff.js'
 import { nowMs } from '../lifecycle/clock.js'
-import { delay } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
 import { RunHungError, WorkerExitedError } from './errors.js'
 import { Instance } from './instance.js'
+import { startAgain } from './start-again.js'
 
 export type PoolOptions<Load, Ready> = Readonly<{
   /** Names threads, for people. */
@@ -39,8 +38,6 @@ type Slot<Load, Ready, Job, Result> = {
   lastRunMs: number
   watch: NodeJS.Timeout | undefined
 }
-
-const restartBackoff = { baseMs: 250, capMs: 15_000 }
 
 /**
  * A fixed number of instances of one model. One run at a time in each, and behind short ones a job more that waits in the
@@ -163,29 +160,18 @@ export class InstancePool<Load, Ready, Job, Result> {
     const wasReady = slot.ready
     slot.ready = false
     if (this.#stopped.signal.aborted || !wasReady) return
-    this.options.onExit(error)
-    void this.#restart(slot, error)
-  }
-
-  async #restart(slot: Slot<Load, Ready, Job, Result>, ended: unknown): Promise<void> {
-    for (let error = ended; ;) {
-      const waitMs = backoffMs(slot.failures, restartBackoff)
-      slot.failures += 1
-      this.options.log.warn(
-        { instance: `${this.options.name}#${slot.index}`, waitMs: Math.round(waitMs), err: error },
-        'inference instance ended, starting another',
-      )
-      if (!(await delay(waitMs, this.#stopped.signal))) return
-      try {
-        await this.#startSlot(slot)
-        this.options.onIdle()
-        return
-      } catch (failed) {
-        if (this.#stopped.signal.aborted) return
-        error = failed
-        this.options.onExit(failed)
-      }
-    }
+    const { name, log, onExit, onIdle } = this.options
+    void startAgain(slot, error, {
+      name,
+      log,
+      stopped: this.#stopped.signal,
+      start: () => this.#startSlot(slot),
+      onEnd: (reason) => {
+        onExit(reason)
+        return true
+      },
+      onIdle,
+    })
   }
 }
 

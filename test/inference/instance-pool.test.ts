@@ -122,7 +122,7 @@ describe('InstancePool', () => {
       expect(idleCalls()).toBeGreaterThan(0)
       expect(exits).toEqual([expect.any(WorkerExitedError)])
       expect(lines).toContainEqual(
-        expect.objectContaining({ msg: 'inference instance ended, starting another' }),
+        expect.objectContaining({ msg: 'instance ended, starting another' }),
       )
       await expect(pool.run({}, [])).resolves.toMatchObject({ runs: 1 })
     },

@@ -1,7 +1,7 @@
 import { WorkerExitedError } from '../../inference/errors.js'
+import { startAgain } from '../../inference/start-again.js'
 import type { SchedulerClock } from '../../inference/stream-scheduler.js'
-import { backoffMs } from '../../lifecycle/backoff.js'
-import { atMost, delay } from '../../lifecycle/delay.js'
+import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
 import { WakefulLoop } from '../../lifecycle/wakeful-loop.js'
 import type { BackendInstance, BatchResult, Execution } from '../backend.js'
@@ -33,8 +33,6 @@ type Slot = {
   sinceMs: number
   failures: number
 }
-
-const restartBackoff = { baseMs: 250, capMs: 15_000 }
 
 /** So many ends, or failed starts, in that time are no accident. */
 const mostEnds = 5
@@ -198,31 +196,20 @@ export class InstanceSet {
   #exited(slot: Slot, instance: BackendInstance, error: Error): void {
     if (slot.instance !== instance) return
     slot.instance = undefined
-    if (!this.#stopped.signal.aborted) void this.#restart(slot, error)
-  }
-
-  async #restart(slot: Slot, ended: unknown): Promise<void> {
-    for (let error = ended; ;) {
-      if (this.#keepsEnding()) {
-        this.#giveUp(error)
-        return
-      }
-      const waitMs = backoffMs(slot.failures, restartBackoff)
-      slot.failures += 1
-      this.options.log.warn(
-        { instance: `${this.options.name}#${slot.index}`, waitMs: Math.round(waitMs), err: error },
-        'model instance ended, starting another',
-      )
-      if (!(await delay(waitMs, this.#stopped.signal))) return
-      try {
-        await this.#startSlot(slot)
-        this.options.onIdle()
-        return
-      } catch (failed) {
-        if (this.#stopped.signal.aborted) return
-        error = failed
-      }
-    }
+    if (this.#stopped.signal.aborted) return
+    const { name, log, onIdle } = this.options
+    void startAgain(slot, error, {
+      name,
+      log,
+      stopped: this.#stopped.signal,
+      start: () => this.#startSlot(slot),
+      onEnd: (reason) => {
+        if (!this.#keepsEnding()) return true
+        this.#giveUp(reason)
+        return false
+      },
+      onIdle,
+    })
   }
 
   /** Counts an end. */
