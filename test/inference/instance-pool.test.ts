@@ -121,9 +121,7 @@ describe('InstancePool', () => {
       await until('a new instance', () => pool.idle === 1)
       expect(idleCalls()).toBeGreaterThan(0)
       expect(exits).toEqual([expect.any(WorkerExitedError)])
-      expect(lines).toContainEqual(
-        expect.objectContaining({ msg: 'instance ended, starting another' }),
-      )
+      expect(lines).toContainEqual(expect.objectContaining({ msg: 'instance ended, starting another' }))
       await expect(pool.run({}, [])).resolves.toMatchObject({ runs: 1 })
     },
   )
