@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# reproduce.sh DATA RUN [options of ppe.train]: everything from nothing to the published files. Resumable: start it again and it goes on.
+# reproduce.sh DATA RUN [options of ppe.train]: everything from nothing to files as they are published, in RUN/models
+# (or $MODELS). Resumable: start it again and it goes on.
 # START=photographs.npz leaves the first stage out and begins with weights of its end.
 set -euo pipefail
 cd "$(dirname "$0")"
 [ $# -ge 2 ] || { echo "usage: reproduce.sh DATA RUN [options of python -m ppe.train]" >&2; exit 2; }
 data=$1 run=$2; shift 2
 given=" $* "
-python=${PYTHON:-python3} models=${MODELS:-../models} start=${START:-}
+python=${PYTHON:-python3} models=${MODELS:-$run/models} start=${START:-}
 # glibc gives large buffers back to the kernel after every step, and gets them again in the next.
 export MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=3000000000 MALLOC_TOP_PAD_=67108864
 export ONEDNN_PRIMITIVE_CACHE_CAPACITY=256
@@ -37,9 +38,9 @@ render 227 346 --sites yard
 render 311 600 --sites dock press-line gate
 render 313 360 --sites dock --subject headgear
 render 331 240 --sites press-line yard gate --subject headgear
-train 12000 --out "$run" --simulator "${frames[@]}" --init "$start" --lr 1.2e-3 "$@"
+train 8400 --out "$run" --simulator "${frames[@]}" --init "$start" --lr 1.5e-3 "$@"
 
-"$python" -m ppe.export "$run/last.pt" --models "$models" --data "$data" --cache "$run/cache"
+"$python" -m ppe.export "$run/last.pt" --models "$models" --data "$data" --cache "$run/cache" --simulator "${frames[@]}"
 for name in ppe_detect ppe_detect_int8 ppe_detect_fp16; do
   "$python" -m ppe.evaluate "$models/$name/1/model.onnx" --data "$data" --cache "$run/cache" --json "$run/$name.json"
 done
