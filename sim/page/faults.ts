@@ -1,6 +1,7 @@
+import { type Scenario } from '../scenario/schema.js'
 import { secondsOf } from '../world/clock.js'
 import { smoothstep } from '../world/easing.js'
-import { type SimWorld } from '../world/world.js'
+import { faultsAt } from '../world/faults.js'
 
 export interface FaultUniforms {
   noise: number
@@ -10,10 +11,10 @@ export interface FaultUniforms {
 }
 
 /** The faults that happen in lens and sensor; blocky, frozen and black happen behind them (render/pictures.ts). */
-export function faultUniforms(world: SimWorld, frame: number): FaultUniforms {
+export function faultUniforms(scenario: Scenario, frame: number): FaultUniforms {
   const timeS = secondsOf(frame)
   const uniforms: FaultUniforms = { noise: 0, blurPx: 0, cover: 0, gain: 1 }
-  for (const { kind, fromS, strength } of world.faultsAt(frame)) {
+  for (const { kind, fromS, strength } of faultsAt(scenario, frame)) {
     switch (kind) {
       case 'noise':
         uniforms.noise += 0.05 + 0.3 * strength

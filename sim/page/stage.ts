@@ -121,7 +121,7 @@ export class Stage {
     Object.assign(this.#blit.uniforms.depth, { value: background.depth.depthTexture })
     this.#drawRegions(camera)
 
-    const faults = faultUniforms(world, frame)
+    const faults = faultUniforms(world.scenario, frame)
     Object.assign(this.#camera.uniforms.frame, { value: frame })
     Object.assign(this.#camera.uniforms.noise, { value: this.#light.noise + faults.noise })
     Object.assign(this.#camera.uniforms.blurPx, { value: faults.blurPx * (this.options.widthPx / 1280) })

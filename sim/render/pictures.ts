@@ -2,7 +2,7 @@ import sharp from 'sharp'
 import { type Scenario } from '../scenario/schema.js'
 import { firstFrameOf } from '../truth/observer.js'
 import { pictureHeightPx, pictureWidthPx } from '../world/clock.js'
-import { SimWorld } from '../world/world.js'
+import { faultsAt } from '../world/faults.js'
 import { type RenderBrowser } from './browser.js'
 
 export interface PictureOptions {
@@ -23,9 +23,8 @@ export async function drawPictures(
   { frames, widthPx = pictureWidthPx, heightPx = pictureHeightPx, bakePasses = 16 }: PictureOptions,
   take: (frame: number, rgba: Buffer) => Promise<void>,
 ): Promise<void> {
-  const world = new SimWorld(scenario)
   const frozenAt = (frame: number): number | undefined => {
-    const frozen = world.faultsAt(frame).find(({ kind }) => kind === 'frozen')
+    const frozen = faultsAt(scenario, frame).find(({ kind }) => kind === 'frozen')
     return frozen === undefined ? undefined : Math.max(0, firstFrameOf(frozen.fromS) - 1)
   }
   // A frozen stretch needs the one picture it shows, whichever of its frames are asked for.
@@ -37,21 +36,21 @@ export async function drawPictures(
     async (picture) => {
       while (next < frames.length && shown[next] === picture.frame) {
         const frame = frames[next++]!
-        await take(frame, await behindSensor(world, frame, picture.rgba, widthPx, heightPx))
+        await take(frame, await behindSensor(scenario, frame, picture.rgba, widthPx, heightPx))
       }
     },
   )
 }
 
 async function behindSensor(
-  world: SimWorld,
+  scenario: Scenario,
   frame: number,
   rgba: Buffer,
   widthPx: number,
   heightPx: number,
 ): Promise<Buffer> {
   let picture = rgba
-  for (const { kind, strength } of world.faultsAt(frame)) {
+  for (const { kind, strength } of faultsAt(scenario, frame)) {
     if (kind === 'black') picture = Buffer.alloc(rgba.length)
     if (kind === 'blocky')
       picture = await blocks(picture, widthPx, heightPx, Math.max(1, Math.round(14 * (1 - strength))))

@@ -3,6 +3,7 @@ import { isMesh } from '../geometry/solid.js'
 import { machineClass } from '../machines/machine.js'
 import { type PersonPart, personParts } from '../body/person-mesh.js'
 import { pictureHeightPx, pictureWidthPx } from '../world/clock.js'
+import { faultsAt } from '../world/faults.js'
 import { type MachineModel, type PersonModel, type SimWorld, threeCamera } from '../world/world.js'
 import { type ClipMesh, clipMeshOf, toClip, viewProjection, visitTriangles } from './clip-space.js'
 import { Coverage, type IndexRun, type Seen, outlineCells } from './coverage.js'
@@ -88,7 +89,7 @@ export class Observer {
     seen: ReadonlyMap<number, Seen>,
   ): TruthFrame {
     const { world } = this
-    const faults = world.faultsAt(frame)
+    const faults = faultsAt(world.scenario, frame)
     const blind = faults.some(({ kind }) => kind === 'covered' || kind === 'black' || kind === 'frozen')
     const objects: TruthObject[] = []
     const ignore: TruthFrame['ignore'][number][] = []

@@ -1,4 +1,5 @@
 import { framesPerSecond } from '../world/clock.js'
+import { faultsAt } from '../world/faults.js'
 import { type SimWorld } from '../world/world.js'
 import { type TruthEvent } from './format.js'
 import { distanceToMachineM, zonesAt } from './ground.js'
@@ -27,7 +28,7 @@ export function timelineOf(world: SimWorld): TruthEvent[] {
       for (const zone of zonesAt(world, x, z))
         spans.mark(frame, { kind: 'in_zone', who: model.spec.id, zone })
     }
-    for (const { kind } of world.faultsAt(frame)) spans.mark(frame, { kind: 'camera_fault', fault: kind })
+    for (const { kind } of faultsAt(world.scenario, frame)) spans.mark(frame, { kind: 'camera_fault', fault: kind })
   }
   return spans.events()
 }

@@ -106,11 +106,6 @@ export class SimWorld {
     return model.motion.at(secondsOf(frame))
   }
 
-  faultsAt(frame: number): readonly FaultSpec[] {
-    const timeS = secondsOf(frame)
-    return this.scenario.faults.filter(({ fromS, toS }) => timeS >= fromS && timeS < toS)
-  }
-
   cameraAt(frame: number): CameraPose {
     return movedCamera(this.scenario.camera ?? this.site.camera, this.scenario.faults, secondsOf(frame))
   }
