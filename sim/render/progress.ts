@@ -5,11 +5,15 @@ export interface ProgressLine {
   readonly end: (this: void) => void
 }
 
-/** A progress bar on stderr where that is a terminal, nothing elsewhere. */
+/** On stderr: a progress bar where that is a terminal, elsewhere a line each half minute. */
 export function progressLine(what: string): ProgressLine {
-  if (!process.stderr.isTTY) return { update: () => undefined, end: () => undefined }
   const bar = new SingleBar(
-    { format: `${what} [{bar}] {value}/{total} frames, {eta_formatted} left`, stream: process.stderr },
+    {
+      format: `${what} [{bar}] {value}/{total} frames, {eta_formatted} left`,
+      stream: process.stderr,
+      noTTYOutput: true,
+      notTTYSchedule: 30_000,
+    },
     Presets.legacy,
   )
   let started = false
