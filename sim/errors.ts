@@ -14,6 +14,17 @@ export class ScenarioError extends GantryError {
   }
 }
 
+/** A folder of pictures that cannot take those asked for. */
+export class DatasetError extends GantryError {
+  readonly code = 'GANTRY_CONFIG'
+  readonly hint = 'Give the options it was begun with, or another --out.'
+
+  constructor(message: string) {
+    super(message)
+    this.name = 'DatasetError'
+  }
+}
+
 /** The browser or ffmpeg did not deliver what was asked of it. */
 export class RenderError extends GantryError {
   readonly code = 'GANTRY_ENVIRONMENT'

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
+import { DatasetError } from '../errors.js'
 import { RenderBrowser } from '../render/browser.js'
 import { drawPictures } from '../render/pictures.js'
 import { loadScenario, scenarioNames } from '../scenario/load.js'
@@ -9,6 +10,7 @@ import { type Scenario, type SiteName } from '../scenario/schema.js'
 import { classNames } from '../truth/format.js'
 import { Observer } from '../truth/observer.js'
 import { frameCountOf } from '../world/clock.js'
+import { faultsAt } from '../world/faults.js'
 import { Random } from '../world/random.js'
 import { SimWorld } from '../world/world.js'
 import { yoloLabels } from './labels.js'
@@ -40,51 +42,68 @@ interface Shots {
  * Writes `train/` and `valid/`, each with `images/` (JPEG) and `labels/` (YOLO text), and `data.yaml`. Training
  * pictures show random scenes only; the valid split shows the scenarios marked `heldOut`. No scenario of the library is
  * ever trained on. Pictures that are there already are left alone, so a cut-off run goes on where it was.
+ * @throws DatasetError if the folder was begun with other options
  */
-export async function writeDataset({
-  folder,
-  count,
-  widthPx,
-  seed,
-  sites,
-  subject,
-  onPicture,
-}: DatasetOptions): Promise<void> {
-  for (const split of ['train', 'valid'])
-    for (const kind of ['images', 'labels']) await mkdir(join(folder, split, kind), { recursive: true })
-  await writeFile(
-    join(folder, 'data.yaml'),
-    `train: train/images\nval: valid/images\nnc: ${classNames.length}\nnames: [${classNames.join(', ')}]\n`,
-  )
+export async function writeDataset(options: DatasetOptions): Promise<void> {
+  const { folder, count, widthPx, seed, sites, subject, onPicture } = options
+  await begin(options)
+  const shots = await shotsFor(count, (index) => randomScene(seed, index, { sites, subject }))
+  const missing = shots
+    .map((shot) => ({
+      ...shot,
+      frames: shot.frames.filter((frame) => !existsSync(labelPath(folder, shot, frame))),
+    }))
+    .filter(({ frames }) => frames.length > 0)
+  if (missing.length === 0) return
+  let done = pictureCount(shots) - pictureCount(missing)
   const heightPx = Math.round((widthPx * 9) / 16)
   await using browser = await RenderBrowser.open()
-  let done = 0
-  for (const { split, scenario, frames } of await shotsFor(count, (index) =>
-    randomScene(seed, index, { sites, subject }),
-  )) {
+  for (const shot of missing) {
+    const { scenario, frames } = shot
     const observer = new Observer(new SimWorld(scenario))
-    const nameOf = (frame: number): string => `${scenario.name}-${String(frame).padStart(4, '0')}`
-    const missing = frames.filter(
-      (frame) => !existsSync(join(folder, split, 'labels', `${nameOf(frame)}.txt`)),
-    )
-    done += frames.length - missing.length
-    if (missing.length === 0) continue
     await drawPictures(
       browser,
       scenario,
-      { frames: missing, widthPx, heightPx, bakePasses: 5 },
+      { frames, widthPx, heightPx, bakePasses: 5 },
       async (frame, rgba) => {
-        const name = nameOf(frame)
-        const random = new Random('jpeg', name, seed)
+        const random = new Random('jpeg', nameOf(scenario, frame), seed)
         await sharp(rgba, { raw: { width: widthPx, height: heightPx, channels: 4 } })
           .removeAlpha()
           .jpeg({ quality: 70 + random.int(24) })
-          .toFile(join(folder, split, 'images', `${name}.jpg`))
-        await writeFile(join(folder, split, 'labels', `${name}.txt`), yoloLabels(observer.observe(frame)))
+          .toFile(join(folder, shot.split, 'images', `${nameOf(scenario, frame)}.jpg`))
+        await writeFile(labelPath(folder, shot, frame), yoloLabels(observer.observe(frame)))
         onPicture(++done, count)
       },
     )
   }
+}
+
+/** The folders and `data.yaml`, whose last line tells the options: pictures of others must not mix with these. */
+async function begin({ folder, count, widthPx, seed, sites, subject }: DatasetOptions): Promise<void> {
+  const path = join(folder, 'data.yaml')
+  const options = `--seed ${seed} --count ${count} --width ${widthPx} --sites ${sites.join(' ')} --subject ${subject}`
+  const text = `train: train/images\nval: valid/images\nnc: ${classNames.length}\nnames: [${classNames.join(', ')}]\n# ${options}\n`
+  const found = existsSync(path) ? await readFile(path, 'utf8') : text
+  if (found !== text)
+    throw new DatasetError(
+      `${folder} was begun with other options than ${options}; the last line of its data.yaml: ${found.trimEnd().split('\n').at(-1)}`,
+    )
+  for (const split of ['train', 'valid'])
+    for (const kind of ['images', 'labels']) await mkdir(join(folder, split, kind), { recursive: true })
+  await writeFile(path, text)
+}
+
+function nameOf({ name }: Scenario, frame: number): string {
+  return `${name}-${String(frame).padStart(4, '0')}`
+}
+
+/** A label is written after its picture: where it is, both are. */
+function labelPath(folder: string, { split, scenario }: Shots, frame: number): string {
+  return join(folder, split, 'labels', `${nameOf(scenario, frame)}.txt`)
+}
+
+function pictureCount(shots: readonly Shots[]): number {
+  return shots.reduce((sum, { frames }) => sum + frames.length, 0)
 }
 
 async function shotsFor(count: number, sceneAt: (index: number) => Scenario): Promise<Shots[]> {
@@ -96,7 +115,7 @@ async function shotsFor(count: number, sceneAt: (index: number) => Scenario): Pr
     const share = Math.floor(validCount / heldOut.length) + (index < validCount % heldOut.length ? 1 : 0)
     return { split: 'valid', scenario, frames: spread(usable(scenario), share) }
   })
-  const taken = valid.reduce((sum, { frames }) => sum + frames.length, 0)
+  const taken = pictureCount(valid)
   const train: Shots[] = []
   for (let index = 0, left = count - taken; left > 0; index++, left -= framesPerScene) {
     const scenario = sceneAt(index)
@@ -107,10 +126,9 @@ async function shotsFor(count: number, sceneAt: (index: number) => Scenario): Pr
 
 /** Frames whose picture shows what their truth says. */
 function usable(scenario: Scenario): number[] {
-  const world = new SimWorld(scenario)
   const misleading = ['frozen', 'black', 'covered', 'moved']
   return Array.from({ length: frameCountOf(scenario.durationS) }, (_, frame) => frame).filter(
-    (frame) => !world.faultsAt(frame).some(({ kind }) => misleading.includes(kind)),
+    (frame) => !faultsAt(scenario, frame).some(({ kind }) => misleading.includes(kind)),
   )
 }
 
