@@ -168,12 +168,10 @@ export class Stage {
   #backgroundFor(pose: CameraPose, camera: PerspectiveCamera): Background {
     const key = JSON.stringify(pose)
     if (key !== this.#backgroundKey || this.#background === undefined) {
-      const first = this.#backgroundKey === ''
       this.#background?.dispose()
-      this.#background = this.#baker.bake(
-        camera,
-        first ? this.options.bakePasses : Math.min(8, this.options.bakePasses),
-      )
+      // A camera that is being knocked aside needs another background in each frame: those get rougher light.
+      const passes = pose.movedShare === 0 ? this.options.bakePasses : Math.min(8, this.options.bakePasses)
+      this.#background = this.#baker.bake(camera, passes)
       this.#backgroundKey = key
       this.#covered = undefined
     }

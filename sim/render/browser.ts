@@ -53,38 +53,47 @@ export class RenderBrowser implements AsyncDisposable {
       throw new RenderError('the loopback server has no port')
     const sockets = new WebSocketServer({ server, path: '/frames', maxPayload: 64 * 1024 * 1024 })
     const connected = new Promise<WebSocket>((resolve) => sockets.once('connection', resolve))
-    const browser = await chromium
-      .launch({
+    let browser: Browser | undefined
+    try {
+      browser = await chromium.launch({
         executablePath: process.env['SIM_CHROMIUM'] ?? '/usr/bin/chromium',
         args: chromiumFlags,
         timeout: startTimeoutMs,
       })
-      .catch((error: unknown) => {
-        server.close()
-        throw new RenderError('Chromium did not start', error)
+      const pageErrors: string[] = []
+      const page = await browser.newPage()
+      page.on('pageerror', (error) => pageErrors.push(error.message))
+      page.on('console', (message) => {
+        if (message.type() === 'error') pageErrors.push(message.text())
       })
-    const pageErrors: string[] = []
-    const page = await browser.newPage()
-    page.on('pageerror', (error) => pageErrors.push(error.message))
-    page.on('console', (message) => {
-      if (message.type() === 'error') pageErrors.push(message.text())
-    })
-    await page.goto(`http://127.0.0.1:${address.port}/`)
-    const socket = await within(
-      connected,
-      startTimeoutMs,
-      () => `the page did not connect: ${pageErrors.join('; ')}`,
-    )
-    return new RenderBrowser(browser, page, server, sockets, socket, pageErrors)
+      const failed = new Promise<never>((_, reject) =>
+        page.once('pageerror', (error) =>
+          reject(new RenderError(`the page failed: ${error.message}`, error)),
+        ),
+      )
+      failed.catch(() => undefined)
+      await page.goto(`http://127.0.0.1:${address.port}/`)
+      const socket = await within(
+        Promise.race([connected, failed]),
+        startTimeoutMs,
+        () => `the page did not connect: ${pageErrors.join('; ')}`,
+      )
+      return new RenderBrowser(browser, page, server, sockets, socket, pageErrors)
+    } catch (error) {
+      await close(browser, sockets, server)
+      throw error instanceof RenderError ? error : new RenderError('Chromium did not start', error)
+    }
   }
 
   /**
-   * Draws the job's frames in order, awaiting `take` for each.
+   * Draws the job's frames in order, and hands each over when `take` has ended with the one before. Resolves when it
+   * has ended with the last.
    *
    * @throws RenderError `GANTRY_ENVIRONMENT` if the page fails or its connection ends.
    */
   async draw(job: PageJob, take: (picture: Picture) => void | Promise<void>): Promise<void> {
     const { socket } = this
+    let taken = Promise.resolve()
     await new Promise<void>((resolve, reject) => {
       const end = (error?: Error): void => {
         socket.off('message', onMessage)
@@ -98,17 +107,21 @@ export class RenderBrowser implements AsyncDisposable {
       const onCrash = (): void => end(new RenderError('the page crashed'))
       const onMessage = (data: Buffer, isBinary: boolean): void => {
         if (isBinary) {
-          Promise.resolve(take({ frame: data.readUInt32LE(0), rgba: data.subarray(frameHeaderBytes) }))
-            .then(() => socket.send('{"type":"taken"}'))
-            .catch((error: unknown) => end(error instanceof Error ? error : new RenderError(String(error))))
+          const picture = { frame: data.readUInt32LE(0), rgba: data.subarray(frameHeaderBytes) }
+          taken = taken.then(() => take(picture)).then(() => socket.send('{"type":"taken"}'))
+          taken.catch((error: unknown) =>
+            end(error instanceof Error ? error : new RenderError(String(error))),
+          )
           return
         }
         const message = JSON.parse(data.toString()) as { type: 'done' } | { type: 'failed'; message: string }
-        end(
-          message.type === 'done'
-            ? undefined
-            : new RenderError(`${message.message} ${this.pageErrors.join('; ')}`),
-        )
+        if (message.type === 'failed')
+          end(new RenderError(`${message.message} ${this.pageErrors.join('; ')}`))
+        else
+          taken.then(
+            () => end(),
+            () => undefined,
+          )
       }
       socket.on('message', onMessage)
       socket.on('close', onClose)
@@ -118,11 +131,15 @@ export class RenderBrowser implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.browser.close()
-    for (const client of this.sockets.clients) client.terminate()
-    this.sockets.close()
-    await new Promise((resolve) => this.server.close(resolve))
+    await close(this.browser, this.sockets, this.server)
   }
+}
+
+async function close(browser: Browser | undefined, sockets: WebSocketServer, server: Server): Promise<void> {
+  await browser?.close()
+  for (const client of sockets.clients) client.terminate()
+  sockets.close()
+  await new Promise((resolve) => server.close(resolve))
 }
 
 async function bundledPage(): Promise<string> {

@@ -1,4 +1,5 @@
 import sharp from 'sharp'
+import { RenderError } from '../errors.js'
 import { type Scenario } from '../scenario/schema.js'
 import { firstFrameOf } from '../truth/observer.js'
 import { pictureHeightPx, pictureWidthPx } from '../world/clock.js'
@@ -40,6 +41,7 @@ export async function drawPictures(
       }
     },
   )
+  if (next < frames.length) throw new RenderError(`${next} of ${frames.length} frames were drawn`)
 }
 
 async function behindSensor(

@@ -28,7 +28,8 @@ export function timelineOf(world: SimWorld): TruthEvent[] {
       for (const zone of zonesAt(world, x, z))
         spans.mark(frame, { kind: 'in_zone', who: model.spec.id, zone })
     }
-    for (const { kind } of faultsAt(world.scenario, frame)) spans.mark(frame, { kind: 'camera_fault', fault: kind })
+    for (const { kind } of faultsAt(world.scenario, frame))
+      spans.mark(frame, { kind: 'camera_fault', fault: kind })
   }
   return spans.events()
 }

@@ -9,7 +9,9 @@ import { timelineOf } from './timeline.js'
 /** All but the frames; cheap, since nothing is projected. */
 export function truthHead(world: SimWorld, frameStride = 1): TruthHead {
   const { scenario } = world
-  const matrix = viewProjection(threeCamera({ ...(scenario.camera ?? world.site.camera), rollRad: 0 }))
+  const matrix = viewProjection(
+    threeCamera({ ...(scenario.camera ?? world.site.camera), rollRad: 0, movedShare: 0 }),
+  )
   return {
     format: 'gantry-sim-truth/1',
     scenario: scenario.name,

@@ -41,6 +41,8 @@ export interface CameraPose {
   readonly lookAtM: readonly [number, number, number]
   readonly rollRad: number
   readonly fovDeg: number
+  /** 0 where it was mounted, above where a `moved` fault has knocked it. */
+  readonly movedShare: number
 }
 
 /**
@@ -131,6 +133,7 @@ function movedCamera(camera: CameraSpec, faults: readonly FaultSpec[], timeS: nu
     lookAtM: [lookAt.x, lookAt.y, lookAt.z],
     rollRad: 0.14 * share,
     fovDeg: camera.fovDeg,
+    movedShare: share,
   }
 }
 

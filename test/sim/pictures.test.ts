@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { personParts } from '../../sim/body/person-mesh.js'
 import { yoloLabels } from '../../sim/dataset/labels.js'
@@ -116,12 +117,16 @@ describe('boxes against a render of object ids', () => {
 })
 
 describe('pictures', () => {
-  const draw = async (scenario: Scenario, frames: readonly number[]): Promise<Map<number, Buffer>> => {
+  const draw = async (
+    scenario: Scenario,
+    frames: readonly number[],
+    bakePasses = 2,
+  ): Promise<Map<number, Buffer>> => {
     const pictures = new Map<number, Buffer>()
     await drawPictures(
       browser,
       scenario,
-      { frames, widthPx: 320, heightPx: 180, bakePasses: 2 },
+      { frames, widthPx: 320, heightPx: 180, bakePasses },
       async (frame, rgba) => {
         pictures.set(frame, Buffer.from(rgba))
       },
@@ -133,6 +138,47 @@ describe('pictures', () => {
     const [once, again] = [await draw(scene(), [0, 9, 10]), await draw(scene(), [10])]
     expect(once.get(10)?.equals(again.get(10) ?? Buffer.alloc(0))).toBe(true)
     expect(once.get(10)?.equals(once.get(0) ?? Buffer.alloc(0))).toBe(false)
+  }, 60_000)
+
+  it('are the same bytes whatever was drawn before, also of a camera that was knocked aside', async () => {
+    const knocked = scene({ faults: [{ kind: 'moved', fromS: 0.2, toS: 1 }] })
+    const [once, again] = [await draw(knocked, [0, 7, 15], 12), await draw(knocked, [15], 12)]
+    expect(once.get(15)?.equals(again.get(15) ?? Buffer.alloc(0))).toBe(true)
+    expect(once.get(15)?.equals(once.get(0) ?? Buffer.alloc(0))).toBe(false)
+  }, 60_000)
+
+  it('are all handed over, in order and one at a time, to one who takes long', async () => {
+    const faults = [
+      { kind: 'frozen', fromS: 0.16, toS: 0.4 },
+      { kind: 'blocky', fromS: 0.6, toS: 0.8 },
+      { kind: 'frozen', fromS: 0.88, toS: 1 },
+    ]
+    const frames = Array.from({ length: 25 }, (_, frame) => frame)
+    const taken: number[] = []
+    let taking = 0
+    await drawPictures(
+      browser,
+      scene({ faults }),
+      { frames, widthPx: 160, heightPx: 90, bakePasses: 1 },
+      async (frame) => {
+        expect(++taking).toBe(1)
+        await wait(15)
+        taking--
+        taken.push(frame)
+      },
+    )
+    expect(taken).toEqual(frames)
+    await expect(
+      drawPictures(
+        browser,
+        scene(),
+        { frames: [24], widthPx: 160, heightPx: 90, bakePasses: 1 },
+        async () => {
+          await wait(15)
+          throw new Error('the disk is full')
+        },
+      ),
+    ).rejects.toThrow('the disk is full')
   }, 60_000)
 
   it('show the faults of the camera', async () => {
