@@ -64,7 +64,9 @@ program
       print(clip.truthPath)
       return
     }
-    const [from, to] = frames ?? [0, frameCountOf(scenario.durationS)]
+    const total = frameCountOf(scenario.durationS)
+    const [from, to] = frames ?? [0, total]
+    if (to > total) throw new InvalidArgumentError(`--frames ${from}..${to}: ${name} has frames 0..${total}`)
     await mkdir(dirname(out), { recursive: true })
     await using browser = await RenderBrowser.open()
     await encodeFrames(browser, scenario, range(from, to), out, (done) => progress.update(done, to - from))

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { encoderArguments } from '../../src/sources/ffmpeg-command.js'
@@ -46,8 +46,8 @@ export async function renderedClip(
   const folder = join(cacheFolder, `${scenario.name}-${await digestOf(scenario, bakePasses)}`)
   const clip = { videoPath: join(folder, 'clip.mp4'), truthPath: join(folder, 'truth.json') }
   if (!(await exists(clip.videoPath))) {
-    const draft = `${folder}.draft-${process.pid}`
-    await mkdir(draft, { recursive: true })
+    await mkdir(cacheFolder, { recursive: true })
+    const draft = await mkdtemp(`${folder}.draft-`)
     try {
       const truth = truthOf(scenario, { onFrame: (done, total) => onProgress?.('truth', done, total) })
       await writeFile(join(draft, 'truth.json'), truthJson(truth))
