@@ -185,20 +185,20 @@ export const scenarioSchema = z
         seen.add(item.id)
       })
     }
-    scenario.people.forEach(({ rides, acts }, index) => {
+    scenario.people.forEach(({ id, rides, headgear, acts }, index) => {
+      const refuse = (path: (string | number)[], message: string): void =>
+        context.addIssue({ code: 'custom', path: ['people', index, ...path], message })
+      if (scenario.crowd !== undefined && /^crowd-\d+$/.test(id))
+        refuse(['id'], `"${id}" is a name of the crowd's`)
+      acts.forEach((act, at) => {
+        if (act.do.endsWith('_helmet') && headgear.kind !== 'helmet')
+          refuse(['acts', at, 'do'], `"${id}" has no helmet: headgear.kind is ${headgear.kind}`)
+      })
       if (rides === undefined) return
       if (!scenario.machines.some((machine) => machine.id === rides && machine.kind === 'forklift'))
-        context.addIssue({
-          code: 'custom',
-          path: ['people', index, 'rides'],
-          message: `no forklift is called "${rides}"`,
-        })
-      if (acts.length > 0)
-        context.addIssue({
-          code: 'custom',
-          path: ['people', index, 'acts'],
-          message: 'one who drives has no acts of its own',
-        })
+        refuse(['rides'], `no forklift is called "${rides}"`)
+      if (acts.length > 0) refuse(['acts'], 'one who drives has no acts of its own')
+      if (headgear.inHand) refuse(['headgear', 'inHand'], 'one who drives has both hands full')
     })
     scenario.faults.forEach((fault, index) => {
       if (fault.toS > scenario.durationS)

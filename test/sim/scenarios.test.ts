@@ -38,6 +38,21 @@ describe('a scenario text', () => {
       'people: [{ id: ada, start: [0, 0], headgear: { kind: cap, inHand: true } }]',
       'people.0.headgear.inHand',
     ],
+    [
+      'a helmet put on by one who has a cap',
+      'people: [{ id: ada, start: [0, 0], headgear: { kind: cap }, acts: [{ do: put_on_helmet }] }]',
+      'people.0.acts.0.do',
+    ],
+    [
+      'a driver with the helmet in the hand',
+      'machines: [{ id: fork, kind: forklift, start: [0, 0] }]\npeople: [{ id: ada, start: [0, 0], rides: fork, headgear: { inHand: true } }]',
+      'people.0.headgear.inHand',
+    ],
+    [
+      "a name of the crowd's",
+      'crowd: { count: 2, fromM: [0, 0], toM: [4, 4] }\npeople: [{ id: crowd-1, start: [0, 0] }]',
+      'people.0.id',
+    ],
     ['a driver without a forklift', 'people: [{ id: ada, start: [0, 0], rides: truck-1 }]', 'people.0.rides'],
     [
       'a loop that does not close',
