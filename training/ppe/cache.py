@@ -1,6 +1,7 @@
 """Pictures decoded once into one flat uint8 file per set and split, with their converted labels beside it."""
 
 import hashlib
+import inspect
 import os
 import pickle
 from dataclasses import dataclass
@@ -71,6 +72,7 @@ def build(rule, name, folder, pixels_path):
         for path in sorted((folder / "images").iterdir()):
             image = cv2.imread(str(path), cv2.IMREAD_COLOR)
             if image is None:
+                print(f"left out: {path} is no picture that OpenCV reads", flush=True)
                 continue
             image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
             scale = min(1.0, rule.max_side / max(image.shape[:2]))
@@ -93,26 +95,50 @@ def fingerprint(rule):
     return hashlib.sha1(repr(sorted(plain.items())).encode()).hexdigest()[:8]
 
 
+def contents(folder):
+    """Changes with any picture or label of a folder, and with the code that reads them."""
+    digest = hashlib.sha1("".join(map(inspect.getsource, (build, read_rows, convert))).encode())
+    for kind in ("images", "labels"):
+        for entry in sorted(os.scandir(folder / kind), key=lambda e: e.name) if (folder / kind).is_dir() else ():
+            digest.update(f"{kind}/{entry.name} {entry.stat().st_size} {entry.stat().st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:8]
+
+
 def load(data, cache, split, simulator=()):
-    """All sets found under `data`, and the simulator folders (each with train/ and valid/), for one split."""
+    """All sets found under `data`, and the simulator folders (each with train/ and valid/), for one split. What was decoded of a
+    folder's former contents is deleted."""
     cache = Path(cache)
     cache.mkdir(parents=True, exist_ok=True)
     folders = [(n, r, Path(data) / n / split) for n, r in SETS.items() if (Path(data) / n / split).is_dir()]
     for k, folder in enumerate(simulator):
-        if (Path(folder) / split / "images").is_dir():
-            folders.append((f"simulator{k}", SIMULATOR, Path(folder) / split))
+        if not (Path(folder) / split / "images").is_dir():
+            raise SystemExit(f"--simulator {folder}: there is no {split}/images in it; `npm run sim -- dataset` makes such folders")
+        folders.append((f"simulator{k}", SIMULATOR, Path(folder) / split))
     parts = []
     for name, rule, folder in folders:
-        key = cache / f"{name}-{split}-{fingerprint(rule)}-{hashlib.sha1(str(folder.resolve()).encode()).hexdigest()[:6]}"
+        of = f"{name}-{split}-{hashlib.sha1(str(folder.resolve()).encode()).hexdigest()[:6]}"
+        key = cache / f"{of}-{fingerprint(rule)}-{contents(folder)}"
         index, pixels = key.with_suffix(".pkl"), key.with_suffix(".u8")
         if not index.exists():
             unfinished = index.with_suffix(f".{os.getpid()}")
             unfinished.write_bytes(pickle.dumps(build(rule, name, folder, pixels)))
             unfinished.rename(index)
+            for old in cache.glob(f"{of}-*"):
+                if old.stem != key.name:
+                    old.unlink()
         parts.append((pixels, pickle.loads(index.read_bytes())))
     if not parts:
         raise SystemExit(f"no data sets under {data}: expected folders {', '.join(SETS)}")
     return Store(parts)
+
+
+def described(store):
+    """How many samples each set has, and which sets there are none of."""
+    counts = {}
+    for _, s in store.samples:
+        counts[s.set] = counts.get(s.set, 0) + 1
+    absent = [name for name in SETS if name not in counts]
+    return ", ".join(f"{name} {n}" for name, n in counts.items()) + (f"; not there: {', '.join(absent)}" if absent else "")
 
 
 def check_sources(train, valid):

@@ -10,6 +10,7 @@ work (measured: 52 pictures/s alone, 5 beside one busy process).
 import argparse
 import copy
 import datetime
+import itertools
 import json
 import math
 import os
@@ -22,7 +23,7 @@ import torch
 import torch.distributed as dist
 
 from .augment import Canvas
-from .cache import check_sources, load
+from .cache import check_sources, described, load
 from .evaluate import detect, report, torch_runner
 from .loss import detection_loss, judged_points
 from .context import load_pretrained
@@ -45,10 +46,11 @@ EMA_HALF = 1500  # steps until the average's memory is full
 
 
 class Batches(torch.utils.data.IterableDataset):
-    """Endless batches, seeded by (seed, rank, worker, first step), phase by a shared progress value."""
+    """Endless batches, seeded by (seed, rank, worker, first step). Their phase is that of the step they are drawn for where the
+    schedule has a number of steps, so that the same seed draws the same batches; else it comes from the shared clock."""
 
-    def __init__(self, canvas, progress, seed, rank, ranks):
-        self.canvas, self.progress, self.seed, self.rank, self.ranks = canvas, progress, seed, rank, ranks
+    def __init__(self, canvas, progress, seed, rank, ranks, steps):
+        self.canvas, self.progress, self.seed, self.rank, self.ranks, self.steps = canvas, progress, seed, rank, ranks, steps
 
     def __iter__(self):
         import cv2
@@ -56,9 +58,10 @@ class Batches(torch.utils.data.IterableDataset):
         cv2.setNumThreads(1)
         torch.set_num_threads(1)
         worker = torch.utils.data.get_worker_info()
-        rng = np.random.default_rng((self.seed, self.rank, worker.id if worker else 0, int(self.progress[1])))
-        while True:
-            at = float(self.progress[0])
+        id, workers, first = worker.id if worker else 0, worker.num_workers if worker else 1, int(self.progress[1])
+        rng = np.random.default_rng((self.seed, self.rank, id, first))
+        for step in itertools.count(first + id, workers):  # the loader takes from its workers in turn
+            at = min(step / self.steps, 1.0) if self.steps else float(self.progress[0])
             _, sizes, mosaic = next(p for p in PHASES if at < p[0])
             size = int(rng.choice(sizes))
             count = max(2, round(PIXELS_PER_BATCH / self.ranks / size**2))
@@ -178,7 +181,7 @@ def options():
     p.add_argument("--every", type=int, default=300, help="steps between checkpoints (about an epoch)")
     p.add_argument("--evaluate-every", type=int, default=1800)
     p.add_argument("--workers", type=int, default=1, help="loader processes per training process")
-    p.add_argument("--processes", type=int, help="training processes (default: 1 on a GPU, else one per core)")
+    p.add_argument("--processes", type=int, help="training processes (default: 1 on a GPU, else one per core, four at most)")
     p.add_argument("--seed", type=int, default=7)
     a = p.parse_args()
     if not a.minutes and not a.steps:
@@ -196,17 +199,17 @@ def batches(a, train, progress, rank, device):
     canvas = Canvas(train, sample_weights(train, a.simulator_share))
     return iter(
         torch.utils.data.DataLoader(
-            Batches(canvas, progress, a.seed, rank, a.processes), batch_size=None, num_workers=a.workers,
+            Batches(canvas, progress, a.seed, rank, a.processes, a.steps), batch_size=None, num_workers=a.workers,
             prefetch_factor=4 if a.workers else None, pin_memory=device == "cuda",
             multiprocessing_context="spawn" if a.workers else None,
         )
     )
 
 
-def save(path, model, average, optimiser, step, spent, only):
+def save(path, model, average, optimiser, step, spent, run):
     torch.save(
         {"model": model.state_dict(), "average": average.state_dict(), "optimiser": optimiser.state_dict(),
-         "step": step, "spent": spent, "only": only},
+         "step": step, "spent": spent, "run": run},
         path.with_suffix(".tmp"),
     )
     path.with_suffix(".tmp").rename(path)
@@ -300,7 +303,7 @@ def train(rank, a, meeting):
                   flush=True)
             log, seen, since = [], 0, time.time()
         if step % a.every == 0 or at >= 1:
-            save(last, model, average, optimiser, step, spent, a.only)
+            save(last, model, average, optimiser, step, spent, described_run(a))
         if step % a.evaluate_every == 0 or at >= 1:
             begin = time.time()
             validate(out, average, valid, step, at, spent)
@@ -311,20 +314,31 @@ def train(rank, a, meeting):
         dist.destroy_process_group()
 
 
-def check_continuing(last, only):
-    """A run goes on with the parameters it began with."""
-    began = torch.load(last, map_location="cpu", weights_only=True).get("only", only) if last.exists() else only
-    if began != only:
-        begun = f"--only {' '.join(began)}" if began else "all parameters"
-        raise SystemExit(f"{last} was begun with {begun}: say the same, or another --out with --init {last}")
+def described_run(a):
+    """The options that make a run what it is; its length may change on the way."""
+    return {name: " ".join(value) if isinstance(value, list) else str(value) for name, value in vars(a).items()
+            if name in ("only", "init", "seed", "lr", "decay", "simulator", "simulator_share")}
+
+
+def check_continuing(last, run):
+    """A run goes on with the options it began with."""
+    if not last.exists():
+        return
+    began = torch.load(last, map_location="cpu", weights_only=True).get("run", run)
+    other = [f"--{name.replace('_', '-')} {began[name] or 'nothing'}" for name in run if began[name] != run[name]]
+    if other:
+        raise SystemExit(f"{last} was begun with {', '.join(other)}: say the same, or another --out with --init {last}")
 
 
 def main():
     a = options()
-    check_continuing(Path(a.out) / "last.pt", a.only)
+    check_continuing(Path(a.out) / "last.pt", described_run(a))
     Path(a.out).mkdir(parents=True, exist_ok=True)
     cache = a.cache or Path(a.out) / "cache"
-    both = check_sources(*(load(a.data, cache, split, a.simulator) for split in ("train", "valid")))
+    splits = {split: load(a.data, cache, split, a.simulator) for split in ("train", "valid")}
+    for split, store in splits.items():
+        print(f"{split}: {described(store)}", flush=True)
+    both = check_sources(*splits.values())
     if both:
         print(f"warning: {len(both)} sources are in both splits: {both[:3]}", flush=True)
     if a.processes == 1:

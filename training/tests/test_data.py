@@ -63,6 +63,27 @@ def store(tmp_path):
     return load(tmp_path, tmp_path / "cache", "train")
 
 
+def test_changed_labels_are_read_again_and_nothing_old_is_kept(store, tmp_path):
+    label = tmp_path / "hardhat-workers" / "train" / "labels" / "train0.txt"
+    again = load(tmp_path, tmp_path / "cache", "train")
+    assert len(list((tmp_path / "cache").glob("*.u8"))) == 1
+    label.write_text("0 0.5 0.5 0.25 0.5\n0 0.2 0.2 0.1 0.1\n")
+    changed = load(tmp_path, tmp_path / "cache", "train")
+    assert len(again.samples[0][1].boxes) == 1 and len(changed.samples[0][1].boxes) == 2
+    assert len(list((tmp_path / "cache").glob("*.u8"))) == 1
+
+
+def test_a_simulator_folder_that_is_none_is_an_error(store, tmp_path):
+    with pytest.raises(SystemExit, match="frame-183.*no train/images"):
+        load(tmp_path, tmp_path / "cache", "train", [tmp_path / "frame-183"])
+
+
+def test_a_file_that_is_no_picture_is_named(store, tmp_path, capsys):
+    (tmp_path / "hardhat-workers" / "train" / "images" / "notes.jpg").write_text("none")
+    assert len(load(tmp_path, tmp_path / "cache", "train")) == 2
+    assert "notes.jpg" in capsys.readouterr().out
+
+
 def test_canvases_judge_labelled_classes_on_pictures_and_all_on_bare_canvas(store):
     canvas = Canvas(store, np.ones(len(store)))
     rng = np.random.default_rng(1)

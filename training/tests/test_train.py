@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from ppe import train
+from ppe.augment import Canvas
+from ppe.cache import load
 from ppe.model import Detector
 from ppe.train import Ranks, update_average
 
@@ -52,11 +54,26 @@ def test_training_stops_at_its_budget_saves_and_continues_from_there(monkeypatch
     assert [r["step"] for r in rows] == [2, 5] and "machinery_ap50" in rows[0] and "helmet_ap50" not in rows[0]
 
 
-def test_a_run_does_not_go_on_with_other_parameters(monkeypatch, data):
+def test_a_run_does_not_go_on_with_other_options(monkeypatch, data):
     run(monkeypatch, data, 2, "--only", "neck.up")
-    with pytest.raises(SystemExit, match="last.pt was begun with --only neck.up"):
+    with pytest.raises(SystemExit, match="last.pt was begun with --only neck.up: say the same"):
         run(monkeypatch, data, 3)
+    with pytest.raises(SystemExit, match="last.pt was begun with --lr 0.002: say the same"):
+        run(monkeypatch, data, 3, "--only", "neck.up", "--lr", "1e-3")
     assert run(monkeypatch, data, 3, "--only", "neck.up")["step"] == 3
+
+
+def test_the_same_seed_draws_the_same_batches_however_far_ahead_the_loader_is(data, tmp_path):
+    store = load(data / "data", tmp_path / "cache", "train")
+    def drawn(progress_after_two):
+        progress = torch.tensor([0.0, 0.0])
+        feed = iter(train.Batches(Canvas(store, np.ones(len(store))), progress, 7, 0, 1, steps=5))
+        batches = [next(feed), next(feed)]
+        progress[0] = progress_after_two
+        return [images for images, _, _ in batches + [next(feed), next(feed), next(feed)]]
+    early, late = drawn(0.0), drawn(0.9)
+    assert [b.shape for b in early] == [b.shape for b in late] and all((x == y).all() for x, y in zip(early, late))
+    assert early[0].shape[1] < early[4].shape[1]
 
 
 def test_only_what_is_named_learns_and_a_name_that_is_none_is_an_error(monkeypatch, data, capsys):
