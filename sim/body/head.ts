@@ -7,10 +7,13 @@ import { ball, bent, merged, outward, painted, turned } from './template.js'
  * 15 cm wide, 23 cm high and 19 cm deep.
  */
 
+/** Height of the chin: where the box of a head or helmet ends. */
+export const chinM = -0.116
+
 /** Skull, face, ears and nose; the face is the atlas tile, everything in the skin's colour. */
 export function headTemplate(skinHex: number): BufferGeometry {
   const skull = outward(
-    bent(ball(0.077, 0.116, 0.097, 20, 16), (p) => {
+    bent(ball(0.077, -chinM, 0.097, 20, 16), (p) => {
       const low = smoothstep(0, -0.11, p.y)
       p.x *= 1 - 0.34 * low
       if (p.z < 0) p.z *= 1 - 0.35 * low

@@ -7,6 +7,7 @@ import {
   bootTemplate,
   capTemplate,
   cartonTemplate,
+  chinM,
   hairTemplate,
   handTemplate,
   headTemplate,
@@ -90,6 +91,7 @@ export class PersonMesh {
       took(part, made.indices, made.vertexCount)
       return made
     }
+    /** What hangs below the chin of long hair or a hood is no part of the head, whose box ends there. */
     const rigid = (
       part: PersonPart,
       key: keyof PersonMesh['rigidKeys'],
@@ -99,11 +101,17 @@ export class PersonMesh {
       this.#rigid[key] = { firstVertex: vertices, template }
       const index = template.getIndex()
       if (index === null) throw new TypeError('templates are indexed')
-      took(
-        part,
-        Array.from(index.array, (i) => i + vertices),
-        template.getAttribute('position').count,
-      )
+      const position = template.getAttribute('position')
+      const own: number[] = []
+      const hanging: number[] = []
+      for (let i = 0; i < index.count; i += 3) {
+        const corners = [index.getX(i), index.getX(i + 1), index.getX(i + 2)]
+        const hangs =
+          (key === 'hair' || key === 'headgear') && corners.some((at) => position.getY(at) < chinM)
+        ;(hangs ? hanging : own).push(...corners.map((at) => at + vertices))
+      }
+      took(part, own, 0)
+      took('body', hanging, position.count)
     }
 
     const vestTile: Tile =

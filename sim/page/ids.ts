@@ -1,4 +1,5 @@
 import {
+  BufferGeometry,
   Color,
   MeshBasicMaterial,
   Scene,
@@ -36,13 +37,16 @@ export class IdStage {
       this.#scene.add(mesh)
     }
     this.world.people.forEach(({ body }, index) => {
-      const colors = new Float32Array(body.position.length)
+      // Parts share vertices where they meet: a triangle has three of its own here, so that its id is not blended.
+      const colors = new Float32Array(body.index.length * 3)
       for (const { part, firstIndex, indexCount } of body.parts) {
-        for (let i = firstIndex; i < firstIndex + indexCount; i++) {
-          colors.set([(index + 1) / 255, (personParts.indexOf(part) + 1) / 255, 0], (body.index[i] ?? 0) * 3)
-        }
+        for (let i = firstIndex; i < firstIndex + indexCount; i++)
+          colors.set([(index + 1) / 255, (personParts.indexOf(part) + 1) / 255, 0], i * 3)
       }
-      body.mesh.geometry.setAttribute('color', new BufferAttribute(colors, 3))
+      const geometry = new BufferGeometry()
+      geometry.setAttribute('position', new BufferAttribute(new Float32Array(colors.length), 3))
+      geometry.setAttribute('color', new BufferAttribute(colors, 3))
+      body.mesh.geometry = geometry
       body.mesh.material = new MeshBasicMaterial({
         vertexColors: true,
         side: DoubleSide,
@@ -66,6 +70,10 @@ export class IdStage {
     this.world.pose(frame)
     for (const { body } of this.world.people) {
       const attribute = body.mesh.geometry.getAttribute('position')
+      for (let i = 0; i < attribute.count; i++) {
+        const at = (body.index[i] ?? 0) * 3
+        attribute.array.set(body.position.subarray(at, at + 3), i * 3)
+      }
       attribute.needsUpdate = true
     }
     this.renderer.setClearColor(0x000000, 1)

@@ -91,6 +91,28 @@ describe('the boxes', () => {
     }
   })
 
+  it.each([
+    ['long hair', { hair: 'long' }, { kind: 'none' }],
+    ['long hair under a helmet', { hair: 'long' }, { kind: 'helmet' }],
+    ['a hood', { hair: 'short' }, { kind: 'hood' }],
+  ] as const)('of a head end at the chin, also below %s', (_, look, headgear) => {
+    const chinOf = (more: object): number => {
+      const { objects } = new Observer(
+        new SimWorld(
+          scenarioSchema.parse({
+            ...crowd(3),
+            crowd: undefined,
+            machines: [],
+            people: [{ id: 'ada', start: [0, 5], faceDeg: 20, ...more }],
+          }),
+        ),
+      ).observe(0)
+      return objects.find(({ id }) => id === 'ada/head')?.box[3] ?? Number.NaN
+    }
+    const bald = chinOf({ look: { heightM: 1.75, hair: 'bald' }, headgear: { kind: 'none' } })
+    expect(Math.abs(chinOf({ look: { heightM: 1.75, ...look }, headgear }) - bald)).toBeLessThan(0.6)
+  })
+
   it('call a helmet in the hand no helmet, but tell where it is', () => {
     const carrying = scenarioSchema.parse({
       name: 'carrying',
