@@ -1,11 +1,18 @@
 import json
+from pathlib import Path
 
 import cv2
 import numpy as np
+import pytest
 
 from ppe.clips import label_box, match, measure, read_head, score, truth_of
+from ppe.evaluate import onnx_runner
+from ppe.export import VIDEO, VIDEO_SIZE
 from ppe.model import CLASSES
 from ppe.sets import ID
+
+MODELS = Path(__file__).parents[2] / "models"
+GAP = 0.02  # the most of the mean F1 that int8 may lose
 
 
 def thing(name, box, visible=1.0, seen="box"):
@@ -64,3 +71,14 @@ def test_a_clip_is_read_frame_by_frame_and_scored(tmp_path):
     found = measure(run, [tmp_path / "a.mp4"], (64, 64))
     precision, recall, objects = score(found["a"], 0.5)["head"]
     assert (precision, objects) == (1.0, 3) and abs(recall - 2 / 3) < 1e-9
+
+
+@pytest.mark.skipif(not (MODELS / VIDEO).is_dir(), reason="no published models beside this recipe")
+def test_int8_for_video_finds_on_the_demo_clips_what_fp32_finds():
+    clips, f1 = sorted((MODELS.parent / "pipelines/demo/clips").glob("*.mp4")), {}
+    for name in ("ppe_detect", VIDEO):
+        frames = measure(onnx_runner(MODELS / name / "1" / "model.onnx", 2), clips, VIDEO_SIZE, stride=10)
+        scores = score([frame for frames in frames.values() for frame in frames], 0.3)
+        assert len(scores) == len(CLASSES)
+        f1[name] = np.mean([2 * p * r / (p + r) for p, r, _ in scores.values()])
+    assert f1["ppe_detect"] - f1[VIDEO] <= GAP, f1
