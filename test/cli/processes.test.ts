@@ -48,12 +48,20 @@ class Gantry {
 const running: Gantry[] = []
 afterEach(async () => {
   for (const gantry of running.splice(0)) {
-    gantry.child.kill('SIGKILL')
+    // The whole group: a child that outlives its parent holds the pipes that `ended` waits for.
+    try {
+      process.kill(-gantry.pid, 'SIGKILL')
+    } catch {
+      // It is gone already.
+    }
     await gantry.ended()
   }
 })
 
-const freely = () => ['--http-port', '0', '--metrics-port', '0', '--set', `store.path=${tempDir()}`, '--json']
+const freely = () => [
+  ...['--http-port', '0', '--metrics-port', '0', '--set', 'server.grpcPort=0'],
+  ...['--set', `store.path=${tempDir()}`, '--json'],
+]
 const demo = () => new Gantry(['demo', '--cameras', '1', ...freely()])
 
 describe('gantry demo', () => {
@@ -91,12 +99,15 @@ describe('gantry demo', () => {
 
 describe('npm start, where everything is there', () => {
   it('shows the page and four cameras with people, and ends on SIGTERM', { timeout: 90_000 }, async () => {
+    const plainMs = performance.now()
+    expect(await new Gantry(['--version']).ended()).toBe(0)
     const startedMs = performance.now()
     const gantry = new Gantry(freely(), start)
     const url = await gantry.httpUrl()
     expect(await (await fetch(url)).text()).toContain('<!doctype html>')
     const pageMs = Math.round(performance.now() - startedMs)
-    expect(pageMs).toBeLessThan(5_000)
+    // On a machine so busy that telling the version takes longer than a second, five times that.
+    expect(pageMs).toBeLessThan(Math.max(5_000, 5 * (startedMs - plainMs)))
     await until('readiness', async () => (await fetch(`${url}/readyz`)).ok, 30_000)
     process.stderr.write(
       `${JSON.stringify({ pageMs, readyMs: Math.round(performance.now() - startedMs) })}\n`,
