@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # reproduce.sh DATA RUN [options of ppe.train]: everything from nothing to files as they are published, in RUN/models
 # (or $MODELS). Resumable: start it again and it goes on.
-# START=sites.npz leaves the first two stages out and begins the last with weights of their end.
+# START=stage-2.npz leaves the first two stages out and begins the last with weights of their end.
 set -euo pipefail
 cd "$(dirname "$0")"
 [ $# -ge 2 ] || { echo "usage: reproduce.sh DATA RUN [options of python -m ppe.train]" >&2; exit 2; }
