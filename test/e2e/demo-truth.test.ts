@@ -7,8 +7,8 @@ import { until } from '../support/until.js'
 
 const clips = fileURLToPath(new URL('../../pipelines/demo/clips', import.meta.url))
 const sites = ['dock', 'press-line', 'yard', 'gate'] as const
-/** Results of each camera; the clips last 24 s and more. */
-const enough = 30
+/** The clips last 24 s. A busy machine sheds frames, so that time is waited for, and not a number of results. */
+const untilMs = 20_000
 
 it('boxes helmets, heads, people and machines of the demo cameras where the truth has them', async () => {
   await using service = await TestService.start({
@@ -20,8 +20,9 @@ it('boxes helmets, heads, people and machines of the demo cameras where the trut
   const stream = await service.stream()
   const results = () => stream.messages.filter((message) => message.type === 'detections')
   await until(
-    'results of all cameras',
-    () => sites.every((site) => results().filter(({ cameraId }) => cameraId === site).length >= enough),
+    'the end of all clips',
+    () =>
+      sites.every((site) => results().some(({ cameraId, ptsMs }) => cameraId === site && ptsMs >= untilMs)),
     60_000,
   )
   stream.close()
@@ -35,7 +36,7 @@ it('boxes helmets, heads, people and machines of the demo cameras where the trut
   }
   for (const label of ['helmet', 'head', 'person', 'machinery']) {
     const { right, wrong, labelled } = tallies.get(label) ?? { right: 0, wrong: 0, labelled: 0 }
-    expect(labelled, label).toBeGreaterThan(sites.length * enough)
+    expect(labelled, label).toBeGreaterThan(50)
     expect(right / (right + wrong), `precision of ${label}`).toBeGreaterThanOrEqual(0.9)
     expect(right / labelled, `recall of ${label}`).toBeGreaterThanOrEqual(0.9)
   }
