@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 
 from .model import CLASSES
-from .sets import SETS, SIMULATOR, convert, source_of
+from .sets import MACHINES, SETS, SIMULATOR, convert, source_of, with_machines
 
 
 @dataclass
@@ -67,7 +67,6 @@ def read_rows(path):
 def build(rule, name, folder, pixels_path):
     """Decodes `folder/images` (longest side at most rule.max_side) into `pixels_path`; returns the samples."""
     samples, offset = [], 0
-    labelled = np.array([c in rule.labelled for c in CLASSES])
     with open(pixels_path, "wb") as out:
         for path in sorted((folder / "images").iterdir()):
             image = cv2.imread(str(path), cv2.IMREAD_COLOR)
@@ -80,6 +79,8 @@ def build(rule, name, folder, pixels_path):
                 image = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
             h, w = image.shape[:2]
             boxes, ignores = convert(rule, read_rows(folder / "labels" / (path.stem + ".txt")), w, h)
+            boxes, ignores, classes = with_machines(name, path.stem, boxes, ignores, rule.labelled, w, h)
+            labelled = np.array([c in classes for c in CLASSES])
             array = np.array(boxes, np.float32).reshape(-1, 5)
             out.write(np.ascontiguousarray(image).tobytes())
             samples.append(
@@ -96,8 +97,9 @@ def fingerprint(rule):
 
 
 def contents(folder):
-    """Changes with any picture or label of a folder, and with the code that reads them."""
-    digest = hashlib.sha1("".join(map(inspect.getsource, (build, read_rows, convert))).encode())
+    """Changes with any picture or label of a folder, with the machines labelled by hand and with the code that reads them."""
+    digest = hashlib.sha1("".join(map(inspect.getsource, (build, read_rows, convert, with_machines))).encode())
+    digest.update(MACHINES.read_bytes())
     for kind in ("images", "labels"):
         for entry in sorted(os.scandir(folder / kind), key=lambda e: e.name) if (folder / kind).is_dir() else ():
             digest.update(f"{kind}/{entry.name} {entry.stat().st_size} {entry.stat().st_mtime_ns}\n".encode())

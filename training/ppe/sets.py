@@ -4,7 +4,9 @@ Shipped convention: `helmet` and `head` boxes cover the WHOLE head, with or with
 helmet or the hair get their boxes extended downwards by a measured factor (see README.md, "Box conventions").
 """
 
+import functools
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from .model import CLASSES
 
@@ -132,3 +134,43 @@ def convert(rule, rows, width, height):
         factor = max(1.0, min(what.extend, what.max_aspect * bw / max(bh, 1e-6)))
         boxes.append((ID[what.to], max(0, x1), max(0, y1), min(width, x1 + bw), min(height, y1 + bh * factor)))
     return boxes, ignores
+
+
+# Training pictures of sets that do not label machines, looked through for machines by hand. One a line: `set/stem`, then
+# `machinery:x1,y1,x2,y2` for each machine and `unclear:...` for what may or may not be one, in shares of width and height.
+MACHINES = Path(__file__).parent.parent / "machines.txt"
+
+
+def read_machines(text):
+    """{(set, stem): [(kind, x1, y1, x2, y2) 0..1]}; a picture that is in it shows no other machine."""
+    out = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        name, *found = line.split()
+        boxes = []
+        for kind, _, at in (f.partition(":") for f in found):
+            try:
+                x1, y1, x2, y2 = map(float, at.split(","))
+            except ValueError:
+                x1 = x2 = 0
+            if kind not in ("machinery", "unclear") or not (0 <= x1 < x2 <= 1 and 0 <= y1 < y2 <= 1):
+                raise ValueError(f"line {number}: {kind}:{at} is not machinery:x1,y1,x2,y2 or unclear:x1,y1,x2,y2 with shares of 0 to 1")
+            boxes.append((kind, x1, y1, x2, y2))
+        out[tuple(name.split("/", 1))] = boxes
+    return out
+
+
+@functools.cache
+def machines_by_hand():
+    return read_machines(MACHINES.read_text())
+
+
+def with_machines(name, stem, boxes, ignores, labelled, width, height):
+    """What `convert` made of a picture of set `name`, with what was found in it by hand: (boxes, ignores, classes labelled)."""
+    found = machines_by_hand().get((name, stem))
+    if found is None:
+        return boxes, ignores, labelled
+    machinery, scale = ID["machinery"], (width, height, width, height)
+    placed = [(kind, *(v * of for v, of in zip(at, scale))) for kind, *at in found]
+    boxes = boxes + [(machinery, *at) for kind, *at in placed if kind == "machinery"]
+    ignores = ignores + [((machinery,), *at) for kind, *at in placed if kind == "unclear"]
+    return boxes, ignores, labelled | {"machinery"}

@@ -28,7 +28,6 @@ from .evaluate import detect, report, torch_runner
 from .loss import detection_loss, judged_points
 from .context import load_pretrained
 from .model import CLASSES, Detector, decode, points
-from .sets import SETS, SIMULATOR
 from .weights import load_init, restore_statistics
 
 # Share of the schedule -> sizes drawn, chance of a mosaic.
@@ -90,7 +89,7 @@ def sample_weights(store, simulator_share=SIMULATOR_SHARE):
     for i, (_, s) in enumerate(store.samples):
         ids = np.unique(s.boxes[:, 0].astype(int))
         rare = (rarity[ids] * emphasis[ids]).max() if len(ids) else NOTHING
-        if machinery not in ids and "machinery" in SETS.get(s.set, SIMULATOR).labelled:
+        if machinery not in ids and s.labelled[machinery]:
             rare = max(rare, NO_MACHINE)
         out[i] = rare / math.sqrt(sources[(s.set, s.source)])
     if simulated.any() and not simulated.all():

@@ -16,8 +16,10 @@ from ppe.augment import GRID, Canvas, letterbox
 from ppe.cache import check_sources, load
 from ppe.evaluate import coco_scores, nms, picked, report
 from ppe.model import CLASSES
-from ppe.sets import ID, SETS, convert, scored_classes, source_of
+from ppe.sets import ID, SETS, convert, machines_by_hand, read_machines, scored_classes, source_of, with_machines
 from ppe.train import SIMULATOR_SHARE, sample_weights
+
+DATA = Path(__file__).parents[3] / "shared" / "datasets"
 
 
 def test_every_rule_names_known_classes():
@@ -47,6 +49,31 @@ def test_a_person_box_of_hardhat_workers_hides_heads_and_is_no_object():
 
 def test_versions_of_one_source_share_a_name():
     assert source_of(SETS["ppe"], "a_jpg.rf.01_tl") == source_of(SETS["ppe"], "a_jpg.rf.02_tl")
+
+
+def test_machines_found_by_hand_join_what_the_set_says():
+    found = machines_by_hand()
+    assert {name for name, _ in found} == {"hardhat-workers", "construction-safety"}
+    assert all("machinery" not in SETS[name].labelled for name, _ in found)
+    (name, stem), boxes = next((k, v) for k, v in found.items() if {b[0] for b in v} == {"machinery", "unclear"})
+    helmet, hidden = (ID["helmet"], 1, 2, 3, 4), ((ID["head"],), 5, 6, 7, 8)
+    new, ignores, labelled = with_machines(name, stem, [helmet], [hidden], SETS[name].labelled, 200, 100)
+    machines = [(ID["machinery"], x1 * 200, y1 * 100, x2 * 200, y2 * 100) for kind, x1, y1, x2, y2 in boxes if kind == "machinery"]
+    assert new == [helmet, *machines] and ignores[0] == hidden and ignores[1][0] == (ID["machinery"],)
+    assert labelled == SETS[name].labelled | {"machinery"}
+    assert with_machines(name, "another", [helmet], [hidden], SETS[name].labelled, 200, 100) == ([helmet], [hidden], SETS[name].labelled)
+
+
+@pytest.mark.parametrize("box", ["machine:0,0,1,1", "machinery:0,0,1", "unclear:0.5,0,0.4,1", "machinery:0,0,1.2,1", "machinery"])
+def test_a_machine_that_is_none_is_told_by_its_line(box):
+    with pytest.raises(ValueError, match="line 2: mach|line 2: unclear"):
+        read_machines(f"ppe/a\nppe/b machinery:0,0,1,1 {box}\n")
+
+
+@pytest.mark.skipif(not (DATA / "hardhat-workers").is_dir(), reason="the data sets are not there")
+def test_machines_found_by_hand_are_on_training_pictures():
+    stems = {split: {(name, p.stem) for name in SETS for p in (DATA / name / split / "images").glob("*")} for split in ("train", "valid")}
+    assert machines_by_hand().keys() <= stems["train"] and not machines_by_hand().keys() & stems["valid"]
 
 
 @pytest.fixture()
@@ -168,16 +195,19 @@ def test_simulator_frames_get_their_share_of_the_draws_however_many_there_are(st
 
 
 def test_pictures_without_machines_are_drawn_often_where_machines_are_labelled(store):
+    everything = np.ones(len(CLASSES), bool)
+
     def weight(**changes):
         photo = store.samples[0]
         pair = copy.copy(store)
-        pair.samples = [(photo[0], replace(photo[1], source="a", **changes)), (photo[0], replace(photo[1], source="b", set="ppe"))]
+        other = replace(photo[1], source="b", labelled=everything)
+        pair.samples = [(photo[0], replace(photo[1], source="a", **changes)), (photo[0], other)]
         return sample_weights(pair)[0]
 
     helmets = store.samples[0][1].boxes
     empty = helmets[:0]
     assert set(helmets[:, 0]) <= {0, 1, 2}
-    assert weight(set="ppe", boxes=empty) > weight(set="ppe") > weight(set="hardhat-workers")
+    assert weight(labelled=everything, boxes=empty) > weight(labelled=everything) > weight()
 
 
 def test_a_set_decoded_by_one_process_is_found_by_the_next():
