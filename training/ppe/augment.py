@@ -20,6 +20,7 @@ CLOSE = 0.15  # share of single pictures that are crops: machines and people lar
 # smaller, as Pillow does; OpenCV's `linear` takes the nearest four. Trained on `linear` alone, heads lost two to four points on cameras.
 SCALINGS = ("bicubic", "bicubic", "bicubic", "bilinear", "linear")
 PILLOW = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BILINEAR}
+PASTED = 0.25  # share of the canvases into which a machine is pasted
 MIN_VISIBLE = 0.3  # a box with less of its area left after cropping is dropped, and its place is not judged
 
 
@@ -138,10 +139,11 @@ def colour(image, rng):
 
 
 class Canvas:
-    """Draws training canvases of `size` x `size` from a store. `weights`: chance of each sample."""
+    """Draws training canvases of `size` x `size` from a store. `weights`: chance of each sample. `paste`, if any, changes a share of
+    PASTED of them before their colours are drawn (`ppe.paste`)."""
 
-    def __init__(self, store, weights, scale=(0.45, 1.35)):
-        self.store, self.scale = store, scale
+    def __init__(self, store, weights, scale=(0.45, 1.35), paste=None):
+        self.store, self.scale, self.paste = store, scale, paste
         self.cumulative = np.cumsum(weights / weights.sum())
 
     def pick(self, rng):
@@ -194,6 +196,8 @@ class Canvas:
             image, judged, boxes = self.single(rng, size, (1.0, 2.2))
         else:
             image, judged, boxes = self.single(rng, size, (0.65, 1.4) if mosaic > 0 else (0.85, 1.15))
+        if self.paste and rng.random() < PASTED:
+            boxes = self.paste(rng, image, judged, boxes)
         return colour(image, rng), judged, boxes
 
 

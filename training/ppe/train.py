@@ -28,6 +28,7 @@ from .evaluate import detect, report, torch_runner
 from .loss import detection_loss, judged_points
 from .context import load_pretrained
 from .model import CLASSES, Detector, decode, points
+from .paste import Paste, cutouts
 from .weights import load_init, restore_statistics
 
 # Share of the schedule -> sizes drawn, chance of a mosaic.
@@ -194,8 +195,8 @@ def options():
     return a
 
 
-def batches(a, train, progress, rank, device):
-    canvas = Canvas(train, sample_weights(train, a.simulator_share))
+def batches(a, train, cache, progress, rank, device):
+    canvas = Canvas(train, sample_weights(train, a.simulator_share), paste=Paste(train, cutouts(train, cache)))
     return iter(
         torch.utils.data.DataLoader(
             Batches(canvas, progress, a.seed, rank, a.processes, a.steps), batch_size=None, num_workers=a.workers,
@@ -271,7 +272,7 @@ def train(rank, a, meeting):
 
     at = share(step)
     progress = torch.tensor([at, float(step)]).share_memory_()
-    feed, ranks = batches(a, data, progress, rank, device), Ranks(model, rank, a.processes)
+    feed, ranks = batches(a, data, cache, progress, rank, device), Ranks(model, rank, a.processes)
     log, seen, since = [], 0, time.time()
     while at < 1:
         tick = time.time()
@@ -337,6 +338,8 @@ def main():
     splits = {split: load(a.data, cache, split, a.simulator) for split in ("train", "valid")}
     for split, store in splits.items():
         print(f"{split}: {described(store)}", flush=True)
+    machines = cutouts(splits["train"], cache)
+    print(f"{sum(map(len, machines))} machines of {len(machines)} photographs cut out, to be pasted into others", flush=True)
     both = check_sources(*splits.values())
     if both:
         print(f"warning: {len(both)} sources are in both splits: {both[:3]}", flush=True)
