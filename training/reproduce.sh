@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # reproduce.sh DATA RUN [options of ppe.train]: everything from nothing to files as they are published, in RUN/models
 # (or $MODELS). Resumable: start it again and it goes on.
-# START=stage-2.npz leaves the first two stages out and begins the last with weights of their end.
+# START=stage-3.npz leaves the first three stages out and begins the last with weights of their end.
 set -euo pipefail
 cd "$(dirname "$0")"
 [ $# -ge 2 ] || { echo "usage: reproduce.sh DATA RUN [options of python -m ppe.train]" >&2; exit 2; }
@@ -31,21 +31,20 @@ render 227 346 --sites yard
 render 311 600 --sites dock press-line gate
 render 313 360 --sites dock --subject headgear
 render 331 240 --sites press-line yard gate --subject headgear
-
-if [ -z "$start" ]; then
-  # 1. Photographs, from nothing but the context path.
-  train 8400 --out "$run/stage-1" "$@"
-  # 2. On from there with frames of the simulator.
-  train 8400 --out "$run/stage-2" --simulator "${frames[@]}" --init "$run/stage-1/last.pt" --lr 1.5e-3 "$@"
-  start=$run/stage-2/last.pt
-fi
-
-# 3. The same for longer, mostly photographs, with more frames of the press line and the gate.
 render 347 220 --sites press-line
 render 353 220 --sites gate
-train 15600 --out "$run/stage-3" --simulator "${frames[@]}" --simulator-share 0.25 --init "$start" --lr 1.5e-3 --seed 11 "$@"
 
-"$python" -m ppe.export "$run/stage-3/last.pt" --models "$models" --data "$data" --cache "$run/cache" --simulator "${frames[@]}"
+if [ -z "$start" ]; then
+  # Photographs, from nothing but the context path.
+  train 8400 --out "$run/stage-1" "$@"
+  # On from there with frames of the simulator, and the same for longer with fewer of them.
+  train 8400 --out "$run/stage-2" --simulator "${frames[@]}" --init "$run/stage-1/last.pt" --lr 1.5e-3 "$@"
+  train 15600 --out "$run/stage-3" --simulator "${frames[@]}" --simulator-share 0.25 --init "$run/stage-2/last.pt" --lr 1.5e-3 --seed 11 "$@"
+  start=$run/stage-3/last.pt
+fi
+train 9600 --out "$run/stage-4" --simulator "${frames[@]}" --simulator-share 0.22 --init "$start" --lr 1.2e-3 --seed 13 "$@"
+
+"$python" -m ppe.export "$run/stage-4/last.pt" --models "$models" --data "$data" --cache "$run/cache" --simulator "${frames[@]}"
 for name in ppe_detect ppe_detect_int8 ppe_detect_fp16; do
   "$python" -m ppe.evaluate "$models/$name/1/model.onnx" --data "$data" --cache "$run/cache" --json "$run/$name.json"
 done
