@@ -97,6 +97,7 @@ def cutouts(store, cache):
         key.update(Path(path).name.encode())  # which has the contents of the set in it
     kept = Path(cache) / f"cutouts-{key.hexdigest()[:8]}.pkl"
     if not kept.exists():
+        print("cutting out machines, for some minutes and once", flush=True)
         unfinished = kept.with_suffix(f".{os.getpid()}")
         unfinished.write_bytes(pickle.dumps(cut_all(store)))
         unfinished.rename(kept)
@@ -119,8 +120,8 @@ class Paste:
         versions = self.by_source[rng.integers(len(self.by_source))]
         cutout = versions[rng.integers(len(versions))]
         high, wide = cutout.mask.shape
-        left, top, w, h = place_for(rng, canvas.shape[0], boxes, wide, high)
         size = canvas.shape[0]
+        left, top, w, h = place_for(rng, size, boxes, wide, high)
         x1, y1, x2, y2 = max(0, left), max(0, top), min(size, left + w), min(size, top + h)
         if min(x2 - x1, y2 - y1) < LEAST_PASTED or (x2 - x1) * (y2 - y1) < 0.5 * w * h:
             return boxes
@@ -145,18 +146,16 @@ class Paste:
 
 def place_for(rng, size, boxes, wide, high):
     """(left, top, width, height) in whole pixels, which may reach beyond the canvas, of something `wide` x `high`."""
-    hosts = boxes[(boxes[:, 0] == MACHINERY) & ((boxes[:, 3:] - boxes[:, 1:3]).min(1) > LEAST_PASTED)]
-    if not len(hosts):
-        scale = min(size * np.exp(rng.uniform(*np.log(ALONE))) / np.sqrt(wide * high), MOST_ENLARGED)
-        w, h = round(wide * scale), round(high * scale)
-        x, y = rng.uniform(0.1, 0.9, 2) * size
-    else:
-        x1, y1, x2, y2 = hosts[rng.integers(len(hosts)), 1:].astype(float)
-        side = np.sqrt((x2 - x1) * (y2 - y1)) * np.exp(rng.uniform(*np.log(BESIDE)))
-        scale = min(side / np.sqrt(wide * high), MOST_ENLARGED)
-        w, h = round(wide * scale), round(high * scale)
+    hosts = boxes[(boxes[:, 0] == MACHINERY) & ((boxes[:, 3:] - boxes[:, 1:3]).min(1) > LEAST_PASTED), 1:].astype(float)
+    x1, y1, x2, y2 = hosts[rng.integers(len(hosts))] if len(hosts) else (0, 0, size, size)
+    side = np.sqrt((x2 - x1) * (y2 - y1)) * np.exp(rng.uniform(*np.log(BESIDE if len(hosts) else ALONE)))
+    scale = min(side / np.sqrt(wide * high), MOST_ENLARGED)
+    w, h = round(wide * scale), round(high * scale)
+    if len(hosts):
         x = (x1 + x2) / 2 + rng.choice((-1, 1)) * rng.uniform(*APART) * (x2 - x1 + w) / 2
         y = y2 + rng.uniform(-0.25, 0.25) * h - h / 2
+    else:
+        x, y = rng.uniform(0.1, 0.9, 2) * size
     return round(x - w / 2), round(y - h / 2), max(1, w), max(1, h)
 
 

@@ -1,4 +1,5 @@
-"""How the sets are reconciled: one explicit table. What it says is all that training and scoring know of a set.
+"""How the sets are reconciled: one explicit table. What it says is all that scoring knows of a set; training also knows the
+machines of `machines.txt`, found by hand on pictures of two of them.
 
 Shipped convention: `helmet` and `head` boxes cover the WHOLE head, with or without its helmet. Sets that box only the
 helmet or the hair get their boxes extended downwards by a measured factor (see README.md, "Box conventions").
@@ -153,7 +154,7 @@ def read_machines(text):
             except ValueError:
                 x1 = x2 = 0
             if kind not in ("machinery", "unclear") or not (0 <= x1 < x2 <= 1 and 0 <= y1 < y2 <= 1):
-                raise ValueError(f"line {number}: {kind}:{at} is not machinery:x1,y1,x2,y2 or unclear:x1,y1,x2,y2 with shares of 0 to 1")
+                raise ValueError(f"{MACHINES.name}, line {number}: {kind}:{at} is not machinery:x1,y1,x2,y2 or unclear:x1,y1,x2,y2 with shares of 0 to 1")
             boxes.append((kind, x1, y1, x2, y2))
         out[tuple(name.split("/", 1))] = boxes
     return out

@@ -66,7 +66,7 @@ def test_machines_found_by_hand_join_what_the_set_says():
 
 @pytest.mark.parametrize("box", ["machine:0,0,1,1", "machinery:0,0,1", "unclear:0.5,0,0.4,1", "machinery:0,0,1.2,1", "machinery"])
 def test_a_machine_that_is_none_is_told_by_its_line(box):
-    with pytest.raises(ValueError, match="line 2: mach|line 2: unclear"):
+    with pytest.raises(ValueError, match="machines.txt, line 2: (mach|unclear)"):
         read_machines(f"ppe/a\nppe/b machinery:0,0,1,1 {box}\n")
 
 
