@@ -86,6 +86,7 @@ class Backbone(nn.Module):
         self.context = Context()
         self.context16 = ConvBnRelu(CONTEXT_CHANNELS[0], CONTEXT[0], 1)
         self.context32 = ConvBnRelu(CONTEXT_CHANNELS[1], CONTEXT[1], 1)
+        self.context_drop = 0.0  # share of the pictures of a training batch that go without context
         self.step16 = ConvBnRelu(w8, w16, 3, 2)
         self.stage16 = Csp(w16 + CONTEXT[0], w16, 1)
         self.step32 = ConvBnRelu(w16, w32, 3, 2)
@@ -94,8 +95,12 @@ class Backbone(nn.Module):
     def forward(self, x):
         p8 = self.stage8(self.stem(x))
         c16, c32 = self.context(x)
-        p16 = self.stage16(torch.cat([self.step16(p8), self.context16(c16)], 1))
-        return p8, p16, self.stage32(torch.cat([self.step32(p16), self.context32(c32)], 1))
+        c16, c32 = self.context16(c16), self.context32(c32)
+        if self.training and self.context_drop > 0:
+            kept = (torch.rand(len(x), 1, 1, 1, device=x.device) >= self.context_drop).to(c16.dtype)
+            c16, c32 = c16 * kept, c32 * kept
+        p16 = self.stage16(torch.cat([self.step16(p8), c16], 1))
+        return p8, p16, self.stage32(torch.cat([self.step32(p16), c32], 1))
 
 
 class Neck(nn.Module):

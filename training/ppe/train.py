@@ -41,6 +41,7 @@ EMPHASIS = {"machinery": 5.0, "vehicle": 2.5}  # the slowest to learn: large, va
 # seldom as their classes ask for (0.4 % of all draws), road signs, bicycles and bookshelves passed for machines.
 NO_MACHINE, NOTHING = 5.0, 16.0
 SIMULATOR_SHARE = 0.38  # of all draws, unless --simulator-share says otherwise
+CONTEXT_DROP = 0.4  # of the pictures before the last phase go without the context path: the backbone leaves to it what it can
 CONTEXT_RATE = 0.2  # learning rate of the context path, as a share of the other rates
 EMA_HALF = 1500  # steps until the average's memory is full
 
@@ -279,6 +280,7 @@ def train(rank, a, meeting):
         rate = a.lr * min(1.0, at / WARMUP) * (0.02 + 0.98 * (1 + math.cos(math.pi * at)) / 2)
         for g in optimiser.param_groups:
             g["lr"] = rate * g["share"]
+        model.backbone.context_drop = CONTEXT_DROP if at < PHASES[-2][0] else 0.0
         batch = next(feed)
         loss, parts = train_step(model, batch, device)
         optimiser.zero_grad(set_to_none=True)

