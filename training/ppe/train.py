@@ -41,9 +41,14 @@ EMPHASIS = {"machinery": 5.0, "vehicle": 2.5}  # the slowest to learn: large, va
 # seldom as their classes ask for (0.4 % of all draws), road signs, bicycles and bookshelves passed for machines.
 NO_MACHINE, NOTHING = 5.0, 16.0
 SIMULATOR_SHARE = 0.38  # of all draws, unless --simulator-share says otherwise
-CONTEXT_DROP = 0.4  # of the pictures before the last phase go without the context path: the backbone leaves to it what it can
+CONTEXT_DROP = 0.4  # of the pictures go without the context path, to which the backbone leaves what it can, while there are mosaics
 CONTEXT_RATE = 0.2  # learning rate of the context path, as a share of the other rates
 EMA_HALF = 1500  # steps until the average's memory is full
+
+
+def phase(at):
+    """(sizes drawn, chance of a mosaic) at a share of the schedule, 0..1."""
+    return next(rest for end, *rest in PHASES if at < end)
 
 
 class Batches(torch.utils.data.IterableDataset):
@@ -63,7 +68,7 @@ class Batches(torch.utils.data.IterableDataset):
         rng = np.random.default_rng((self.seed, self.rank, id, first))
         for step in itertools.count(first + id, workers):  # the loader takes from its workers in turn
             at = min(step / self.steps, 1.0) if self.steps else float(self.progress[0])
-            _, sizes, mosaic = next(p for p in PHASES if at < p[0])
+            sizes, mosaic = phase(at)
             size = int(rng.choice(sizes))
             count = max(2, round(PIXELS_PER_BATCH / self.ranks / size**2))
             drawn = [self.canvas.draw(rng, size, mosaic) for _ in range(count)]
@@ -280,7 +285,8 @@ def train(rank, a, meeting):
         rate = a.lr * min(1.0, at / WARMUP) * (0.02 + 0.98 * (1 + math.cos(math.pi * at)) / 2)
         for g in optimiser.param_groups:
             g["lr"] = rate * g["share"]
-        model.backbone.context_drop = CONTEXT_DROP if at < PHASES[-2][0] else 0.0
+        _, mosaic = phase(at)
+        model.backbone.context_drop = CONTEXT_DROP if mosaic else 0.0
         batch = next(feed)
         loss, parts = train_step(model, batch, device)
         optimiser.zero_grad(set_to_none=True)
