@@ -286,7 +286,7 @@ def train(rank, a, meeting):
         for g in optimiser.param_groups:
             g["lr"] = rate * g["share"]
         _, mosaic = phase(at)
-        model.backbone.context_drop = CONTEXT_DROP if mosaic else 0.0
+        model.backbone.context_drop = CONTEXT_DROP if mosaic and not a.only else 0.0  # with --only, the backbone may not learn
         batch = next(feed)
         loss, parts = train_step(model, batch, device)
         optimiser.zero_grad(set_to_none=True)
