@@ -205,6 +205,7 @@ const usual: Readonly<Record<Site['name'], readonly MachineKind[]>> = {
 }
 const small: readonly MachineKind[] = ['forklift', 'press']
 const colors = ['yellow', 'orange', 'red', 'blue', 'white', 'green', 'grey'] as const
+const pressColors = ['teal', 'teal', 'green', 'green', 'blue', 'grey', 'white', 'yellow'] as const
 
 type PersonInput = NonNullable<ScenarioInput['people']>[number]
 type MachineInput = NonNullable<ScenarioInput['machines']>[number]
@@ -222,12 +223,18 @@ function machinesFor(site: Site, counts: readonly number[], random: Random): Mac
       id: `machine-${index + 1}`,
       kind,
       start: inLine && before ? behind(before.start, kind, random) : placeFor(kind, site, index, random),
-      faceDeg: random.between(0, 360),
-      ...(fleet ?? (random.chance(0.5) ? { color: random.pick(colors) } : {})),
+      faceDeg: facing(kind, random.between(0, 360)),
+      ...(fleet ??
+        (random.chance(0.5) ? { color: random.pick(kind === 'press' ? pressColors : colors) } : {})),
       acts: liftOf(kind, random),
     })
   }
   return machines
+}
+
+/** Three presses in four are set up as a line is, within 30 degrees of its front; what drives stands any way. */
+function facing(kind: MachineKind, anyDeg: number): number {
+  return kind === 'press' && anyDeg < 270 ? (330 + (anyDeg / 270) * 60) % 360 : anyDeg
 }
 
 function placeFor(kind: MachineKind, site: Site, index: number, random: Random): [number, number] {

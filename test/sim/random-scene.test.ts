@@ -36,6 +36,20 @@ describe('random scenes', () => {
     expect(Math.min(...depthsM(true))).toBeLessThan(Math.min(...depthsM(false)) - 2)
   })
 
+  it('have presses that face the front of their line, three in four of them, and other machines that face any way', () => {
+    const machines = Array.from(
+      { length: 80 },
+      (_, index) => randomScene(5, index, { sites: ['press-line'] }).machines,
+    ).flat()
+    const towardsFront = (ofPresses: boolean): number => {
+      const some = machines.filter(({ kind }) => (kind === 'press') === ofPresses)
+      return some.filter(({ faceDeg }) => faceDeg <= 30 || faceDeg >= 330).length / some.length
+    }
+    expect(towardsFront(true)).toBeGreaterThan(0.65)
+    expect(towardsFront(true)).toBeLessThan(0.9)
+    expect(towardsFront(false)).toBeLessThan(0.4)
+  })
+
   it('have caps in every colour of a helmet, two or more to five helmets, where headgear is the subject', () => {
     const workers = Array.from(
       { length: 20 },
