@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # reproduce.sh DATA RUN [options of ppe.train]: everything from nothing to files as they are published, in RUN/models
 # (or $MODELS). Resumable: start it again and it goes on.
-# START=stage-4.npz leaves the first four stages out and begins the last with weights of their end.
+# START=stage-6.npz leaves the first six stages out and begins the last with weights of their end.
 set -euo pipefail
 cd "$(dirname "$0")"
 [ $# -ge 2 ] || { echo "usage: reproduce.sh DATA RUN [options of python -m ppe.train]" >&2; exit 2; }
@@ -34,6 +34,7 @@ render 331 240 --sites press-line yard gate --subject headgear
 render 347 220 --sites press-line
 render 353 220 --sites gate
 render 359 353 --sites dock --subject headgear
+render 367 283 --sites press-line
 
 if [ -z "$start" ]; then
   # Photographs, from nothing but the context path.
@@ -42,12 +43,15 @@ if [ -z "$start" ]; then
   train 8400 --out "$run/stage-2" --simulator "${frames[@]}" --init "$run/stage-1/last.pt" --lr 1.5e-3 "$@"
   train 15600 --out "$run/stage-3" --simulator "${frames[@]}" --simulator-share 0.25 --init "$run/stage-2/last.pt" --lr 1.5e-3 --seed 11 "$@"
   train 9600 --out "$run/stage-4" --simulator "${frames[@]}" --simulator-share 0.22 --init "$run/stage-3/last.pt" --lr 1.2e-3 --seed 13 "$@"
-  start=$run/stage-4/last.pt
+  train 5400 --out "$run/stage-5" --simulator "${frames[@]}" --simulator-share 0.24 --init "$run/stage-4/last.pt" --lr 1.5e-3 --seed 19 "$@"
+  "$python" -m ppe.weights "$run/mixed.pt" "$run/stage-5/start.pt:0.5" "$run/stage-5/last.pt:0.5"
+  train 12000 --out "$run/stage-6" --simulator "${frames[@]}" --simulator-share 0.3 --init "$run/mixed.pt" --lr 1.4e-3 --seed 23 "$@"
+  start=$run/stage-6/last.pt
 fi
-train 5400 --out "$run/stage-5" --simulator "${frames[@]}" --simulator-share 0.24 --init "$start" --lr 1.5e-3 --seed 19 "$@"
-"$python" -m ppe.weights "$run/mixed.pt" "$run/stage-5/start.pt:0.5" "$run/stage-5/last.pt:0.5"
+# Without the first three sets of frames: the yard is known by now, presses and crews at doors are not.
+train 11000 --out "$run/stage-7" --simulator "${frames[@]:3}" --simulator-share 0.3 --init "$start" --lr 1.3e-3 --seed 29 "$@"
 
-"$python" -m ppe.export "$run/mixed.pt" --models "$models" --data "$data" --cache "$run/cache" --simulator "${frames[@]}"
+"$python" -m ppe.export "$run/stage-7/last.pt" --models "$models" --data "$data" --cache "$run/cache" --simulator "${frames[@]}"
 for name in ppe_detect ppe_detect_int8 ppe_detect_fp16; do
   "$python" -m ppe.evaluate "$models/$name/1/model.onnx" --data "$data" --cache "$run/cache" --json "$run/$name.json"
 done
