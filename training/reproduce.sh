@@ -48,7 +48,7 @@ if [ -z "$start" ]; then
   train 12000 --out "$run/stage-6" --simulator "${frames[@]}" --simulator-share 0.3 --init "$run/mixed.pt" --lr 1.4e-3 --seed 23 "$@"
   start=$run/stage-6/last.pt
 fi
-# Without the first three sets of frames: the yard is known by now, presses and crews at doors are not.
+# Without the first three sets of frames, of the yard and of the dock without crews: it was trained so.
 train 11000 --out "$run/stage-7" --simulator "${frames[@]:3}" --simulator-share 0.3 --init "$start" --lr 1.3e-3 --seed 29 "$@"
 
 "$python" -m ppe.export "$run/stage-7/last.pt" --models "$models" --data "$data" --cache "$run/cache" --simulator "${frames[@]}"

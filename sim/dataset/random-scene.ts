@@ -205,6 +205,7 @@ const usual: Readonly<Record<Site['name'], readonly MachineKind[]>> = {
 }
 const small: readonly MachineKind[] = ['forklift', 'press']
 const colors = ['yellow', 'orange', 'red', 'blue', 'white', 'green', 'grey'] as const
+// Named as often as it is to be drawn: teal and green, as presses of the library are.
 const pressColors = ['teal', 'teal', 'green', 'green', 'blue', 'grey', 'white', 'yellow'] as const
 
 type PersonInput = NonNullable<ScenarioInput['people']>[number]
@@ -232,7 +233,10 @@ function machinesFor(site: Site, counts: readonly number[], random: Random): Mac
   return machines
 }
 
-/** Three presses in four are set up as a line is, within 30 degrees of its front; what drives stands any way. */
+/**
+ * Three presses in four are set up as a line is, within 30 degrees of its front; what drives stands any way.
+ * `anyDeg`, 0 to 360, is the one draw that decides both whether and how far.
+ */
 function facing(kind: MachineKind, anyDeg: number): number {
   return kind === 'press' && anyDeg < 270 ? (330 + (anyDeg / 270) * 60) % 360 : anyDeg
 }

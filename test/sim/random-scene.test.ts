@@ -48,6 +48,7 @@ describe('random scenes', () => {
     expect(towardsFront(true)).toBeGreaterThan(0.65)
     expect(towardsFront(true)).toBeLessThan(0.9)
     expect(towardsFront(false)).toBeLessThan(0.4)
+    expect(machines.filter(({ color }) => color === 'teal').map(({ kind }) => kind)).toContain('press')
   })
 
   it('have caps in every colour of a helmet, two or more to five helmets, where headgear is the subject', () => {
