@@ -20,7 +20,7 @@ CLOSE = 0.15  # share of single pictures that are crops: machines and people lar
 # smaller, as Pillow does; OpenCV's `linear` takes the nearest four. Trained on `linear` alone, heads lost two to four points on cameras.
 SCALINGS = ("bicubic", "bicubic", "bicubic", "bilinear", "linear")
 PILLOW = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BILINEAR}
-PASTED = 0.25  # share of the canvases into which a machine is pasted
+PAIRED = 0.5  # share of the canvases with a pasted machine into which another is pasted, beside the first
 MIN_VISIBLE = 0.3  # a box with less of its area left after cropping is dropped, and its place is not judged
 
 
@@ -124,10 +124,10 @@ def colour(image, rng):
         cv2.LUT(hsv[..., 2], np.clip(ramp * gain[2], 0, 255).astype(np.uint8)),
     ))
     image = cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB)
-    if rng.random() < 0.06:  # night: dark, cold or yellow, noisy
+    if rng.random() < 0.1:  # night: dark, cold or yellow, noisy
         tint = rng.uniform(0.2, 0.6) * rng.uniform(0.75, 1.1, 3)
         image = np.clip(image * tint + rng.normal(0, 6, image.shape), 0, 255).astype(np.uint8)
-    if rng.random() < 0.08:
+    if rng.random() < 0.12:
         image = cv2.cvtColor(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), cv2.COLOR_GRAY2RGB)
     if rng.random() < 0.08:
         k = int(rng.integers(1, 3)) * 2 + 1
@@ -140,7 +140,7 @@ def colour(image, rng):
 
 class Canvas:
     """Draws training canvases of `size` x `size` from a store. `weights`: chance of each sample. `paste`, if any, changes a share of
-    PASTED of them before their colours are drawn (`ppe.paste`)."""
+    them before their colours are drawn (`ppe.paste`)."""
 
     def __init__(self, store, weights, scale=(0.45, 1.35), paste=None):
         self.store, self.scale, self.paste = store, scale, paste
@@ -188,16 +188,17 @@ class Canvas:
         boxes = place(canvas, judged, sample, image, m, (0, 0, size, size), rng)
         return canvas, judged, boxes
 
-    def draw(self, rng, size, mosaic):
-        """(image, judged, boxes)."""
+    def draw(self, rng, size, mosaic, pasted=0.0):
+        """(image, judged, boxes); `mosaic` and `pasted` are the chances of a mosaic and of a pasted machine."""
         if rng.random() < mosaic:
             image, judged, boxes = self.mosaic(rng, size)
         elif rng.random() < CLOSE:
             image, judged, boxes = self.single(rng, size, (1.0, 2.2))
         else:
             image, judged, boxes = self.single(rng, size, (0.65, 1.4) if mosaic > 0 else (0.85, 1.15))
-        if self.paste and rng.random() < PASTED:
-            boxes = self.paste(rng, image, judged, boxes)
+        if self.paste and rng.random() < pasted:
+            for _ in range(1 + (rng.random() < PAIRED)):
+                boxes = self.paste(rng, image, judged, boxes)
         return colour(image, rng), judged, boxes
 
 

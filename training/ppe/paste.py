@@ -18,6 +18,7 @@ from .augment import SCALINGS, blank, scaled, simulated
 from .model import CLASSES
 
 MACHINERY = CLASSES.index("machinery")
+MACHINES = [MACHINERY, CLASSES.index("vehicle")]
 PEOPLE = [CLASSES.index(name) for name in ("helmet", "head", "person", "vest", "no_vest")]
 LEAST_SIDE = 56  # px of a box; smaller machines give no outline to cut along
 MOST_SHARED = 0.1  # of a box with another box: what hides a machine would be cut out with it
@@ -29,6 +30,7 @@ APART = (0.4, 1.0)  # of half the widths of both: distance of their middles
 ALONE = (0.15, 0.8)  # of the canvas, where there is no machine to paste it beside
 LEAST_PASTED = 24  # px of either side
 MOST_ENLARGED = 1.5
+COVERED = 0.7  # of a row or column at the edge of a machine's box: what is hidden so ends the box, as boxes drawn by people do
 MOST_HIDDEN = 0.6  # of a box by what is pasted over it; one more hidden is dropped, and its place not judged
 
 
@@ -141,7 +143,11 @@ class Paste:
         seen = np.array([share_of(hidden, box) <= MOST_HIDDEN for box in boxes[:, 1:]], bool)
         for id, *box in boxes[~seen]:
             blank(judged, box, [int(id)], (0, 0, size, size))
-        return np.concatenate([boxes[seen], np.array([[MACHINERY, x1, y1, x2, y2]], np.float32)])
+        boxes = boxes[seen].copy()
+        for row in boxes:
+            if row[0] in MACHINES:
+                row[1:] = visible_part(hidden, row[1:])
+        return np.concatenate([boxes, np.array([[MACHINERY, x1, y1, x2, y2]], np.float32)])
 
 
 def place_for(rng, size, boxes, wide, high):
@@ -157,6 +163,24 @@ def place_for(rng, size, boxes, wide, high):
     else:
         x, y = rng.uniform(0.1, 0.9, 2) * size
     return round(x - w / 2), round(y - h / 2), max(1, w), max(1, h)
+
+
+def visible_part(hidden, box):
+    """The box less the rows and columns at its edges of which COVERED or more is hidden (bool [size, size]), in whole pixels there."""
+    x1, y1, x2, y2 = (max(0, int(round(float(v)))) for v in box)
+    part = hidden[y1:y2, x1:x2]
+    if not part.any():
+        return box
+    out = np.array(box, np.float32)
+    for axis, low in ((0, 0), (1, 1)):
+        seen = np.nonzero(part.mean(axis) < COVERED)[0]
+        first, last, count = seen[0], seen[-1] + 1, part.shape[1 - axis]
+        start = (x1, y1)[axis]
+        if first > 0:
+            out[low] = start + first
+        if last < count:
+            out[low + 2] = start + last
+    return out
 
 
 def share_of(hidden, box):

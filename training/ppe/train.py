@@ -31,8 +31,9 @@ from .model import CLASSES, Detector, decode, points
 from .paste import Paste, cutouts
 from .weights import load_init, restore_statistics
 
-# Share of the schedule -> sizes drawn, chance of a mosaic.
-PHASES = ((0.4, (256, 288, 320), 0.4), (0.8, (288, 320, 384), 0.25), (1.01, (384, 416), 0.0))
+# Share of the schedule -> sizes drawn, chance of a mosaic, chance of a pasted machine. Pasted ones teach which of two machines is which, but
+# not where a machine ends: boxes learned with them to the end are looser, and double more often.
+PHASES = ((0.4, (256, 288, 320), 0.4, 0.3), (0.8, (288, 320, 384), 0.25, 0.1), (1.01, (384, 416), 0.0, 0.0))
 PIXELS_PER_BATCH = 16 * 320 * 320
 WARMUP = 0.02
 RARITY = 0.75  # pictures are drawn by the inverse count of their rarest class to this power
@@ -47,7 +48,7 @@ EMA_HALF = 1500  # steps until the average's memory is full
 
 
 def phase(at):
-    """(sizes drawn, chance of a mosaic) at a share of the schedule, 0..1."""
+    """(sizes drawn, chance of a mosaic, chance of a pasted machine) at a share of the schedule, 0..1."""
     return next(rest for end, *rest in PHASES if at < end)
 
 
@@ -68,10 +69,10 @@ class Batches(torch.utils.data.IterableDataset):
         rng = np.random.default_rng((self.seed, self.rank, id, first))
         for step in itertools.count(first + id, workers):  # the loader takes from its workers in turn
             at = min(step / self.steps, 1.0) if self.steps else float(self.progress[0])
-            sizes, mosaic = phase(at)
+            sizes, mosaic, pasted = phase(at)
             size = int(rng.choice(sizes))
             count = max(2, round(PIXELS_PER_BATCH / self.ranks / size**2))
-            drawn = [self.canvas.draw(rng, size, mosaic) for _ in range(count)]
+            drawn = [self.canvas.draw(rng, size, mosaic, pasted) for _ in range(count)]
             yield (
                 torch.from_numpy(np.stack([d[0] for d in drawn])),
                 torch.from_numpy(np.stack([d[1] for d in drawn])),
@@ -285,7 +286,7 @@ def train(rank, a, meeting):
         rate = a.lr * min(1.0, at / WARMUP) * (0.02 + 0.98 * (1 + math.cos(math.pi * at)) / 2)
         for g in optimiser.param_groups:
             g["lr"] = rate * g["share"]
-        _, mosaic = phase(at)
+        _, mosaic, _ = phase(at)
         model.backbone.context_drop = CONTEXT_DROP if mosaic and not a.only else 0.0  # with --only, the backbone may not learn
         batch = next(feed)
         loss, parts = train_step(model, batch, device)

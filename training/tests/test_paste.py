@@ -94,13 +94,37 @@ def test_a_machine_is_pasted_beside_another_and_what_it_hides_is_dropped():
     assert hidden > 5
 
 
+def test_the_box_of_a_machine_ends_where_another_begins_to_hide_it_and_that_of_a_person_does_not():
+    hidden = np.zeros((256, 256), bool)
+    hidden[60:200, 140:220] = True  # over the right 40 of 100 columns, from above to below the box
+    hidden[150:160, 100:140] = True  # and a corner that hides no whole row
+    assert paste.visible_part(hidden, (80.0, 90.0, 180.0, 170.0)).tolist() == [80, 90, 140, 170]
+    assert paste.visible_part(hidden, (80.5, 90.0, 130.2, 140.0)) == (80.5, 90.0, 130.2, 140.0)
+    hidden = np.zeros((256, 256), bool)
+    hidden[80:110, :] = True
+    assert paste.visible_part(hidden, (80.0, 90.0, 180.0, 170.0)).tolist() == [80, 110, 180, 170]
+
+    store, ended = Photographs([[ID["machinery"], *BOX]]), 0
+    pasting, rng = paste.Paste(store, paste.cut_all(store)), np.random.default_rng(5)
+    for _ in range(40):
+        before = np.array([[ID["machinery"], 80, 90, 180, 170], [ID["person"], 100, 100, 160, 170]], np.float32)
+        kept = before.copy()
+        boxes = pasting(rng, *canvas_of(), before)
+        assert (before == kept).all()
+        people, machines = boxes[boxes[:, 0] == ID["person"]], boxes[boxes[:, 0] == ID["machinery"]]
+        assert not len(people) or (people == before[1]).all()
+        ended += len(machines) == 2 and (machines[0] != before[0]).any()
+        assert (machines[0, 1:3] >= before[0, 1:3]).all() and (machines[0, 3:] <= before[0, 3:]).all() or len(machines) == 1
+    assert ended > 5
+
+
 def test_a_share_of_the_canvases_has_a_machine_pasted_in_and_the_same_seed_pastes_the_same():
     store = Photographs([[ID["machinery"], *BOX]], [])
     by_source = paste.cut_all(store)
 
     def machines(paste_into):
         canvas, rng = Canvas(store, np.array([0.0, 1.0]), paste=paste_into), np.random.default_rng(4)
-        return [canvas.draw(rng, 128, 0.0) for _ in range(80)]
+        return [canvas.draw(rng, 128, 0.0, 0.25) for _ in range(80)]
 
     plain, pasted, again = machines(None), machines(paste.Paste(store, by_source)), machines(paste.Paste(store, by_source))
     assert not any(len(boxes) for _, _, boxes in plain)

@@ -30,7 +30,7 @@ def data(tmp_path):
 
 
 def run(monkeypatch, data, steps, *more):
-    monkeypatch.setattr(train, "PHASES", ((1.01, (64,), 0.5),))
+    monkeypatch.setattr(train, "PHASES", ((1.01, (64,), 0.5, 0.2),))
     monkeypatch.setattr(train, "PIXELS_PER_BATCH", 4 * 64 * 64)
     argv = ["train", "--data", str(data / "data"), "--out", str(data / "run"), "--steps", str(steps), "--workers", "0",
             "--processes", "1", "--every", "2", *more]
