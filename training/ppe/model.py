@@ -86,19 +86,26 @@ class Backbone(nn.Module):
         self.context = Context()
         self.context16 = ConvBnRelu(CONTEXT_CHANNELS[0], CONTEXT[0], 1)
         self.context32 = ConvBnRelu(CONTEXT_CHANNELS[1], CONTEXT[1], 1)
-        self.context_drop = 0.0  # share of the pictures of a training batch that go without context
+        self.context_drop = 0.0  # share of the pictures of a training batch that go without context, to the nearest picture
         self.step16 = ConvBnRelu(w8, w16, 3, 2)
         self.stage16 = Csp(w16 + CONTEXT[0], w16, 1)
         self.step32 = ConvBnRelu(w16, w32, 3, 2)
         self.stage32 = nn.Sequential(Csp(w32 + CONTEXT[1], w32, 1), PoolPyramid(w32))
 
+    def known(self, x):
+        """What the context path adds at strides 16 and 32: nothing (0) to the pictures of a training batch that go without, for which
+        it is not computed either."""
+        without = round(self.context_drop * len(x)) if self.training else 0
+        kept = torch.randperm(len(x), device=x.device)[without:] if without else None
+        c16, c32 = self.context(x if kept is None else x[kept].contiguous(memory_format=torch.channels_last))
+        added = self.context16(c16), self.context32(c32)
+        if kept is None:
+            return added
+        return [c.new_zeros(len(x), *c.shape[1:]).to(memory_format=torch.channels_last).index_copy(0, kept, c) for c in added]
+
     def forward(self, x):
         p8 = self.stage8(self.stem(x))
-        c16, c32 = self.context(x)
-        c16, c32 = self.context16(c16), self.context32(c32)
-        if self.training and self.context_drop > 0:
-            kept = (torch.rand(len(x), 1, 1, 1, device=x.device) >= self.context_drop).to(c16.dtype)
-            c16, c32 = c16 * kept, c32 * kept
+        c16, c32 = self.known(x)
         p16 = self.stage16(torch.cat([self.step16(p8), c16], 1))
         return p8, p16, self.stage32(torch.cat([self.step32(p16), c32], 1))
 

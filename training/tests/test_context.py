@@ -66,7 +66,7 @@ def test_pictures_trained_without_it_are_those_of_a_training_and_of_the_share_as
             norm.eval()  # its statistics would join the pictures of a batch
         out = []
         for outputs in (given, [x + 1 for x in given]):
-            backbone.context.forward = lambda _, outputs=outputs: outputs
+            backbone.context.forward = lambda x, outputs=outputs: [o[: len(x)] for o in outputs]
             torch.manual_seed(3)
             with torch.no_grad():
                 out.append(backbone(images)[1])

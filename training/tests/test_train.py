@@ -54,6 +54,15 @@ def test_training_stops_at_its_budget_saves_and_continues_from_there(monkeypatch
     assert [r["step"] for r in rows] == [2, 5] and "machinery_ap50" in rows[0] and "helmet_ap50" not in rows[0]
 
 
+def test_a_step_is_the_same_in_bfloat16_and_in_float32_but_for_rounding():
+    torch.manual_seed(2)
+    model, rng = Detector().eval(), np.random.default_rng(2)
+    boxes = torch.tensor([[5.0, 8, 8, 40, 50], [0.0, 30, 4, 40, 14]])
+    batch = torch.from_numpy(rng.integers(0, 256, (2, 64, 64, 3), np.uint8)), torch.ones(2, 8, 8, 7), [boxes, boxes[:0]]
+    half, full = (train.train_step(model, batch, "cpu", half)[0].item() for half in (True, False))
+    assert half == pytest.approx(full, rel=0.05) and half != full
+
+
 def test_a_run_does_not_go_on_with_other_options(monkeypatch, data):
     run(monkeypatch, data, 2, "--only", "neck.up")
     with pytest.raises(SystemExit, match="last.pt was begun with --only neck.up: say the same"):
