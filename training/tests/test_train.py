@@ -1,7 +1,12 @@
 """The training command itself, a few steps on pictures made here: it saves, continues and averages."""
 
 import json
+import multiprocessing
+import os
+import select
+import signal
 import sys
+import time
 
 import cv2
 import numpy as np
@@ -124,3 +129,27 @@ def test_processes_agree_on_the_mean_gradient_and_on_the_first_ones_clock(tmp_pa
     for rank in (0, 1):
         clock, *grads = torch.load(tmp_path / f"{rank}.pt")
         assert clock == 0.25 and all((g == 1).all() for g in grads)
+
+
+def stay(rank, parent, tell):
+    train.end_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what PyTorch sends; one that waits for the others does not end by it
+    tell.send(os.getpid())
+    time.sleep(60)
+
+
+def start_one_that_stays(tell):
+    torch.multiprocessing.spawn(stay, (os.getpid(), tell), 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells a process that its parent ended")
+def test_the_processes_of_a_training_end_with_the_one_that_started_them_however_it_ends():
+    spawn = multiprocessing.get_context("spawn")
+    told, tell = spawn.Pipe(False)
+    parent = spawn.Process(target=start_one_that_stays, args=(tell,))
+    parent.start()
+    assert told.poll(60)
+    child = os.pidfd_open(told.recv())
+    os.kill(parent.pid, signal.SIGKILL)
+    assert select.select([child], [], [], 30)[0] == [child]
+    os.close(child), parent.join()
