@@ -10,7 +10,7 @@ given=" $* "
 python=${PYTHON:-python3} models=${MODELS:-$run/models} start=${START:-}
 # glibc gives large buffers back to the kernel after every step, and gets them again in the next.
 export MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=3000000000 MALLOC_TOP_PAD_=67108864
-export ONEDNN_PRIMITIVE_CACHE_CAPACITY=256
+export ONEDNN_PRIMITIVE_CACHE_CAPACITY=512
 
 train() { # train STEPS [options]: STEPS unless --steps or --minutes were given
   local length=(--steps "$1"); shift
