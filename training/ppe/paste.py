@@ -18,7 +18,7 @@ from .augment import SCALINGS, blank, scaled, simulated
 from .model import CLASSES
 
 MACHINERY = CLASSES.index("machinery")
-MACHINES = [MACHINERY, CLASSES.index("vehicle")]
+BOXED_AS_SEEN = [MACHINERY, CLASSES.index("vehicle")]  # people and heads keep the box of the whole
 PEOPLE = [CLASSES.index(name) for name in ("helmet", "head", "person", "vest", "no_vest")]
 LEAST_SIDE = 56  # px of a box; smaller machines give no outline to cut along
 MOST_SHARED = 0.1  # of a box with another box: what hides a machine would be cut out with it
@@ -145,7 +145,7 @@ class Paste:
             blank(judged, box, [int(id)], (0, 0, size, size))
         boxes = boxes[seen].copy()
         for row in boxes:
-            if row[0] in MACHINES:
+            if row[0] in BOXED_AS_SEEN:
                 row[1:] = visible_part(hidden, row[1:])
         return np.concatenate([boxes, np.array([[MACHINERY, x1, y1, x2, y2]], np.float32)])
 
@@ -166,20 +166,20 @@ def place_for(rng, size, boxes, wide, high):
 
 
 def visible_part(hidden, box):
-    """The box less the rows and columns at its edges of which COVERED or more is hidden (bool [size, size]), in whole pixels there."""
+    """The box less the rows and columns at its edges of which COVERED or more is hidden (bool [size, size]), in whole pixels there.
+    At most MOST_HIDDEN of it is, so some are left."""
     x1, y1, x2, y2 = (max(0, int(round(float(v)))) for v in box)
     part = hidden[y1:y2, x1:x2]
     if not part.any():
         return box
     out = np.array(box, np.float32)
-    for axis, low in ((0, 0), (1, 1)):
-        seen = np.nonzero(part.mean(axis) < COVERED)[0]
-        first, last, count = seen[0], seen[-1] + 1, part.shape[1 - axis]
-        start = (x1, y1)[axis]
-        if first > 0:
-            out[low] = start + first
-        if last < count:
-            out[low + 2] = start + last
+    for side, start in enumerate((x1, y1)):
+        shares = part.mean(side)  # of each column, then of each row
+        seen = np.nonzero(shares < COVERED)[0]
+        if seen[0] > 0:
+            out[side] = start + seen[0]
+        if seen[-1] + 1 < len(shares):
+            out[side + 2] = start + seen[-1] + 1
     return out
 
 
