@@ -313,7 +313,9 @@ def train(rank, a, meeting, parent=None):
 
     at = share(step)
     progress = torch.tensor([at, float(step)]).share_memory_()
-    feed, ranks = batches(a, data, cache, progress, rank, device), Ranks(model, rank, a.processes)
+    # None for a schedule that is at its end: a loader that ends before its first batch aborts its process.
+    feed = batches(a, data, cache, progress, rank, device) if at < 1 else None
+    ranks = Ranks(model, rank, a.processes)
     log, seen, since = [], 0, time.time()
     while at < 1:
         tick = time.time()
