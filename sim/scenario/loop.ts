@@ -29,7 +29,7 @@ export function loopProblems(scenario: Scenario): string[] {
   scenario.machines.forEach((machine, index) => {
     const motion = compileMachineMotion(machine)
     const [start, end] = [motion.at(0), motion.at(scenario.durationS)]
-    if (!samePlace(start, end)) {
+    if (!samePlace(start, end) || Math.abs(start.liftM - end.liftM) > nearEnoughM) {
       problems.push(
         `machines.${index}.acts: "${machine.id}" does not end as it starts, so the scenario cannot loop`,
       )

@@ -59,6 +59,11 @@ describe('a scenario text', () => {
       'loop: true\npeople: [{ id: ada, start: [0, 0], acts: [{ do: walk, to: [1, 0] }] }]',
       'people.0.acts',
     ],
+    [
+      'a loop that ends with the forks up',
+      'loop: true\nmachines: [{ id: fork, kind: forklift, start: [0, 0], acts: [{ do: lift, toM: 0.1, overS: 1 }] }]',
+      'machines.0.acts',
+    ],
   ])('is refused for %s, with the path', (_, more, path) => {
     const problems = problemsOf(plain(more))
     expect(problems).not.toHaveLength(0)
