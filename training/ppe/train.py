@@ -45,7 +45,7 @@ EMPHASIS = {"machinery": 5.0, "vehicle": 2.5}  # the slowest to learn: large, va
 # seldom as their classes ask for (0.4 % of all draws), road signs, bicycles and bookshelves passed for machines.
 NO_MACHINE, NOTHING = 5.0, 16.0
 SIMULATOR_SHARE = 0.38  # of all draws, unless --simulator-share says otherwise
-CONTEXT_DROP = 0.4  # of the pictures go without the context path, to which the backbone leaves what it can, while there are mosaics
+CONTEXT_DROP = 0.25  # of the pictures go without the context path, to which the backbone leaves what it can, while there are mosaics
 CONTEXT_RATE = 0.2  # learning rate of the context path, as a share of the other rates
 EMA_HALF = 1500  # steps until the average's memory is full
 
