@@ -31,7 +31,7 @@ render 373 260 --sites dock yard gate
 render 379 200 --sites yard dock press-line --subject headgear
 frames=("$folder"/frames-{313,331,353,367,373,379})
 
-# Photographs, from nothing but the context path; most of the time goes here, since they are what is hard.
+# Photographs, from nothing but the context path.
 if [ -z "$start" ]; then
   train 21000 --out "$run/photographs" "$@"
   start=$run/photographs/last.pt
