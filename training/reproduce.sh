@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # reproduce.sh DATA RUN [options of ppe.train]: everything from nothing to files as they are published, in RUN/models
 # (or $MODELS). Resumable: start it again and it goes on.
-# START=photographs.npz leaves the first stage out and begins the second with weights of its end.
+# START=frames.npz begins with the third stage, from weights of the second one's end.
 set -euo pipefail
 cd "$(dirname "$0")"
 [ $# -ge 2 ] || { echo "usage: reproduce.sh DATA RUN [options of python -m ppe.train]" >&2; exit 2; }
@@ -15,7 +15,7 @@ export ONEDNN_PRIMITIVE_CACHE_CAPACITY=512
 train() { # train STEPS [options]: STEPS unless --steps or --minutes were given
   local length=(--steps "$1"); shift
   case "$given" in *" --steps"* | *" --minutes"*) length=() ;; esac
-  "$python" -m ppe.train --data "$data" --cache "$run/cache" "${length[@]}" "$@"
+  "$python" -m ppe.train --data "$data" --cache "$run/cache" --evaluate-every 4000 "${length[@]}" "$@"
 }
 
 folder=$(realpath -m "$run")
@@ -29,17 +29,21 @@ render 353 220 --sites gate
 render 367 283 --sites press-line
 render 373 260 --sites dock yard gate
 render 379 200 --sites yard dock press-line --subject headgear
+render 389 320 --sites dock yard --subject headgear
 frames=("$folder"/frames-{313,331,353,367,373,379})
+more=("${frames[@]}" "$folder/frames-389")
 
-# Photographs, from nothing but the context path.
 if [ -z "$start" ]; then
+  # Photographs, from nothing but the context path.
   train 21000 --out "$run/photographs" "$@"
-  start=$run/photographs/last.pt
+  # On from there with frames of the simulator beside them.
+  train 18500 --out "$run/frames" --simulator "${frames[@]}" --simulator-share 0.2 --init "$run/photographs/last.pt" --lr 1.3e-3 --seed 11 "$@"
+  start=$run/frames/last.pt
 fi
-# On from there with frames of the simulator beside them.
-train 24000 --out "$run/frames" --simulator "${frames[@]}" --simulator-share 0.2 --init "$start" --lr 1.3e-3 --seed 11 "$@"
+# On from there with more frames, and half of the photographs drawn showing a machine.
+train 20000 --out "$run/machines" --simulator "${more[@]}" --simulator-share 0.25 --emphasis 2 --init "$start" --lr 1.3e-3 --seed 13 "$@"
 
-"$python" -m ppe.export "$run/frames/last.pt" --models "$models" --data "$data" --cache "$run/cache" --simulator "${frames[@]}"
+"$python" -m ppe.export "$run/machines/last.pt" --models "$models" --data "$data" --cache "$run/cache" --simulator "${more[@]}"
 for name in ppe_detect ppe_detect_int8 ppe_detect_fp16; do
   "$python" -m ppe.evaluate "$models/$name/1/model.onnx" --data "$data" --cache "$run/cache" --json "$run/$name.json"
 done

@@ -83,9 +83,9 @@ class Batches(torch.utils.data.IterableDataset):
             )
 
 
-def sample_weights(store, simulator_share=SIMULATOR_SHARE):
+def sample_weights(store, simulator_share=SIMULATOR_SHARE, emphasis=1.0):
     """Pictures of rare classes are drawn more often; copies of one source share its weight (by square root).
-    Simulator frames get `simulator_share` of all draws, whatever their number, each the same."""
+    Simulator frames get `simulator_share` of all draws, whatever their number, each the same. `emphasis` multiplies EMPHASIS."""
     count = np.zeros(len(CLASSES))
     sources = {}
     simulated = np.array([s.set.startswith("simulator") for _, s in store.samples])
@@ -94,12 +94,12 @@ def sample_weights(store, simulator_share=SIMULATOR_SHARE):
             count[np.unique(s.boxes[:, 0].astype(int))] += 1
         sources[(s.set, s.source)] = sources.get((s.set, s.source), 0) + 1
     rarity = (count.max() / np.maximum(count, 1)) ** RARITY
-    emphasis = np.array([EMPHASIS.get(c, 1.0) for c in CLASSES])
+    rarity *= [emphasis * EMPHASIS[c] if c in EMPHASIS else 1.0 for c in CLASSES]
     machinery = CLASSES.index("machinery")
     out = np.ones(len(store))
     for i, (_, s) in enumerate(store.samples):
         ids = np.unique(s.boxes[:, 0].astype(int))
-        rare = (rarity[ids] * emphasis[ids]).max() if len(ids) else NOTHING
+        rare = rarity[ids].max() if len(ids) else NOTHING
         if machinery not in ids and s.labelled[machinery]:
             rare = max(rare, NO_MACHINE)
         out[i] = rare / math.sqrt(sources[(s.set, s.source)])
@@ -201,6 +201,7 @@ def options():
     p.add_argument("--cache", help="decoded pictures (default: OUT/cache)")
     p.add_argument("--simulator", nargs="*", default=[], help="simulator folders (train/ and valid/ inside)")
     p.add_argument("--simulator-share", type=float, default=SIMULATOR_SHARE, help="of all draws")
+    p.add_argument("--emphasis", type=float, default=1.0, help="photographs of machines and vehicles weigh so many times as much in the draws")
     p.add_argument("--init", help="start from a published .onnx, a .pt of this recipe, or a compact .npz")
     p.add_argument("--only", nargs="+", default=[], metavar="BEGINNING",
                    help="train only parameters whose names begin so (neck.up, heads.2 ...), leave the others as they are")
@@ -226,7 +227,7 @@ def options():
 
 
 def batches(a, train, cache, progress, rank, device):
-    canvas = Canvas(train, sample_weights(train, a.simulator_share), paste=Paste(train, cutouts(train, cache)))
+    canvas = Canvas(train, sample_weights(train, a.simulator_share, a.emphasis), paste=Paste(train, cutouts(train, cache)))
     return iter(
         torch.utils.data.DataLoader(
             Batches(canvas, progress, a.seed, rank, a.processes, a.steps), batch_size=None, num_workers=a.workers,
@@ -362,14 +363,14 @@ def train(rank, a, meeting, parent=None):
 def described_run(a):
     """The options that make a run what it is; its length may change on the way."""
     return {name: " ".join(value) if isinstance(value, list) else str(value) for name, value in vars(a).items()
-            if name in ("only", "init", "seed", "lr", "decay", "simulator", "simulator_share")}
+            if name in ("only", "init", "seed", "lr", "decay", "simulator", "simulator_share", "emphasis")}
 
 
 def check_continuing(last, run):
     """A run goes on with the options it began with."""
     if not last.exists():
         return
-    began = torch.load(last, map_location="cpu", weights_only=True).get("run", run)
+    began = run | torch.load(last, map_location="cpu", weights_only=True).get("run", {})  # an option newer than the run is as it is now
     other = [f"--{name.replace('_', '-')} {began[name] or 'nothing'}" for name in run if began[name] != run[name]]
     if other:
         raise SystemExit(f"{last} was begun with {', '.join(other)}: say the same, or another --out with --init {last}")

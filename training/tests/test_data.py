@@ -194,6 +194,16 @@ def test_simulator_frames_get_their_share_of_the_draws_however_many_there_are(st
     assert weights(1) == pytest.approx(SIMULATOR_SHARE) and weights(7) == pytest.approx(SIMULATOR_SHARE)
 
 
+def test_emphasis_multiplies_the_draws_of_machines_and_of_nothing_else(store):
+    photo = store.samples[0]
+    machine, helmet = photo[1].boxes[:1].copy(), photo[1].boxes[:1].copy()
+    machine[0, 0], helmet[0, 0] = CLASSES.index("machinery"), CLASSES.index("helmet")
+    pair = copy.copy(store)
+    pair.samples = [(photo[0], replace(photo[1], source=name, boxes=box)) for name, box in (("a", machine), ("b", helmet))]
+    once, twice = sample_weights(pair), sample_weights(pair, emphasis=2.0)
+    assert twice[0] == pytest.approx(2 * once[0]) and twice[1] == once[1]
+
+
 def test_pictures_without_machines_are_drawn_often_where_machines_are_labelled(store):
     everything = np.ones(len(CLASSES), bool)
 
