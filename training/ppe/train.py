@@ -217,6 +217,8 @@ def options():
     a = p.parse_args()
     if not a.minutes and not a.steps:
         p.error("give --minutes or --steps")
+    if not 0 < a.emphasis < math.inf:
+        p.error(f"--emphasis {a.emphasis}: say a number above 0; 1 draws as the recipe does, 2 machines and vehicles twice as often")
     names = [name for name, _ in Detector().named_parameters()]
     for beginning in a.only:
         if not any(name.startswith(beginning) for name in names):
