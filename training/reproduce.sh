@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # reproduce.sh DATA RUN [options of ppe.train]: everything from nothing to files as they are published, in RUN/models
 # (or $MODELS). Resumable: start it again and it goes on.
-# START=frames.npz begins with the third stage, from weights of the second one's end.
+# START=machines.npz begins with the fourth and last stage, from weights of the third one's end.
 set -euo pipefail
 cd "$(dirname "$0")"
 [ $# -ge 2 ] || { echo "usage: reproduce.sh DATA RUN [options of python -m ppe.train]" >&2; exit 2; }
@@ -38,12 +38,14 @@ if [ -z "$start" ]; then
   train 21000 --out "$run/photographs" "$@"
   # On from there with frames of the simulator beside them.
   train 18500 --out "$run/frames" --simulator "${frames[@]}" --simulator-share 0.2 --init "$run/photographs/last.pt" --lr 1.3e-3 --seed 11 "$@"
-  start=$run/frames/last.pt
+  # With more frames, and half of the photographs drawn showing a machine.
+  train 20000 --out "$run/machines" --simulator "${more[@]}" --simulator-share 0.25 --emphasis 2 --init "$run/frames/last.pt" --lr 1.3e-3 --seed 13 "$@"
+  start=$run/machines/last.pt
 fi
-# On from there with more frames, and half of the photographs drawn showing a machine.
-train 20000 --out "$run/machines" --simulator "${more[@]}" --simulator-share 0.25 --emphasis 2 --init "$start" --lr 1.3e-3 --seed 13 "$@"
+# Once more, shorter and at a lower rate.
+train 6500 --out "$run/end" --simulator "${more[@]}" --simulator-share 0.2 --emphasis 2 --init "$start" --lr 1e-3 --seed 17 "$@"
 
-"$python" -m ppe.export "$run/machines/last.pt" --models "$models" --data "$data" --cache "$run/cache" --simulator "${more[@]}"
+"$python" -m ppe.export "$run/end/last.pt" --models "$models" --data "$data" --cache "$run/cache" --simulator "${more[@]}"
 for name in ppe_detect ppe_detect_int8 ppe_detect_fp16; do
   "$python" -m ppe.evaluate "$models/$name/1/model.onnx" --data "$data" --cache "$run/cache" --json "$run/$name.json"
 done
