@@ -125,11 +125,11 @@ describe('the model server of a running service', () => {
     process.kill(pid, 'SIGSTOP')
     const clients = await Promise.all([1, 2, 3].map(() => connected(service)))
     for (const client of clients) client.write('GET /v2 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
-    // Time to read them. A request that a busy service reads after the kill only is answered.
+    // Gives the service time to read them. One that it reads only after the kill is answered instead of cut.
     expect((await fetch(`${service.url}/healthz`)).status).toBe(200)
     process.kill(pid, 'SIGKILL')
-    const served = ({ closed, bytesRead }: Socket) => closed || bytesRead > 0
-    await until('all cut or answered', () => clients.every(served), 5_000)
+    const cutOrAnswered = ({ closed, bytesRead }: Socket) => closed || bytesRead > 0
+    await until('all cut or answered', () => clients.every(cutOrAnswered), 5_000)
     await modelsReady(service)
   })
 
