@@ -42,12 +42,10 @@ if [ -z "$start" ]; then
   train 20000 --out "$run/machines" --simulator "${more[@]}" --simulator-share 0.25 --emphasis 2 --init "$run/frames/last.pt" --lr 1.3e-3 --seed 13 "$@"
   start=$run/machines/last.pt
 fi
-# Once more, shorter and at a lower rate.
-train 6500 --out "$run/end" --simulator "${more[@]}" --simulator-share 0.2 --emphasis 2 --init "$start" --lr 1e-3 --seed 17 "$@"
+# Once more the same, from there.
+train 20000 --out "$run/end" --simulator "${more[@]}" --simulator-share 0.25 --emphasis 2 --init "$start" --lr 1.3e-3 --seed 17 "$@"
 
-# Its start is better at forklifts, its end at all other machines.
-"$python" -m ppe.weights "$run/mixed.pt" "$run/end/start.pt:0.7" "$run/end/last.pt:0.3"
-"$python" -m ppe.export "$run/mixed.pt" --models "$models" --data "$data" --cache "$run/cache" --simulator "${more[@]}"
+"$python" -m ppe.export "$run/end/last.pt" --models "$models" --data "$data" --cache "$run/cache" --simulator "${more[@]}"
 for name in ppe_detect ppe_detect_int8 ppe_detect_fp16; do
   "$python" -m ppe.evaluate "$models/$name/1/model.onnx" --data "$data" --cache "$run/cache" --json "$run/$name.json"
 done
