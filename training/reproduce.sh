@@ -32,18 +32,18 @@ render 379 200 --sites yard dock press-line --subject headgear
 render 389 320 --sites dock yard --subject headgear
 frames=("$folder"/frames-{313,331,353,367,373,379})
 more=("${frames[@]}" "$folder/frames-389")
+# With more frames, and half of the photographs drawn showing a machine.
+machines=(--simulator "${more[@]}" --simulator-share 0.25 --emphasis 2 --lr 1.3e-3)
 
 if [ -z "$start" ]; then
   # Photographs, from nothing but the context path.
   train 21000 --out "$run/photographs" "$@"
   # On from there with frames of the simulator beside them.
   train 18500 --out "$run/frames" --simulator "${frames[@]}" --simulator-share 0.2 --init "$run/photographs/last.pt" --lr 1.3e-3 --seed 11 "$@"
-  # With more frames, and half of the photographs drawn showing a machine.
-  train 20000 --out "$run/machines" --simulator "${more[@]}" --simulator-share 0.25 --emphasis 2 --init "$run/frames/last.pt" --lr 1.3e-3 --seed 13 "$@"
+  train 20000 --out "$run/machines" "${machines[@]}" --init "$run/frames/last.pt" --seed 13 "$@"
   start=$run/machines/last.pt
 fi
-# Once more the same, from there.
-train 20000 --out "$run/end" --simulator "${more[@]}" --simulator-share 0.25 --emphasis 2 --init "$start" --lr 1.3e-3 --seed 17 "$@"
+train 20000 --out "$run/end" "${machines[@]}" --init "$start" --seed 17 "$@" # once more, from there
 
 "$python" -m ppe.export "$run/end/last.pt" --models "$models" --data "$data" --cache "$run/cache" --simulator "${more[@]}"
 for name in ppe_detect ppe_detect_int8 ppe_detect_fp16; do
