@@ -11,10 +11,9 @@ const loadAtMostMs = 120_000
 
 /**
  * The heap of an engine is small and short-lived: helper threads that collect it cost more in waking up than they save, and take the
- * cores from the instances. And what every frame runs through is compiled eight times as early as by default: at twenty frames a second
- * that takes minutes, in which a frame costs the loop a tenth more (test/bench/service-overhead.bench.ts).
+ * cores from the instances (test/bench/service-overhead.bench.ts).
  */
-const engineOptions = ['--single-threaded-gc', '--interrupt-budget=8000']
+const v8Flags = ['--single-threaded-gc']
 
 export type EngineEvents = Readonly<{
   /** A detector runs: cameras can be given to the engine. Called again after every restart. */
@@ -39,7 +38,7 @@ export class EngineProcess {
         title: 'engine',
         logFields: { engine: setup.index },
         entry: entryPath(import.meta.url, '../engine/main.js'),
-        nodeOptions: engineOptions,
+        v8Flags,
         setup: () => ({ type: 'setup', setup }) satisfies ToEngine,
         loadAtMostMs,
         onFirstFailure: 'end',

@@ -64,7 +64,7 @@ export class StreamProcess implements StreamUpstream {
         title: 'stream process',
         logFields: {},
         entry: entryPath(import.meta.url, '../server/stream/main.js'),
-        nodeOptions: ['--single-threaded-gc'],
+        v8Flags: ['--single-threaded-gc'],
         setup: () => ({ type: 'setup', setup: setup() }) satisfies ToStream,
         loadAtMostMs,
         onFirstFailure: 'retry',

@@ -6,6 +6,7 @@ import { nowMs } from '../lifecycle/clock.js'
 import { withDeathSignal } from '../lifecycle/death-signal.js'
 import { atMost } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
+import { acceptedFlags } from '../lifecycle/v8-flags.js'
 
 /** A supervised process beats once a second; one that is silent this long is hung and gets killed. */
 const hungAfterMs = 10_000
@@ -42,8 +43,8 @@ export type ProcessSpec = Readonly<{
   logFields: Readonly<Record<string, unknown>>
   /** Path of the compiled entry file. */
   entry: string
-  /** Options of Node for the process. */
-  nodeOptions?: readonly string[]
+  /** What V8 is told for the process; a flag that this version of Node does not know is left out. */
+  v8Flags?: readonly string[]
   /** Answer to `online`, made anew for every start. */
   setup: () => object
   /** Longest from start to `ready`. */
@@ -192,7 +193,7 @@ export class SupervisedProcess<
   }
 
   #spawn(): void {
-    const [execPath, execArgv] = withDeathSignal(process.execPath, this.spec.nodeOptions ?? [])
+    const [execPath, execArgv] = withDeathSignal(process.execPath, acceptedFlags(this.spec.v8Flags ?? []))
     const child = fork(this.spec.entry, [], {
       // Not 'advanced': its deserialiser holds every message until the next full collection, and all of them grow old.
       serialization: 'json',

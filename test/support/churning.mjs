@@ -1,7 +1,7 @@
 // Makes objects that outlive a collection or two, and prints how large the young generation has become.
 // usage: node churning.mjs keep|grow
 import { getHeapSpaceStatistics } from 'node:v8'
-import { keepYoungGenerationSmall } from '../../dist/lifecycle/young-generation.js'
+import { keepYoungGenerationSmall } from '../../dist/lifecycle/v8-flags.js'
 
 if (process.argv[2] === 'keep') keepYoungGenerationSmall()
 const window = []
