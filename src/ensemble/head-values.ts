@@ -1,3 +1,4 @@
+import { floatsOf } from '../inference/float16.js'
 import type { TensorType } from '../inference/tensor-type.js'
 
 /** `real = (stored - zeroPoint) * scale`, as ONNX has it. */
@@ -43,20 +44,8 @@ function integers(
     case 'float64':
       return new Float64Array(buffer)
     case 'float16':
-      return halves(new Uint16Array(buffer))
+      return floatsOf(new Uint16Array(buffer))
     default:
       throw new TypeError(`outputs of type ${type} cannot be read as detections`)
   }
-}
-
-/** IEEE 754 half precision to floats. */
-function halves(stored: Uint16Array): Float32Array {
-  return Float32Array.from(stored, (bits) => {
-    const sign = bits & 0x8000 ? -1 : 1
-    const exponent = (bits >> 10) & 0x1f
-    const fraction = bits & 0x3ff
-    if (exponent === 0) return sign * fraction * 2 ** -24
-    if (exponent === 0x1f) return fraction === 0 ? sign * Infinity : Number.NaN
-    return sign * (1 + fraction / 1024) * 2 ** (exponent - 15)
-  })
 }

@@ -1,5 +1,7 @@
 import ort from 'onnxruntime-node'
 import { ModelInvalidError } from '../errors.js'
+import { float16Bits, floatsOf } from '../float16.js'
+import { ortTensor } from '../ort-tensor.js'
 import type { ModelTensor } from '../tensor-type.js'
 import { randomInputs } from './random-inputs.js'
 
@@ -65,7 +67,8 @@ async function runStages(
     const own = Object.fromEntries(
       stage.inputNames.flatMap((name) => (name in known ? [[name, known[name]!]] : [])),
     )
-    Object.assign(known, await stage.run(own))
+    for (const [name, { type, data, dims }] of Object.entries(await stage.run(own)))
+      known[name] = ortTensor(type, data, dims)
   }
   return known
 }
@@ -76,8 +79,8 @@ function distance(
 ): Readonly<{ difference: number; scale: number }> {
   if (expected === undefined || found === undefined || expected.dims.join() !== found.dims.join())
     return { difference: Infinity, scale: 1 }
-  const a = expected.data as ArrayLike<number | bigint>
-  const b = found.data as ArrayLike<number | bigint>
+  const a = numbersOf(expected)
+  const b = numbersOf(found)
   let difference = 0
   let scale = 1e-12
   for (let i = 0; i < a.length; i++) {
@@ -87,4 +90,10 @@ function distance(
     scale = Math.max(scale, Math.abs(value))
   }
   return { difference, scale }
+}
+
+function numbersOf({ type, data }: ort.Tensor): ArrayLike<number | bigint> {
+  return type === 'float16'
+    ? floatsOf(float16Bits(data as ArrayBufferView))
+    : (data as ArrayLike<number | bigint>)
 }

@@ -1,5 +1,6 @@
 import ort from 'onnxruntime-node'
 import { nowMs } from '../../../lifecycle/clock.js'
+import { ortTensor } from '../../../inference/ort-tensor.js'
 import { openOrtSession } from '../../../inference/ort-session.js'
 import type { TensorType } from '../../../inference/tensor-type.js'
 import type { Outgoing, WorkerBackend } from '../../../inference/worker-runtime.js'
@@ -63,7 +64,7 @@ function toOrt(
   const whole = parts.length === 1 && only !== undefined && isAligned(type, only) ? only : gathered(parts)
   const elements = elementsOf(type, whole as Uint8Array<ArrayBuffer>)
   return {
-    tensor: new ort.Tensor(type as ort.Tensor.Type, elements, dims),
+    tensor: ortTensor(type as ort.Tensor.Type, elements, dims),
     copiedBytes: whole === only ? 0 : whole.byteLength,
   }
 }

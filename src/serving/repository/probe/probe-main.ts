@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs'
 import ort from 'onnxruntime-node'
+import { ortTensor } from '../../../inference/ort-tensor.js'
 import { elementCount } from '../../../inference/tensor-type.js'
 import type { ProbeAnswer, ProbeTask } from './probe-protocol.js'
 
@@ -39,7 +40,7 @@ function zeros(metadata: ort.InferenceSession.ValueMetadata): ort.Tensor {
     metadata.shape.map((size) => (typeof size === 'number' && size > 0 ? size : 1))
   const make = arrays[metadata.type]
   if (make === undefined) throw new Error(`input ${metadata.name} has type ${metadata.type}`)
-  return new ort.Tensor(metadata.type, make(elementCount(shape)), shape)
+  return ortTensor(metadata.type, make(elementCount(shape)), shape)
 }
 
 async function runOnce(session: ort.InferenceSession): Promise<string | undefined> {
