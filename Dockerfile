@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 # Two images from one file: `docker build --target cpu .` and `docker build --target cuda .`
 
-FROM node:20-bookworm-slim AS build
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund
@@ -15,7 +15,7 @@ RUN npm run build \
 FROM build AS build-cuda
 RUN ONNXRUNTIME_NODE_INSTALL=cuda12 node node_modules/onnxruntime-node/script/install.js
 
-FROM node:20-bookworm-slim AS cpu
+FROM node:24-bookworm-slim AS cpu
 RUN apt-get update \
  && apt-get install -y --no-install-recommends ffmpeg \
  && rm -rf /var/lib/apt/lists/* \

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // Builds what has changed: the service into dist/, the dashboard into dist/web. `--server` leaves the dashboard out.
+import './lib/right-node.mjs'
 import { BuildFailed, buildServer, buildWeb } from './lib/build.mjs'
 
 try {

@@ -1,15 +1,12 @@
 #!/usr/bin/env node
 // `npm test [-- vitest arguments]`: set-up, every test, and as last line the counts.
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { root } from './lib/root.mjs'
+import './lib/right-node.mjs'
 import { say, setUp } from './lib/set-up.mjs'
-import { ensureTools, testTools } from './lib/system-tools.mjs'
-import { countsLine, countVitest, sum } from './lib/test-counts.mjs'
+import { runSmoke } from './lib/smoke.mjs'
+import { countsLine, sum } from './lib/test-counts.mjs'
+import { ensureTestTools, smokeVersions } from './lib/test-tools.mjs'
 import { runTrainingTests } from './lib/training-tests.mjs'
-import { ensureTritonClients } from './lib/triton-clients.mjs'
+import { runVitest } from './lib/vitest-run.mjs'
 
 /** Tests on models and data that are not ours to publish: where those are absent, these are skipped, in CI as well. */
 const onOutsideMaterial = [
@@ -21,26 +18,14 @@ const inCi = Boolean(process.env.CI)
 const args = process.argv.slice(2)
 
 setUp()
-const missing = [...ensureTools(testTools, say), ...ensureTritonClients(say)]
+const missing = ensureTestTools(say)
 
-const folder = mkdtempSync(join(tmpdir(), 'gantry-test-counts-'))
-const report = join(folder, 'vitest.json')
-const vitest = spawnSync(
-  process.execPath,
-  [
-    join(root, 'node_modules/vitest/vitest.mjs'),
-    'run',
-    '--reporter=default',
-    '--reporter=json',
-    `--outputFile.json=${report}`,
-    ...args,
-  ],
-  { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] },
-)
-const results = [countVitest(report, vitest.status === 0)]
-rmSync(folder, { recursive: true, force: true })
+const results = [runVitest(args)]
 // A selection of tests is a selection of vitest's tests.
-if (args.length === 0) results.push(runTrainingTests(inCi))
+if (args.length === 0) {
+  if (inCi) results.push(runSmoke(smokeVersions))
+  results.push(runTrainingTests(inCi))
+}
 
 const counts = sum(results)
 for (const line of missing) console.log(inCi ? line : `${line}; tests that need it were skipped`)

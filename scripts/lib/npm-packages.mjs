@@ -1,6 +1,6 @@
-import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { npm } from './npm.mjs'
 import { root } from './root.mjs'
 
 function packagesOf(lockFile) {
@@ -29,12 +29,6 @@ export function packagesAreCurrent(
 export function installPackages(say) {
   if (packagesAreCurrent()) return undefined
   say('installing the npm packages of package-lock.json (npm ci) ...')
-  const npm = process.env.npm_execpath
-  const [command, args] = npm?.endsWith('.js') ? [process.execPath, [npm]] : ['npm', []]
-  const { status } = spawnSync(command, [...args, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd: root,
-    stdio: ['ignore', 2, 2],
-  })
-  if (status === 0) return undefined
+  if (npm(['ci'], root)) return undefined
   return 'npm ci failed: see above. Behind a proxy or without network, set the registry with `npm config set registry URL`.'
 }

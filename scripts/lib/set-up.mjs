@@ -1,5 +1,4 @@
 import { BuildFailed, buildServer, buildWeb } from './build.mjs'
-import { nodeProblem } from './node-version.mjs'
 import { installPackages } from './npm-packages.mjs'
 import { ensureTools, serviceTools } from './system-tools.mjs'
 
@@ -8,7 +7,7 @@ export const say = (line) => process.stderr.write(`[set-up] ${line}\n`)
 
 /** Everything the service needs to run. Ends the process with one line per thing that is missing. */
 export function setUp() {
-  const problems = [nodeProblem(), ...ensureTools(serviceTools, say)].filter(Boolean)
+  const problems = ensureTools(serviceTools, say)
   if (problems.length === 0) problems.push(installPackages(say))
   if (problems.some(Boolean)) giveUp(problems.filter(Boolean))
   try {

@@ -1,11 +1,23 @@
 #!/usr/bin/env node
-import { run } from './program.js'
-import { processTerminal } from './terminal.js'
+import { isNodeNewEnough, NodeTooOldError } from './node-version.js'
+
+const args = process.argv.slice(2)
+
+if (!isNodeNewEnough(process.versions.node)) {
+  const { code, message, hint } = new NodeTooOldError(process.versions.node)
+  const text = args.includes('--json')
+    ? JSON.stringify({ error: { code, message, hint } })
+    : `error ${code}: ${message}\nhint: ${hint}`
+  process.stderr.write(`${text}\n`)
+  process.exit(2)
+}
 
 // `gantry models list | head` closes the pipe early; that is no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0)
   throw error
 })
+// Only now: what the commands are made of does not even load on an older Node.
+const [{ run }, { processTerminal }] = await Promise.all([import('./program.js'), import('./terminal.js')])
 // Not `exitCode`: a timer that a client library left behind must not hold the terminal.
-process.exit(await run(process.argv.slice(2), processTerminal()))
+process.exit(await run(args, processTerminal()))

@@ -1,11 +1,11 @@
-import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 /** Each look at the loop wakes the process: every 10 ms cost an idle one 0.5 % of a core. */
 const resolutionMs = 100
 
 /** Resident memory, CPU time and loop delay of this process since the last reading. */
 export class ProcessBeat {
-  readonly #loop: IntervalHistogram = monitorEventLoopDelay({ resolution: resolutionMs })
+  readonly #loop = monitorEventLoopDelay({ resolution: resolutionMs })
 
   constructor() {
     this.#loop.enable()

@@ -37,7 +37,7 @@ export class Instance<Load, Ready, Job, Result> {
       this.#pending.get(message.requestId)?.resolve(message)
       this.#pending.delete(message.requestId)
     })
-    this.#worker.on('error', (error) => (this.#lastError = error))
+    this.#worker.on('error', (error: Error) => (this.#lastError = error))
     this.#worker.on('messageerror', (error) => (this.#lastError = error))
     this.#exited = new Promise((resolve) => {
       this.#worker.once('exit', (code) => {

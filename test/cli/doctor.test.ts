@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { examineHardwareDecoding } from '../../src/cli/doctor/ffmpeg.js'
+import { examineNode } from '../../src/cli/doctor/machine.js'
 import { examineWebgpu } from '../../src/cli/doctor/onnx-runtime.js'
 import { swiftShader, vulkanPresent } from '../support/vulkan.js'
 import { tempDir } from '../support/temp-dir.js'
@@ -14,6 +15,19 @@ function ffmpeg(built: readonly string[], opens: readonly string[]) {
     return Promise.resolve(opens.includes(asked) ? '' : undefined)
   }
 }
+
+describe('Node', () => {
+  it.each([
+    ['20.20.2', 'failed', '20.20.2'],
+    ['22.15.0', 'failed', '22.15.0'],
+    ['22.16.0', 'ok', '22.16.0 (24 is recommended)'],
+    ['23.11.0', 'warning', '23.11.0: a line without long-term support'],
+    ['24.0.0', 'ok', '24.0.0'],
+    ['26.12.1', 'ok', '26.12.1'],
+  ])('%s is %s', (version, state, detail) => {
+    expect(examineNode(version)).toMatchObject({ state, detail })
+  })
+})
 
 describe('hardware decoding', () => {
   it.each([

@@ -12,7 +12,7 @@ const echo = buildOnnx({
 const bits = Uint16Array.from([0x3c00, 0xc000, 0x0001])
 
 describe('ortTensor', () => {
-  it('passes float16 to a session, and back what it answered', async () => {
+  it('R21: passes float16 to a session, and back what it answered', async () => {
     const session = await ort.InferenceSession.create(echo)
     const first = await session.run({ in: ortTensor('float16', bits, [1, 3]) })
     const { type, data, dims } = first['out']!

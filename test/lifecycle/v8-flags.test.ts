@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { acceptedFlags } from '../../src/lifecycle/v8-flags.js'
 
 describe('acceptedFlags', () => {
-  it('leaves out what this node ends at with "bad option"', () => {
+  it('R21: leaves out what this node ends at with "bad option"', () => {
     expect(acceptedFlags(['--single-threaded-gc', '--no-such-flag-of-v8=8000'])).toEqual([
       '--single-threaded-gc',
     ])

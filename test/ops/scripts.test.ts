@@ -1,11 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { nodeProblem } from '../../scripts/lib/node-version.mjs'
+import { bestNode, nodeProblem } from '../../scripts/lib/node-version.mjs'
+import { testNode } from '../../scripts/lib/other-node.mjs'
 import { packagesAreCurrent } from '../../scripts/lib/npm-packages.mjs'
 import { countPytest, countVitest, countsLine, sum } from '../../scripts/lib/test-counts.mjs'
+import { outdatedNode } from '../../scripts/lib/test-tools.mjs'
+import { bestNode as bestNodeOfCli, isNodeNewEnough } from '../../src/cli/node-version.js'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -17,12 +20,24 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('set-up', () => {
   it.each([
-    ['20.19.0', true],
-    ['22.1.0', true],
-    ['20.18.3', false],
+    ['22.16.0', true],
+    ['22.16.1', true],
+    ['24.0.0', true],
+    ['26.12.1', true],
+    ['22.15.1', false],
+    ['20.20.2', false],
     ['18.20.8', false],
   ])('Node %s is good enough: %s', (version, good) => {
     expect(nodeProblem(version) === undefined).toBe(good)
+    expect(isNodeNewEnough(version)).toBe(good)
+  })
+
+  it('recommends one version everywhere', () => {
+    const read = (path: string) => readFileSync(join(root, path), 'utf8')
+    expect(read('.nvmrc').trim()).toBe(String(bestNode))
+    expect(bestNodeOfCli).toBe(bestNode)
+    expect(read('Dockerfile').match(/node:\d+/g)).toEqual([`node:${bestNode}`, `node:${bestNode}`])
+    expect(read('package.json')).toContain(`"@types/node": "^${bestNode}.`)
   })
 
   it('tells in one line what is missing where it may not install it', () => {
@@ -47,6 +62,47 @@ describe('set-up', () => {
   ])('npm packages %s', (_, locked, installed, current) => {
     expect(packagesAreCurrent({ '': {}, ...locked }, installed)).toBe(current)
   })
+})
+
+const oldNode = testNode(outdatedNode)
+
+describe.skipIf(oldNode === undefined)(`on Node ${outdatedNode}`, () => {
+  it('R21: npm start says so in one line, brings a newer one into the clone and goes on with it', () => {
+    const clone = mkdtempSync(join(folder, 'clone-'))
+    cpSync(join(root, 'scripts'), join(clone, 'scripts'), { recursive: true })
+    for (const name of readdirSync(root))
+      if (!['.git', '.node', 'scripts'].includes(name)) symlinkSync(join(root, name), join(clone, name))
+    const start = () =>
+      spawnSync(oldNode!, [join(clone, 'scripts/start.mjs'), '--help'], { cwd: clone, encoding: 'utf8' })
+    const first = start()
+    expect([first.status, first.stdout]).toEqual([0, expect.stringContaining('Usage: gantry demo')])
+    expect(first.stderr).toMatch(
+      /^\[set-up\] Node 20\.\S+ is too old: Gantry needs 22\.16\.0 or newer, best 24; bringing Node 24 into \.node\/ .*\n$/,
+    )
+    const second = start()
+    expect(second.status).toBe(0)
+    expect(second.stderr).toMatch(/^\[set-up\] Node 20.* going on with Node 24 in \.node\/\n$/)
+  }, 120_000)
+
+  it('every script that a person starts does so first', () => {
+    for (const name of readdirSync(join(root, 'scripts')).filter((file) => file.endsWith('.mjs'))) {
+      if (name === 'node-path.mjs') continue
+      const [first] = readFileSync(join(root, 'scripts', name), 'utf8').match(/^import .*$/m) ?? []
+      expect([name, first]).toEqual([name, "import './lib/right-node.mjs'"])
+    }
+  })
+
+  it.each([[[]], [['check', '-c', 'nowhere.yaml']], [['--json', 'doctor']]])(
+    'gantry %j is refused with the version it needs',
+    (args) => {
+      const { status, stdout, stderr } = spawnSync(oldNode!, [join(root, 'dist/cli/main.js'), ...args], {
+        encoding: 'utf8',
+      })
+      expect([status, stdout]).toEqual([2, ''])
+      expect(stderr).toMatch(/Node 20\.\S+ is too old: Gantry needs 22\.16\.0 or newer, best 24/)
+      expect(stderr.trim().split('\n').length).toBe(args[0] === '--json' ? 1 : 2)
+    },
+  )
 })
 
 describe('counts of npm test', () => {

@@ -1,14 +1,32 @@
 import { availableParallelism, totalmem } from 'node:os'
 import type { Finding } from '../findings.js'
+import { bestNode, isNodeNewEnough, oldestNode } from '../node-version.js'
 import { programOutput } from './program-output.js'
 
 const gib = 1024 ** 3
 
-export function examineNode(version = process.versions.node): Finding {
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  const recent = major > 20 || (major === 20 && minor >= 19)
-  if (recent) return { subject: 'node', state: 'ok', detail: version }
-  return { subject: 'node', state: 'failed', detail: version, fix: 'install Node 20.19 or newer' }
+/** Lines that never had long-term support; from 27 on each has it. */
+const shortLived = [23, 25]
+
+export function examineNode(version: string = process.versions.node): Finding {
+  const subject = 'node'
+  if (!isNodeNewEnough(version))
+    return {
+      subject,
+      state: 'failed',
+      detail: version,
+      fix: `install Node ${bestNode}, or ${oldestNode()} at least`,
+    }
+  const major = Number.parseInt(version, 10)
+  if (shortLived.includes(major))
+    return {
+      subject,
+      state: 'warning',
+      detail: `${version}: a line without long-term support`,
+      fix: `install Node ${bestNode}`,
+    }
+  const best = major < bestNode ? ` (${bestNode} is recommended)` : ''
+  return { subject, state: 'ok', detail: `${version}${best}` }
 }
 
 export function examineMachine(): Finding[] {
