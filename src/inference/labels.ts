@@ -3,21 +3,25 @@ import { ModelLabelsError } from './errors.js'
 
 const maxLabelsBytes = 1024 * 1024
 
+/** Stands in a list for a number that no class has. */
+export const noLabel = 'N/A'
+
 /**
- * Reads a labels file: one label per line, the line number is the class.
+ * Reads a labels file: one label per line, or a label map of TensorFlow's detection API (`item { id: 1 name: "helmet" }`), where
+ * {@link noLabel} stands for the numbers it leaves out.
  *
  * @throws ModelLabelsError `GANTRY_MODEL_LABELS` if it cannot be read, is empty, or has an empty line in between.
  */
 export function readLabelsFile(path: string): readonly string[] {
-  const lines = readText(path)
-    .replace(/^\uFEFF/, '')
-    .split(/\r?\n/)
+  const text = readText(path).replace(/^\uFEFF/, '')
+  if (/^\s*(?:#.*\s+)*item\s*:?\s*\{/.test(text)) return labelsOfMap(text, path)
+  const lines = text.split(/\r?\n/)
   while (lines.at(-1)?.trim() === '') lines.pop()
   const empty = lines.findIndex((line) => line.trim() === '')
   if (empty >= 0)
     throw new ModelLabelsError(
       `${path}:${empty + 1}: empty line`,
-      'Write one label on each line, in the order of the classes.',
+      'Write one label on each line, in the order of the classes: "background" for what is none, N/A for a class the model lacks.',
     )
   if (lines.length === 0)
     throw new ModelLabelsError(
@@ -25,6 +29,29 @@ export function readLabelsFile(path: string): readonly string[] {
       'Write one label on each line, in the order of the classes.',
     )
   return lines.map((line) => line.trim())
+}
+
+function labelsOfMap(text: string, path: string): readonly string[] {
+  const names: string[] = []
+  for (const [, item = ''] of text.matchAll(/item\s*:?\s*\{([^}]*)\}/g)) {
+    const id = /\bid\s*:\s*(\d{1,5})\b/.exec(item)?.[1]
+    const [, single, double] =
+      new RegExp(`\\bdisplay_name\\s*:\\s*(?:${quoted.source})`).exec(item) ??
+      new RegExp(`\\bname\\s*:\\s*(?:${quoted.source})`).exec(item) ??
+      []
+    const name = unescapeName(single ?? double ?? '').trim()
+    if (id === undefined || name === '' || names[Number(id)] !== undefined)
+      throw new ModelLabelsError(
+        `${path}: a label map whose item has ${id === undefined ? 'no id' : name === '' ? `no name for id ${id}` : `id ${id} twice`}`,
+        'Write item { id: 1 name: "helmet" } for each class, or one label on each line.',
+      )
+    names[Number(id)] = name
+  }
+  return withoutHoles(names)
+}
+
+function withoutHoles(names: readonly string[]): readonly string[] {
+  return Array.from(names, (name: string | undefined) => (name === undefined || name === '' ? noLabel : name))
 }
 
 function readText(path: string): string {
@@ -42,9 +69,9 @@ function readText(path: string): string {
 
 /**
  * Class names out of the metadata of a model: the `names` entry that exporters of the YOLO family write, a Python or JSON map
- * from number to name, or a JSON list.
+ * from number to name, or a JSON list. {@link noLabel} stands for numbers that a map leaves out.
  *
- * @returns `undefined` if there is none or it has holes.
+ * @returns `undefined` if there is none.
  */
 export function labelsFromMetadata(
   metadata: Readonly<Record<string, string>>,
@@ -52,9 +79,7 @@ export function labelsFromMetadata(
   const text = metadata.names ?? metadata.labels ?? metadata.classes
   if (text === undefined) return undefined
   const names = /^\s*\[/.test(text) ? listOfNames(text) : mapOfNames(text)
-  return names.length > 0 && Array.from(names).every((name) => name !== undefined && name !== '')
-    ? names
-    : undefined
+  return names.length > 0 ? withoutHoles(names) : undefined
 }
 
 const quoted = /'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"/

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { ModelConfigError } from '../inference/errors.js'
-import { readLabelsFile } from '../inference/labels.js'
-import type { ModelConfig } from '../inference/model-config.js'
+import { noLabel, readLabelsFile } from '../inference/labels.js'
+import type { ModelOutput } from '../inference/model-config.js'
+
+type LabelledOutput = Pick<ModelOutput, 'name' | 'label_filename'> & Readonly<{ dims?: readonly number[] }>
 
 /**
  * Class names by output: those of its `label_filename`. Where no output names a file, all have those of `labels.txt` beside the
@@ -13,7 +15,7 @@ import type { ModelConfig } from '../inference/model-config.js'
  * @throws ModelConfigError, ModelLabelsError
  */
 export function outputLabels(
-  { output }: ModelConfig,
+  { output }: Readonly<{ output: readonly LabelledOutput[] }>,
   modelDir: string,
   ofModelFile: readonly string[] = [],
 ): ReadonlyMap<string, readonly string[]> {
@@ -23,8 +25,15 @@ export function outputLabels(
       named.map(({ name, label_filename = '' }) => [name, namedLabels(modelDir, name, label_filename)]),
     )
   const file = join(modelDir, 'labels.txt')
-  const labels = existsSync(file) ? readLabelsFile(file) : ofModelFile
-  return new Map(labels.length === 0 ? [] : output.map(({ name }) => [name, labels]))
+  const inFile = existsSync(file) ? readLabelsFile(file) : undefined
+  if (inFile === undefined && ofModelFile.length === 0) return new Map()
+  return new Map(output.map((each) => [each.name, inFile ?? fitted(ofModelFile, each)]))
+}
+
+/** A map of names that begins with number 1 names the values of an output that begins with 0, where there is a name for each. */
+function fitted(labels: readonly string[], { dims = [] }: LabelledOutput): readonly string[] {
+  const values = dims.reduce((product, size) => product * size, 1)
+  return labels[0] === noLabel && labels.length === values + 1 ? labels.slice(1) : labels
 }
 
 function namedLabels(modelDir: string, output: string, file: string): readonly string[] {

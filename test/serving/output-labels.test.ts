@@ -41,6 +41,11 @@ it.each([
   ],
   ['labels.txt, where no output names a file', { onnx: named, labels: 'a\nb' }, '0.750000:1:b'],
   ['the metadata of the model, where there is no file', { onnx: named }, '0.750000:1:metadata'],
+  [
+    'a map in the metadata that begins with 1',
+    { onnx: scores({ names: "{1: 'a', 2: 'b'}" }) },
+    '0.750000:1:b',
+  ],
   ['nothing', { onnx: scores() }, '0.750000:1'],
 ])('classes of a request have their names from %s', async (_, files, expected) => {
   const repository = tempDir()
