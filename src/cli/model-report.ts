@@ -1,3 +1,4 @@
+import { classText } from '../ensemble/class-table.js'
 import type { ModelReport, ModelSummary } from '../ensemble/model-catalog.js'
 import { describeTensor, type ModelTensor } from '../inference/tensor-type.js'
 import { styled } from './terminal.js'
@@ -47,6 +48,8 @@ export function readableReport(report: ModelReport): Readonly<Record<string, unk
         head: `${detector.head}, known by ${detector.headFrom}; reads ${detector.headOutputs.join(', ')}`,
         input: `${detector.input.size.widthPx}x${detector.input.size.heightPx} ${detector.input.layout}, ${detector.input.channels}, ${detector.input.range}, letterbox ${detector.input.align}`,
         labels: detector.labels.join(', '),
+        [detector.classesBy === 'column' ? 'columns of scores' : 'class numbers']:
+          detector.classes.map(classText),
       },
     }),
     ...(detectorError && { cameras: `cannot use it: ${detectorError.message}`, hint: detectorError.hint }),

@@ -6,6 +6,7 @@ import { entryPath } from '../lifecycle/entry.js'
 import type { Log } from '../lifecycle/log.js'
 import type { CameraDetector, DetectorListener } from './camera-detector.js'
 import { type CameraModel, findCameraModel } from './camera-model.js'
+import { ClassDoubts } from './class-doubts.js'
 import { type DetectorPlan, planDetector } from './detector-plan.js'
 import type { DetectorAnswer, DetectorJob, DetectorLoad, DetectorReady } from './detector-protocol.js'
 import { type InstanceSettings, instanceSettings } from './instance-settings.js'
@@ -74,6 +75,12 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
     settings.maxQueueDelayMs,
     pool,
     listener,
+    new ClassDoubts(
+      model.detector.name,
+      model.detector.labelsFrom,
+      plan.head.columns === undefined ? (plan.head.options?.firstClass ?? 0) : 0,
+      log,
+    ),
   )
   instanceFreed = () => detector.pump()
   logReady(log, model, plan, first, settings)

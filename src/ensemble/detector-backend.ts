@@ -101,12 +101,12 @@ class LoadedDetector {
     let beganMs = nowMs()
     const inferMs = beganMs - startedMs
     const detections = frames.map(({ rgbHwc, geometry }, index): FrameDetections => {
-      const { found, kept } = this.#reader.read(outputs, index)
+      const { found, kept, belowFirst } = this.#reader.read(outputs, index)
       const rows = toRows(found, kept, geometry)
       const endedMs = nowMs()
       const postprocessMs = endedMs - beganMs
       beganMs = endedMs
-      return { rgbHwc, rows, postprocessMs }
+      return { rgbHwc, rows, postprocessMs, belowFirst }
     })
     return { startedMs, inferMs, frames: detections }
   }

@@ -1,10 +1,11 @@
 import type { SizePx } from '../frames/letterbox.js'
-import { ModelConfigError, ModelInvalidError, ModelLabelsError } from '../inference/errors.js'
+import { ModelConfigError, ModelInvalidError } from '../inference/errors.js'
 import { type ModelConfig, parameterOf } from '../inference/model-config.js'
 import { knownOutputs } from '../inference/match-tensors.js'
 import type { OnnxModel } from '../inference/model-repository.js'
 import { describeTensor, type ModelTensor } from '../inference/tensor-type.js'
 import { exclusiveGroups } from './exclusive-labels.js'
+import { withClassLines } from './heads/class-lines.js'
 import type { HeadKind, HeadPlan } from './heads/head.js'
 import { headSettings, numberList } from './heads/head-settings.js'
 import { recogniseHead } from './heads/recognise-head.js'
@@ -57,7 +58,7 @@ export function planPicture(model: DetectorModel): Pick<InputPlan, 'name' | 'lay
   return { name: tensor.name, layout, size: inputSize(model, tensor, layout) }
 }
 
-/** How the outputs of a model are to be read, for pictures of that size. @throws HeadUnknownError, ModelConfigError */
+/** How the outputs of a model are to be read, for pictures of that size. @throws HeadUnknownError, ModelLabelsError, ModelConfigError */
 export function planHead(model: DetectorModel, input: SizePx): HeadPlan {
   const settings = headSettings(model.name, model.config)
   const exclusive = exclusiveGroups(model.name, model.config, model.labels)
@@ -67,9 +68,14 @@ export function planHead(model: DetectorModel, input: SizePx): HeadPlan {
     input,
     outputs: knownOutputs(model.config, model.onnx),
     labels: model.labels?.length,
+    names: model.labels,
     explicit: settings.kind,
   })
-  return exclusive === undefined ? plan : { ...plan, exclusive }
+  const { name, labels, labelsFrom } = model
+  return {
+    ...withClassLines(plan, { model: name, labels, labelsFrom, settings }),
+    ...(exclusive === undefined ? {} : { exclusive }),
+  }
 }
 
 function imageInput(model: DetectorModel): { tensor: ModelTensor; layout: InputLayout } {
@@ -229,23 +235,12 @@ export function normalisation(name: string, config: ModelConfig): InputPlan['nor
   return { mean: mean ?? [0, 0, 0], std: std ?? [1, 1, 1] }
 }
 
-function labelsFor(model: DetectorModel, head: HeadPlan): Pick<DetectorPlan, 'labels' | 'notes'> {
-  const { labels, labelsFrom } = model
-  if (labels === undefined) {
-    const made = Array.from({ length: head.classes ?? 0 }, (_, index) => `class_${index}`)
-    return {
-      labels: made,
-      notes: [
-        `model "${model.name}" has no labels: classes are called class_0, class_1, ...; add a labels.txt`,
-      ],
-    }
+function labelsFor({ name, labels }: DetectorModel, head: HeadPlan): Pick<DetectorPlan, 'labels' | 'notes'> {
+  if (labels !== undefined) return { labels, notes: [] }
+  return {
+    labels: Array.from({ length: head.classes ?? 0 }, (_, index) => `class_${index}`),
+    notes: [`model "${name}" has no labels: classes are called class_0, class_1, ...; add a labels.txt`],
   }
-  if (head.classes !== undefined && labels.length !== head.classes)
-    throw new ModelLabelsError(
-      `model "${model.name}": ${labelsFrom} has ${labels.length} labels, but output "${head.output}" has ${head.classes} classes`,
-      'List one label per class, in the order the model was trained with.',
-    )
-  return { labels, notes: [] }
 }
 
 /** Boxes without a batch dimension are those of one picture. */

@@ -36,6 +36,8 @@ export type FrameDetections = Readonly<{
   /** class, score, x1, y1, x2, y2 of each detection, in source pixels, best first. */
   rows: Float32Array<ArrayBuffer>
   postprocessMs: number
+  /** Boxes left out for a class with a number below that of the first label. */
+  belowFirst: number
 }>
 
 export type DetectorAnswer = Readonly<{

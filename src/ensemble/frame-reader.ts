@@ -13,20 +13,33 @@ export type DetectionLimits = Readonly<{
 /** An output of a run, whole batch. */
 export type HeadOutput = Readonly<{ values: Float32Array; shape: readonly number[] }>
 
-/** Candidates and which of them are detections, best first; valid until the next frame is read. */
-export type FrameFindings = Readonly<{ found: Candidates; kept: readonly number[] }>
+/**
+ * Candidates, with the line of their label as class, and which of them are detections, best first; valid until the next frame is read.
+ * `belowFirst` is how many were left out for a class with a number below that of the first label.
+ */
+export type FrameFindings = Readonly<{ found: Candidates; kept: readonly number[]; belowFirst: number }>
 
 /** Turns the outputs of a detector into the boxes of a frame, in model-input pixels. */
 export class FrameReader {
   readonly #candidates = new Candidates()
   #head: Head | undefined
   #shapes = ''
+  readonly #lineOf: (classId: number) => number
+  #belowFirst = 0
 
   constructor(
     readonly plan: HeadPlan,
     readonly input: SizePx,
     readonly limits: DetectionLimits,
-  ) {}
+  ) {
+    const { lines = [], options } = plan
+    const first = options?.firstClass ?? 0
+    const lowest = plan.columns === undefined ? first : 0
+    this.#lineOf = (classId) => {
+      if (classId < lowest) this.#belowFirst += 1
+      return lines[classId] ?? classId - first
+    }
+  }
 
   /**
    * @param outputs - in the order of the plan.
@@ -43,13 +56,15 @@ export class FrameReader {
       scoreThreshold,
       found,
     )
+    this.#belowFirst = 0
+    found.mapClasses(this.#lineOf)
     const kept = suppress(found, {
       iouThreshold,
       maxKept: maxDetections,
       withinClasses: head.needsNms,
       exclusive: this.plan.exclusive,
     })
-    return { found, kept }
+    return { found, kept, belowFirst: this.#belowFirst }
   }
 
   /** Models with NMS inside may give another number of boxes in every run. */

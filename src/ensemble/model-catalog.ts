@@ -3,6 +3,7 @@ import type { ModelConfig } from '../inference/model-config.js'
 import { type ModelEntry, modelNames, openOnnxModel, readModelEntry } from '../inference/model-repository.js'
 import type { ModelTensor } from '../inference/tensor-type.js'
 import { findCameraModel } from './camera-model.js'
+import { classTable, type HeadClass } from './class-table.js'
 import { planDetector } from './detector-plan.js'
 import { readEnsemble } from './ensemble-graph.js'
 import { type HeadKind, outputsOf } from './heads/head.js'
@@ -30,6 +31,9 @@ export type DetectorReport = Readonly<{
   headFrom: string
   input: InputPlan
   labels: readonly string[]
+  /** What the model's own numbers mean, of columns of scores or of classes; of the latter as far as the labels go. */
+  classesBy: 'column' | 'number'
+  classes: readonly HeadClass[]
 }>
 
 /** What `gantry models inspect` shows. */
@@ -144,6 +148,8 @@ function detectorReport(
         headFrom: head.reason ?? '',
         input,
         labels,
+        classesBy: head.columns === undefined ? 'number' : 'column',
+        classes: classTable(head, labels),
       },
     }
   } catch (error) {

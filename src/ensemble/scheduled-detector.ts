@@ -15,6 +15,8 @@ import {
   type FrameDetections,
   rowLength,
 } from './detector-protocol.js'
+import type { ClassDoubts } from './class-doubts.js'
+import { labelOf } from './heads/label-list.js'
 
 export type DetectorPool = InstancePool<DetectorLoad, DetectorReady, DetectorJob, DetectorAnswer>
 
@@ -34,6 +36,7 @@ export class ScheduledDetector implements CameraDetector, StreamRunner<Waiting> 
     readonly maxQueueDelayMs: number,
     readonly pool: DetectorPool,
     readonly listener: DetectorListener,
+    readonly doubts: ClassDoubts,
     clock: SchedulerClock = timers,
   ) {
     this.#frameBytes = frameBytes(info.format)
@@ -104,10 +107,11 @@ export class ScheduledDetector implements CameraDetector, StreamRunner<Waiting> 
   }
 
   #deliver({ frame, enqueuedMs }: Waiting, answer: DetectorAnswer, found: FrameDetections): void {
+    if (found.belowFirst > 0) this.doubts.belowFirst()
     this.listener.detected(
       { ...frame, rgbHwc: found.rgbHwc },
       {
-        detections: toDetections(found.rows, this.info.labels),
+        detections: toDetections(found.rows, this.info.labels, this.doubts),
         timingsMs: {
           queue: Math.max(0, answer.startedMs - enqueuedMs),
           infer: answer.inferMs,
@@ -144,12 +148,14 @@ function geometryOf({ letterbox, regionPx, source }: Frame): DetectorJob['frames
   return { letterbox, regionPx, source }
 }
 
-function toDetections(rows: Float32Array, labels: readonly string[]): Detection[] {
+function toDetections(rows: Float32Array, labels: readonly string[], doubts: ClassDoubts): Detection[] {
   const detections: Detection[] = []
   for (let at = 0; at + rowLength <= rows.length; at += rowLength) {
     const classId = rows[at]!
+    const label = labelOf(labels, classId)
+    if (label === undefined) doubts.unnamed(classId)
     detections.push({
-      label: labels[classId] ?? `class_${classId}`,
+      label: label ?? `class_${classId}`,
       score: rows[at + 1]!,
       boxPx: { x1: rows[at + 2]!, y1: rows[at + 3]!, x2: rows[at + 4]!, y2: rows[at + 5]! },
     })

@@ -1,5 +1,6 @@
 import type { InferenceConfig } from '../../config/inference.js'
 import { findCameraModel } from '../../ensemble/camera-model.js'
+import { classText, classTable } from '../../ensemble/class-table.js'
 import { planDetector } from '../../ensemble/detector-plan.js'
 import { toErrorRecord } from '../../errors.js'
 import { missingProviderReason } from '../../inference/providers.js'
@@ -12,7 +13,11 @@ export function checkModel(repository: string, name: string, inference: Inferenc
     const { detector, version, warnings } = findCameraModel(repository, name)
     const { head, input, labels, notes } = planDetector(detector)
     const size = `${input.size.widthPx}x${input.size.heightPx}`
-    const detail = `version ${version}, ${head.kind} head, ${size}, ${labels.length} labels: ${labels.slice(0, 8).join(' ')}; head known by ${head.reason ?? 'its output'}`
+    const classes = classTable(head, labels)
+    const shown = classes.slice(0, 9).map(classText).join(', ')
+    const more = classes.length > 9 ? `, ... ${classes.length - 9} more` : ''
+    const by = head.columns === undefined ? 'by number' : 'by column'
+    const detail = `version ${version}, ${head.kind} head, ${size}, ${labels.length} labels; classes ${by}: ${shown || 'not named'}${more}; head known by ${head.reason ?? 'its output'}`
     const remarks = [...warnings, ...notes].map((note): Finding => ({
       subject,
       state: 'warning',

@@ -1,6 +1,6 @@
 import type { SizePx } from '../../frames/letterbox.js'
 import { pushBox } from './box-form.js'
-import type { Candidates } from './candidates.js'
+import { type Candidates, classNumber } from './candidates.js'
 import type { Head, HeadOptions } from './head.js'
 
 /** Boxes, scores and labels side by side. Rows that are not used have score 0. */
@@ -19,8 +19,8 @@ export class BoxesHead implements Head {
     if (boxes === undefined || scores === undefined || labels === undefined) return
     for (let at = frame * this.boxes; at < (frame + 1) * this.boxes; at++) {
       const score = scores[at]!
-      const classId = Math.round(labels[at]!) - this.options.firstClass
-      if (!(score >= minScore) || classId < 0) continue
+      const classId = classNumber(labels[at]!)
+      if (!(score >= minScore) || !(classId >= 0)) continue
       pushBox(out, boxes, at * 4, this.options, this.input, score, classId)
     }
   }

@@ -7,12 +7,12 @@ export class Candidates {
   /** x1, y1, x2, y2 of each. */
   boxes: Float32Array
   scores: Float32Array
-  classes: Uint16Array
+  classes: Int32Array
 
   constructor(capacity = 1024) {
     this.boxes = new Float32Array(capacity * 4)
     this.scores = new Float32Array(capacity)
-    this.classes = new Uint16Array(capacity)
+    this.classes = new Int32Array(capacity)
   }
 
   clear(): void {
@@ -35,13 +35,35 @@ export class Candidates {
     this.pushCorners(cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2, score, classId)
   }
 
+  /** Gives each box another class, and forgets those whose class becomes negative. */
+  mapClasses(map: (classId: number) => number): void {
+    const { boxes, scores, classes } = this
+    let kept = 0
+    for (let at = 0; at < this.count; at++) {
+      const classId = map(classes[at]!)
+      if (classId < 0) continue
+      if (kept !== at) boxes.copyWithin(kept * 4, at * 4, at * 4 + 4)
+      scores[kept] = scores[at]!
+      classes[kept] = classId
+      kept += 1
+    }
+    this.count = kept
+  }
+
   #grow(): void {
     const { boxes, scores, classes } = this
     this.boxes = new Float32Array(boxes.length * 2)
     this.scores = new Float32Array(scores.length * 2)
-    this.classes = new Uint16Array(classes.length * 2)
+    this.classes = new Int32Array(classes.length * 2)
     this.boxes.set(boxes)
     this.scores.set(scores)
     this.classes.set(classes)
   }
+}
+
+const highestClass = 65_535
+
+/** A class as a model gives its number; not a number stays so, and what no model has classes for is the highest. */
+export function classNumber(value: number): number {
+  return Math.min(Math.round(value), highestClass)
 }

@@ -1,4 +1,4 @@
-import type { Candidates } from './candidates.js'
+import { type Candidates, classNumber } from './candidates.js'
 import type { OutputHead } from './head.js'
 
 const width = 6
@@ -13,8 +13,8 @@ export class EndToEndHead implements OutputHead {
     const end = start + this.boxes * width
     for (let at = start; at < end; at += width) {
       const score = output[at + 4]!
-      const classId = Math.round(output[at + 5]!)
-      if (!(score >= minScore) || classId < 0) continue
+      const classId = classNumber(output[at + 5]!)
+      if (!(score >= minScore) || !(classId >= 0)) continue
       out.pushCorners(output[at]!, output[at + 1]!, output[at + 2]!, output[at + 3]!, score, classId)
     }
   }

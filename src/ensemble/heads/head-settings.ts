@@ -29,24 +29,27 @@ export function headSettings(model: string, config: ModelConfig): HeadSettings {
   const word = <T extends string>(key: GantryParameter, values: readonly T[]) =>
     choice(model, config, key, values)
   const numbers = (key: GantryParameter) => numberList(model, config, key)
-  const number = (key: GantryParameter, max: number) =>
-    parameterOf(config, key) === undefined
-      ? undefined
-      : numberParameter(model, config, key, 0, { min: 0, max })
+  const number = (key: GantryParameter, max: number, min = 0) =>
+    parameterOf(config, key) === undefined ? undefined : numberParameter(model, config, key, 0, { min, max })
+  const whole = (key: GantryParameter, max: number, min = 0) => {
+    const value = number(key, max, min)
+    if (value === undefined || Number.isInteger(value)) return value
+    throw new ModelConfigError(`model "${model}": parameter ${key} is "${value}"`, 'Write a whole number.')
+  }
   return {
     kind: parameterOf(config, 'gantry.head'),
     outputs: parameterOf(config, 'gantry.head_outputs')
       ?.split(',')
       .map((name) => name.trim()),
-    classes: number('gantry.head_classes', 65_535),
+    classes: whole('gantry.head_classes', 65_535),
     strides: numbers('gantry.head_strides'),
     options: defined({
       box: word('gantry.head_box', boxForms),
       unit: word('gantry.head_unit', boxUnits),
-      firstClass: number('gantry.head_first_class', 65_535),
+      firstClass: whole('gantry.head_first_class', 65_535, -1),
       background: word('gantry.head_background', backgrounds),
       activation: word('gantry.head_activation', activations),
-      regMax: number('gantry.head_reg_max', 255),
+      regMax: whole('gantry.head_reg_max', 255),
       offset: number('gantry.head_offset', 1),
       anchors: numbers('gantry.head_anchors'),
       decoding: word('gantry.head_decoding', gridDecodings),

@@ -41,7 +41,7 @@ export type HeadOptions = Readonly<{
   box: (typeof boxForms)[number]
   /** Input pixels, or parts of the input's size. */
   unit: (typeof boxUnits)[number]
-  /** Label, or column of the scores, of class 0. */
+  /** What the model gives for the first label: number of a class, or column of the scores. -1 where it has none for it. */
   firstClass: number
   /** Column of the scores that stands for nothing. */
   background: (typeof backgrounds)[number]
@@ -77,6 +77,13 @@ export type HeadPlan = Readonly<{
   others?: readonly string[]
   /** Number of classes; `undefined` where the outputs do not tell (end-to-end, boxes). */
   classes: number | undefined
+  /** Columns of scores, where the background may be among them. */
+  columns?: number
+  /**
+   * Line of the label list for each column of scores, or each number of a class, that the model gives; -1 for what stands for nothing.
+   * Absent without labels: the line is then the number less `firstClass`. So it is for numbers beyond the list, too.
+   */
+  lines?: readonly number[]
   /** Cell sizes of the grid, for `yolox` and `nanodet`. */
   strides: readonly number[]
   /** Of outputs that hold integers, in the order of the outputs. */
@@ -98,7 +105,8 @@ export interface Head {
   /** Whether boxes may overlap and must go through NMS. */
   readonly needsNms: boolean
   /**
-   * Appends every box that scores at least `minScore`, in model-input pixels.
+   * Appends every box that scores at least `minScore`, in model-input pixels, with the column or number of its class as the model
+   * gives it.
    *
    * @param outputs - float32, the whole batch, in the order of the plan.
    * @param frame - its place in the batch.

@@ -2,8 +2,9 @@ import type { SizePx } from '../../frames/letterbox.js'
 import { describeTensor, type ModelTensor } from '../../inference/tensor-type.js'
 import { HeadUnknownError } from '../errors.js'
 import { stridesFor } from './grid.js'
-import { headKinds, type HeadKind, type HeadPlan } from './head.js'
+import { defaultHeadOptions, headKinds, type HeadKind, type HeadPlan } from './head.js'
 import { type HeadSettings, noHeadSettings } from './head-settings.js'
+import { countsOf } from './label-list.js'
 import { planAsSet, recogniseGrid, recogniseSeparate, type SeveralClues } from './recognise-several.js'
 
 /** What is known of a model when its head is looked for. */
@@ -14,6 +15,8 @@ export type HeadClues = Readonly<{
   outputs: readonly ModelTensor[]
   /** Number of labels, where there are any. */
   labels: number | undefined
+  /** The labels themselves: some of them may stand for nothing. */
+  names?: readonly string[] | undefined
   /** The model parameter `gantry.head`. */
   explicit: string | undefined
   /** The other `gantry.head*` parameters. */
@@ -47,10 +50,11 @@ function asSet(kind: HeadKind, clues: HeadClues): HeadPlan {
 function found(clues: HeadClues, explicit: HeadKind | undefined): HeadPlan {
   const separate = explicit === undefined ? recogniseSeparate(several(clues)) : undefined
   if (separate !== undefined) return separate
-  const fitting = plansFor(clues, explicit)
+  const counts = labelCounts(clues)
+  const fitting = plansFor({ ...clues, counts }, explicit)
   // Labels that fit nothing are an error of their own, told where labels are compared.
-  const labels = clues.labels === undefined ? undefined : 'any number'
-  const plans = fitting.length > 0 ? fitting : plansFor({ ...clues, labels }, explicit)
+  const any = counts === undefined ? undefined : 'any'
+  const plans = fitting.length > 0 ? fitting : plansFor({ ...clues, counts: any }, explicit)
   const [plan, ...others] = plans
   if (plan === undefined) {
     const grid = explicit === undefined ? recogniseGrid(several(clues)) : undefined
@@ -70,7 +74,18 @@ function found(clues: HeadClues, explicit: HeadKind | undefined): HeadPlan {
 
 function several(clues: HeadClues): SeveralClues {
   const settings = clues.settings ?? noHeadSettings
-  return { ...clues, settings, outputs: clues.outputs.filter((output) => isReadable(output, settings)) }
+  return {
+    ...clues,
+    counts: labelCounts(clues),
+    settings,
+    outputs: clues.outputs.filter((output) => isReadable(output, settings)),
+  }
+}
+
+/** How many classes the labels may stand for, the likeliest number first. */
+function labelCounts({ names, labels }: HeadClues): readonly number[] | undefined {
+  if (names !== undefined) return countsOf(names)
+  return labels === undefined ? undefined : [labels]
 }
 
 /** Labels may be integers; other integers stand for numbers only by their scale. */
@@ -82,7 +97,8 @@ function isReadable({ name, type }: ModelTensor, settings: HeadSettings): boolea
 }
 
 function withSettings(plan: HeadPlan, { settings }: HeadClues): HeadPlan {
-  return settings?.quantised === undefined ? plan : { ...plan, quantised: settings.quantised }
+  const options = plan.options ?? { ...defaultHeadOptions, ...settings?.options }
+  return { ...plan, options, ...(settings?.quantised === undefined ? {} : { quantised: settings.quantised }) }
 }
 
 function described({ outputs }: HeadClues): string {
@@ -96,8 +112,8 @@ function unknownHead(clues: HeadClues, explicit: HeadKind | undefined): HeadUnkn
   )
 }
 
-/** `any number`: there are labels, and how many is not asked. */
-type ShapeClues = Omit<HeadClues, 'labels'> & Readonly<{ labels: number | 'any number' | undefined }>
+/** `any`: there are labels, and how many is not asked. */
+type ShapeClues = HeadClues & Readonly<{ counts: readonly number[] | 'any' | undefined }>
 
 function plansFor(clues: ShapeClues, explicit: HeadKind | undefined): HeadPlan[] {
   const { settings = noHeadSettings } = clues
@@ -140,7 +156,7 @@ type SingleKind = 'yolov8' | 'yolov5' | 'yolox' | 'end-to-end'
 type Shape = Readonly<{ second: number | string; third: number | string }>
 
 /** Whether a shape can hardly be anything else. The order of the questions matters: see the caller. */
-function looksLike(kind: SingleKind, { input, labels }: ShapeClues, { second, third }: Shape): boolean {
+function looksLike(kind: SingleKind, { input, counts }: ShapeClues, { second, third }: Shape): boolean {
   switch (kind) {
     case 'yolox':
       // One anchor per cell and an objectness column: nothing in the graph has turned cells into pixels.
@@ -148,7 +164,7 @@ function looksLike(kind: SingleKind, { input, labels }: ShapeClues, { second, th
         isCount(second) &&
         isCount(third) &&
         third > 5 &&
-        labelsFit(third - 5, labels) &&
+        labelsFit(third - 5, counts) &&
         stridesFor(input, second, 1) !== undefined
       )
     case 'yolov5':
@@ -156,13 +172,13 @@ function looksLike(kind: SingleKind, { input, labels }: ShapeClues, { second, th
         isCount(second) &&
         isCount(third) &&
         third > 5 &&
-        labelsFit(third - 5, labels) &&
+        labelsFit(third - 5, counts) &&
         stridesFor(input, second, 3) !== undefined
       )
     case 'yolov8': {
-      if (!isCount(second) || second < 5 || !labelsFit(second - 4, labels)) return false
-      if (!isCount(third)) return labels !== undefined
-      return stridesFor(input, third, 1) !== undefined || (labels !== undefined && third > second)
+      if (!isCount(second) || second < 5 || !labelsFit(second - 4, counts)) return false
+      if (!isCount(third)) return counts !== undefined
+      return stridesFor(input, third, 1) !== undefined || (counts !== undefined && third > second)
     }
     case 'end-to-end':
       return third === 6 && (!isCount(second) || second <= 1_000)
@@ -179,13 +195,19 @@ function planAs(
 ): HeadPlan | undefined {
   switch (kind) {
     case 'yolov8':
-      return isCount(second) && second >= 5 ? { kind, output, classes: second - 4, strides: [] } : undefined
+      return isCount(second) && second >= 5
+        ? { kind, output, classes: second - 4, columns: second - 4, strides: [] }
+        : undefined
     case 'yolov5':
-      return isCount(third) && third > 5 ? { kind, output, classes: third - 5, strides: [] } : undefined
+      return isCount(third) && third > 5
+        ? { kind, output, classes: third - 5, columns: third - 5, strides: [] }
+        : undefined
     case 'yolox': {
       if (!isCount(third) || third <= 5) return undefined
       const strides = isCount(second) ? stridesFor(clues.input, second, 1) : [8, 16, 32]
-      return strides === undefined ? undefined : { kind, output, classes: third - 5, strides }
+      return strides === undefined
+        ? undefined
+        : { kind, output, classes: third - 5, columns: third - 5, strides }
     }
     case 'end-to-end':
       return third === 6 ? { kind, output, classes: undefined, strides: [] } : undefined
@@ -198,6 +220,6 @@ function isCount(size: number | string): size is number {
   return typeof size === 'number'
 }
 
-function labelsFit(classes: number, labels: ShapeClues['labels']): boolean {
-  return typeof labels !== 'number' || labels === classes
+function labelsFit(classes: number, counts: ShapeClues['counts']): boolean {
+  return counts === undefined || counts === 'any' || counts.includes(classes)
 }

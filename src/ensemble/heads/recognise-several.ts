@@ -4,19 +4,23 @@ import { gridCells } from './grid.js'
 import { defaultHeadOptions, type HeadKind, type HeadOptions, type HeadPlan } from './head.js'
 import type { HeadSettings } from './head-settings.js'
 import { cellsOf } from './nanodet.js'
+import { endsWithBackground } from './label-list.js'
 import { gridLayout } from './raw-grid.js'
 
 /** What is known of a model whose detections stand in several outputs. */
 export type SeveralClues = Readonly<{
   input: SizePx
   outputs: readonly ModelTensor[]
-  labels: number | undefined
+  /** How many classes the labels may stand for, the likeliest number first; `undefined` without labels. */
+  counts: readonly number[] | undefined
+  names?: readonly string[] | undefined
   settings: HeadSettings
 }>
 
 type Found = Readonly<{ kind: HeadKind; outputs: readonly ModelTensor[]; reason: string }> & Recognised
 type Recognised = Readonly<{
   classes?: number | undefined
+  columns?: number
   strides?: readonly number[]
   options?: Partial<HeadOptions>
 }>
@@ -71,7 +75,7 @@ function isScored(kind: HeadKind): boolean {
 }
 
 function planOf(
-  { kind, outputs, reason, classes, strides = [], options }: Found,
+  { kind, outputs, reason, classes, columns = columnsOf(kind, outputs), strides = [], options }: Found,
   clues: SeveralClues,
 ): HeadPlan {
   const { settings } = clues
@@ -81,11 +85,19 @@ function planOf(
     output: first?.name ?? '',
     others: others.map((output) => output.name),
     classes: settings.classes ?? classes,
+    ...(columns === undefined ? {} : { columns }),
     strides: settings.strides ?? strides,
     options: { ...defaultHeadOptions, ...options, ...settings.options },
     reason,
     ...(settings.quantised === undefined ? {} : { quantised: settings.quantised }),
   }
+}
+
+/** Columns of the scores where outputs are set that have nothing else. */
+function columnsOf(kind: HeadKind, [scores, ...others]: readonly ModelTensor[]): number | undefined {
+  const isApart = kind === 'ssd' || kind === 'detr' || (kind === 'nanodet' && others.length > 0)
+  const columns = isApart && scores?.shape.length === 3 ? scores.shape[2] : undefined
+  return typeof columns === 'number' ? columns : undefined
 }
 
 /** One score and one label beside each box. */
@@ -122,7 +134,8 @@ function separateLabels({ outputs }: SeveralClues): Found | undefined {
 }
 
 /** A row of scores beside each box. */
-function rowsOfScores({ input, outputs, labels }: SeveralClues): Found | undefined {
+function rowsOfScores(clues: SeveralClues): Found | undefined {
+  const { input, outputs, names: labels, settings } = clues
   const boxes = boxesOf(outputs)
   if (boxes?.shape.length !== 3) return undefined
   const rows = boxes.shape[1]
@@ -136,38 +149,49 @@ function rowsOfScores({ input, outputs, labels }: SeveralClues): Found | undefin
   const columns = scores?.shape[2]
   if (scores === undefined || typeof columns !== 'number') return undefined
   const names = `outputs "${scores.name}" and "${boxes.name}"`
-  if (/logit/i.test(scores.name)) return detr(scores, boxes, columns, labels, names)
+  if (/logit/i.test(scores.name)) return detr(scores, boxes, columns, clues, names)
   const together = [8, 16, 32]
-  if (rows === gridCells(input, together) && (labels === undefined || labels === columns))
+  if (rows === gridCells(input, together) && (settings.options.background ?? 'none') === 'none')
     return {
       kind: 'ssd',
       outputs: [scores, boxes],
       classes: columns,
+      columns,
       reason: `${names} have a row for each cell of strides ${together.join(', ')}: decoded boxes in pixels, no background (YOLO-NAS)`,
     }
   const priors = outputs.find(({ name }) => /prior|anchor/i.test(name))
-  const countsBackground = labels === columns
+  const background = settings.options.background ?? 'first'
   return {
     kind: 'ssd',
     outputs: [scores, boxes, ...(priors === undefined ? [] : [priors])],
-    classes: countsBackground ? columns : columns - 1,
-    reason: `${names}${priors === undefined ? '' : `, from the priors "${priors.name}",`} are those of SSD: 0..1, background first`,
-    options: { unit: 'relative', background: 'first', firstClass: countsBackground ? 0 : 1 },
+    classes: columns - (background === 'none' || labels?.length === columns ? 0 : 1),
+    columns,
+    reason: `${names}${priors === undefined ? '' : `, from the priors "${priors.name}",`} are those of SSD: 0..1, ${background === 'none' ? 'no background' : `background ${background}`}`,
+    options: { unit: 'relative', background, firstClass: background === 'first' ? 1 : 0 },
   }
 }
 
+/** DETR has a logit more than classes, for nothing; RT-DETR has none. */
 function detr(
   scores: ModelTensor,
   boxes: ModelTensor,
   columns: number,
-  labels: number | undefined,
+  { counts, names: labels, settings }: SeveralClues,
   names: string,
 ): Found {
-  const softmax = labels === undefined ? columns === 92 : columns === labels + 1
+  const { background } = settings.options
+  const hasNothing =
+    counts === undefined
+      ? columns === 92
+      : labels?.length === columns && endsWithBackground(labels)
+        ? true
+        : !counts.includes(columns) && counts.includes(columns - 1)
+  const softmax = background === undefined ? hasNothing : background !== 'none'
   return {
     kind: 'detr',
     outputs: [scores, boxes],
     classes: softmax ? columns - 1 : columns,
+    columns,
     reason: `${names} are those of ${softmax ? 'DETR: softmax, nothing last' : 'RT-DETR: sigmoid'}`,
     options: {
       box: 'cxcywh',
@@ -191,15 +215,16 @@ const nanodetStrides: readonly (readonly number[])[] = [
 ]
 
 /** For each stride, scores and distances with as many rows as the stride has cells. */
-function nanodetPairs({ input, outputs, labels }: SeveralClues): Found | undefined {
+function nanodetPairs({ input, outputs, counts }: SeveralClues): Found | undefined {
   for (const strides of nanodetStrides) {
-    const pairs = strides.map((stride) => nanodetPair(outputs, cellsOf(input, stride), labels))
+    const pairs = strides.map((stride) => nanodetPair(outputs, cellsOf(input, stride), counts))
     const [first] = pairs
     if (outputs.length !== strides.length * 2 || first === undefined || pairs.includes(undefined)) continue
     return {
       kind: 'nanodet',
       outputs: pairs.flatMap((pair) => pair ?? []),
       classes: Number(first[0].shape[2]),
+      columns: Number(first[0].shape[2]),
       strides,
       reason: `scores and distances for each of the strides ${strides.join(', ')}`,
       options: { regMax: Number(first[1].shape[2]) / 4 - 1, offset: 0.5 },
@@ -211,32 +236,39 @@ function nanodetPairs({ input, outputs, labels }: SeveralClues): Found | undefin
 function nanodetPair(
   outputs: readonly ModelTensor[],
   cells: number,
-  labels: number | undefined,
+  counts: readonly number[] | undefined,
 ): [ModelTensor, ModelTensor] | undefined {
   const rows = outputs.filter(({ shape }) => shape.length === 3 && shape[1] === cells)
   const distances = rows.find(({ name, shape }) => Number(shape[2]) % 4 === 0 && /dis|reg|box/i.test(name))
-  const scores = rows.find(
-    (output) => output !== distances && (labels ?? output.shape[2]) === output.shape[2],
-  )
+  const others = rows.filter((output) => output !== distances)
+  const scores = others.find(({ shape }) => counts?.includes(Number(shape[2]))) ?? others[0]
   return distances === undefined || scores === undefined ? undefined : [scores, distances]
 }
 
+/** Bins of distances that NanoDet is trained with, all four sides together: its `reg_max` is 7, 10 or 16. */
+const usualBins = [32, 44, 68]
+
 /** Scores and distances beside each other; only with labels is it clear where one ends. */
-function nanodetTogether({ input, outputs, labels, settings }: SeveralClues): Found | undefined {
-  const classes = settings.classes ?? labels
+function nanodetTogether({ input, outputs, counts = [], settings }: SeveralClues): Found | undefined {
   for (const output of outputs) {
-    const [, rows, width] = output.shape
-    const bins = Number(width) - (classes ?? Number.NaN)
+    const [, rows, third] = output.shape
+    const width = Number(third)
     const strides = [...nanodetStrides].find(
       (known) => known.reduce((sum, stride) => sum + cellsOf(input, stride), 0) === rows,
     )
-    if (output.shape.length !== 3 || strides === undefined || !(bins >= 8 && bins % 4 === 0)) continue
+    const { regMax } = settings.options
+    const set = settings.classes ?? (regMax === undefined ? undefined : width - 4 * (regMax + 1))
+    const classes = set ?? counts.find((count) => usualBins.includes(width - count)) ?? Number.NaN
+    const bins = width - classes
+    if (output.shape.length !== 3 || strides === undefined || !(classes >= 1)) continue
+    if (!(bins >= 8 && bins % 4 === 0)) continue
     return {
       kind: 'nanodet',
       outputs: [output],
       classes,
+      columns: classes,
       strides,
-      reason: `output "${output.name}" has ${classes ?? 0} scores and ${bins} numbers of distances for each cell`,
+      reason: `output "${output.name}" has ${classes} scores and ${bins} numbers of distances for each cell`,
       options: { regMax: bins / 4 - 1 },
     }
   }
@@ -244,14 +276,14 @@ function nanodetTogether({ input, outputs, labels, settings }: SeveralClues): Fo
 }
 
 /** Two or three outputs of cells, each half as fine as the one before. */
-function rawGrids({ input, outputs, labels, settings }: SeveralClues): Found | undefined {
+function rawGrids({ input, outputs, counts = [], settings }: SeveralClues): Found | undefined {
   const sized = outputs
     .filter(({ shape }) => shape.length === 4 || shape.length === 5)
     .map((output) => ({ output, shape: output.shape.map((size) => (typeof size === 'number' ? size : -1)) }))
   const anchors = settings.options.anchors ?? usualAnchors[sized.length] ?? []
   const perCell = anchors.length / 2 / Math.max(1, sized.length)
   if (sized.length === 0 || !Number.isInteger(perCell) || perCell === 0) return undefined
-  const classes = settings.classes ?? labels ?? classesOf(sized[0]?.shape ?? [], perCell)
+  const classes = settings.classes ?? gridClasses(sized[0]?.shape ?? [], perCell, counts)
   const levels = sized.flatMap(({ output, shape }) => {
     const layout = gridLayout(shape, 5 + classes, perCell)
     return layout === undefined ? [] : [{ output, columns: layout.columns }]
@@ -263,15 +295,18 @@ function rawGrids({ input, outputs, labels, settings }: SeveralClues): Found | u
     kind: 'grid',
     outputs: ordered.map(({ output }) => output),
     classes,
+    columns: classes,
     strides: ordered.map(({ columns }) => input.widthPx / columns),
     reason: `${sized.length} raw grids of ${ordered.map(({ columns }) => columns).join(', ')} columns with ${perCell} anchors each`,
     options: { anchors, activation: 'sigmoid', decoding: sized[0]?.shape.length === 5 ? 'v5' : 'v3' },
   }
 }
 
-function classesOf(shape: readonly number[], perCell: number): number {
+/** Classes of a raw grid by its shape; where two of its sizes could hold them, by the labels. */
+function gridClasses(shape: readonly number[], perCell: number, counts: readonly number[]): number {
   if (shape.length === 5) return (shape[4] ?? 5) - 5
-  const values =
-    [shape[1] ?? 0, shape[3] ?? 0].find((size) => size % perCell === 0 && size / perCell > 5) ?? 0
-  return values / perCell - 5
+  const possible = [shape[1] ?? 0, shape[3] ?? 0]
+    .filter((size) => size % perCell === 0 && size / perCell > 5)
+    .map((size) => size / perCell - 5)
+  return counts.find((count) => possible.includes(count)) ?? possible[0] ?? -5
 }

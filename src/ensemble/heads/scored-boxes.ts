@@ -40,12 +40,11 @@ export class ScoredBoxesHead implements Head {
       for (let c = first + 1; c < last; c++) if (scores[at + c]! > scores[at + best]!) best = c
       const score = this.#score(scores, at, best)
       if (!(score >= minScore)) continue
-      const classId = best - options.firstClass
       const boxAt = (frame * this.boxes + box) * 4
-      if (priors === undefined) pushBox(out, boxes, boxAt, options, input, score, classId)
+      if (priors === undefined) pushBox(out, boxes, boxAt, options, input, score, best)
       else {
         this.#fromPrior(boxes, boxAt, priors, box * 4)
-        pushBox(out, this.#decoded, 0, { box: 'cxcywh', unit: options.unit }, input, score, classId)
+        pushBox(out, this.#decoded, 0, { box: 'cxcywh', unit: options.unit }, input, score, best)
       }
     }
   }

@@ -1,5 +1,6 @@
 import { conventions, type DetectorModel, planHead, planPicture } from '../../ensemble/detector-plan.js'
 import { type HeadPlan, outputsOf } from '../../ensemble/heads/head.js'
+import { beginsWithNothing } from '../../ensemble/heads/label-list.js'
 import type { InputPlan } from '../../ensemble/input-tensor.js'
 import type { SizePx } from '../../frames/letterbox.js'
 import { ModelConfigError } from '../../inference/errors.js'
@@ -29,9 +30,12 @@ export class StepBinder {
     return { layout, size, ...conventions(detector, this.#headKind(letterbox, size)) }
   }
 
-  /** @throws ModelConfigError, HeadUnknownError */
-  head(head: BindingStep): HeadBinding {
-    return this.#headFor(head, this.#inputSize(head))
+  /**
+   * @param labels - of the output that the detections become, where it has its own: the class of a detection is a line of that list.
+   * @throws ModelConfigError, ModelLabelsError, HeadUnknownError
+   */
+  head(head: BindingStep, labels?: readonly string[]): HeadBinding {
+    return this.#headFor(head, this.#inputSize(head), labels)
   }
 
   /** The model that reads the pixels, and its image input. */
@@ -73,13 +77,17 @@ export class StepBinder {
     return planPicture(detectorModel(this.#producer(head).model, {})).size
   }
 
-  #headFor(head: BindingStep, input: SizePx): HeadBinding {
+  #headFor(head: BindingStep, input: SizePx, labels?: readonly string[]): HeadBinding {
     const { step, model } = this.#producer(head)
     const ownNames = new Map<string, string>()
     for (const [own, tensor] of Object.entries(head.step.input_map))
       for (const [output, written] of Object.entries(step.output_map))
         if (written === tensor) ownNames.set(output, own)
-    const detector = detectorModel(model, { outputs: [...ownNames.keys()] })
+    const found = detectorModel(model, { outputs: [...ownNames.keys()] })
+    const detector =
+      labels === undefined || haveSameLines(labels, found.labels ?? [])
+        ? found
+        : { ...found, labels, labelsFrom: `the list of ensemble "${this.ensemble}"` }
     const plan = planHead(detector, input)
     const inputs = outputsOf(plan).map((output) => {
       const spec = model.outputs.find(({ name }) => name === output)
@@ -111,17 +119,24 @@ export class StepBinder {
   }
 }
 
+/** Whether two lists name the same classes line by line, be it in other words. */
+function haveSameLines(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && beginsWithNothing(a) === beginsWithNothing(b)
+}
+
 /** A served model as a detector, with those of its tensors that count. */
 function detectorModel(
   model: LoadedModel,
   only: Readonly<{ inputs?: readonly string[]; outputs?: readonly string[] }>,
 ): DetectorModel {
-  const labelled = model.outputs.map(({ name }) => model.labels(name)).find((labels) => labels.length > 0)
+  const [labels = []] = model.outputs
+    .map(({ name }) => model.labels(name))
+    .sort((a, b) => b.length - a.length)
   return {
     name: model.name,
     config: model.config,
     configuredMaxBatchSize: undefined,
-    labels: labelled,
+    labels: labels.length === 0 ? undefined : labels,
     labelsFrom: 'its labels',
     onnx: {
       inputs: model.inputs.filter(({ name }) => only.inputs?.includes(name) ?? true).map(modelTensorOf),

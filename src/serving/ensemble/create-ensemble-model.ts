@@ -114,7 +114,7 @@ async function startBuiltIn(
   binder: StepBinder,
   host: EnsembleHost,
 ): Promise<Readonly<{ model: LoadedModel; labels: readonly string[] }>> {
-  const { backend, labels } = bound(builtIn ?? 'image_decode', place, binder)
+  const { backend, labels } = bound(builtIn ?? 'image_decode', place, binder, detectionLabels(ensemble, step))
   const written = model?.config
   const context: BackendContext = {
     name: step.model_name,
@@ -136,6 +136,7 @@ function bound(
   name: BuiltInStepName,
   place: BindingStep,
   binder: StepBinder,
+  ownLabels: readonly string[] | undefined,
 ): { backend: Backend; labels: readonly string[] } {
   switch (name) {
     case 'image_decode':
@@ -143,12 +144,22 @@ function bound(
     case 'letterbox':
       return { backend: new LetterboxBackend(binder.letterbox(place)), labels: [] }
     case 'detection_head': {
-      const head = binder.head(place)
+      const head = binder.head(place, ownLabels)
       return { backend: new DetectionHeadBackend(head), labels: head.labels }
     }
     default:
       return name satisfies never
   }
+}
+
+/** The ensemble's own names for what a detection head gives; a list for all of several outputs may be meant for another one. */
+function detectionLabels(
+  { config, labels }: EnsembleDefinition,
+  { output_map }: EnsembleStep,
+): readonly string[] | undefined {
+  const output = config.output.find(({ name }) => name === output_map.detections)
+  const isOwn = config.output.length === 1 || (output?.label_filename ?? '') !== ''
+  return output !== undefined && isOwn ? labels.get(output.name) : undefined
 }
 
 /** Parameters of the ensemble, such as thresholds, hold for built-in steps without a folder. */

@@ -1,11 +1,10 @@
-import { existsSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { dirname } from 'node:path'
 import type { DetectionLimits } from '../../../ensemble/frame-reader.js'
 import { ModelConfigError } from '../../../inference/errors.js'
-import { readLabelsFile } from '../../../inference/labels.js'
 import type { ModelConfig } from '../../../inference/model-config.js'
 import { entryPath } from '../../../lifecycle/entry.js'
 import type { Backend, BackendContext, BackendInstance, OpenedModel } from '../../backend.js'
+import { outputLabels } from '../../output-labels.js'
 import type { TensorSpec } from '../../tensor.js'
 import { configTensors } from '../config-tensors.js'
 import { WorkerInstance } from '../worker-instance.js'
@@ -82,9 +81,8 @@ class OpenedHead implements OpenedModel {
   }
 }
 
+/** Those that name the classes of its output. */
 function labelsOf({ config, versionDir }: BackendContext): readonly string[] {
-  const file = config.output.map((output) => output.label_filename ?? '').find((name) => name !== '')
-  if (file === undefined || basename(file) !== file) return []
-  const path = join(versionDir, '..', file)
-  return existsSync(path) ? readLabelsFile(path) : []
+  const output = config.output.length > 0 ? config.output : [{ name: 'detections' }]
+  return outputLabels({ output }, dirname(versionDir)).get(output[0]?.name ?? '') ?? []
 }
