@@ -1,6 +1,12 @@
 import { z } from 'zod'
+import { allowedHostFault } from './allowed-host.js'
 
 const portSchema = z.number().int().min(0).max(65_535)
+
+const allowedHostSchema = z.string().superRefine((entry, context) => {
+  const message = allowedHostFault(entry)
+  if (message !== undefined) context.addIssue({ code: 'custom', message })
+})
 
 export const serverSchema = z.strictObject({
   host: z
@@ -28,6 +34,12 @@ export const serverSchema = z.strictObject({
     .array(z.string())
     .default([])
     .describe('Browser origins besides our own that may use the API.'),
+  allowedHosts: z
+    .array(allowedHostSchema)
+    .default([])
+    .describe(
+      'Names and addresses, without port, under which this service is reached: behind a proxy, in a cluster. `.example.com` is the domain and all below it. Browsers, and every client where there is no token, may use no other name; programs with the token may use any.',
+    ),
   maxBodyBytes: z
     .number()
     .int()

@@ -141,14 +141,14 @@ function setupOf(
   paths: Pick<ModelServerSetup, 'socketPath' | 'returnPath' | 'tempDir'>,
 ): Omit<ModelServerSetup, 'besideCameras'> {
   const { repository: _, ...models } = config.models
-  const { host, grpcPort, token, allowedOrigins } = config.server
+  const { host, grpcPort, token, allowedOrigins, allowedHosts } = config.server
   return {
     repositories: repositoriesOf(config),
     models,
     inference: config.inference,
     modelServer: config.modelServer,
     ...paths,
-    access: { host, token, allowedOrigins },
+    access: { host, token, allowedOrigins, allowedHosts },
     grpc: { host, port: grpcPort, token },
     storePath: config.store.path,
     version,

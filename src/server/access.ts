@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
+import { allowsHost, canonicalHost } from '../config/allowed-host.js'
 
 /** Who may ask what; decided from headers alone, before any route runs. */
 export type AccessSettings = Readonly<{
@@ -8,6 +9,8 @@ export type AccessSettings = Readonly<{
   host: string
   token?: string | undefined
   allowedOrigins: readonly string[]
+  /** Names of ours beside those that follow from `host` and `allowedOrigins`. */
+  allowedHosts: readonly string[]
 }>
 
 /** The headers that decide; names in lower case as Node gives them. */
@@ -48,16 +51,24 @@ export function tokenAccepted(headers: AccessHeaders, settings: AccessSettings):
 }
 
 /**
- * Whether the `Host` header is a name of ours. A page of another site that rebinds its own name to our address sends that
- * name; such a name has a dot and is neither configured nor an address, so it is refused.
+ * Whether the `Host` header is a name of ours, or missing. A page of another site that rebinds its own name to our address sends that
+ * name; such a name has a dot and is neither configured nor an address, so it is refused. HTTP/1.0 has no such header, and no browser.
  */
 export function hostAccepted(headers: AccessHeaders, settings: AccessSettings): boolean {
+  if (headers['host'] === undefined) return true
   const name = hostName(text(headers['host']))
   if (name === undefined) return false
-  if (isLoopbackName(name) || name === bareHost(settings.host)) return true
+  if (isLoopbackName(name) || name === canonicalHost(settings.host)) return true
+  if (settings.allowedHosts.some((allowed) => allowsHost(allowed, name))) return true
   if (settings.allowedOrigins.some((origin) => hostName(originHost(origin)) === name)) return true
   if (isLoopbackHost(settings.host)) return false
-  return isIP(name) !== 0 || name === hostname().toLowerCase() || !name.includes('.')
+  return isIP(name) !== 0 || name === canonicalHost(hostname()) || !name.includes('.')
+}
+
+/** Whether a page in a browser sent it, as far as headers tell: a page that reads over plain HTTP says nothing of itself. */
+export function isFromBrowser(headers: AccessHeaders): boolean {
+  // No other `Sec-Fetch-*`: programs that use `fetch` of Node send a mode.
+  return headers['origin'] !== undefined || headers['sec-fetch-site'] !== undefined
 }
 
 /**
@@ -81,18 +92,21 @@ export function isAllowedOrigin(origin: string, settings: AccessSettings): boole
 
 /** Names and addresses that only this machine can reach. */
 export function isLoopbackHost(host: string): boolean {
-  return isLoopbackName(bareHost(host))
+  return isLoopbackName(canonicalHost(host))
 }
 
 function isLoopbackName(name: string): boolean {
   if (name === 'localhost' || name.endsWith('.localhost')) return true
   if (isIP(name) === 4) return name.startsWith('127.')
-  return name === '::1' || /^(0{1,4}:){7}0{0,3}1$/.test(name) || name.startsWith('::ffff:127.')
+  return name === '::1' || /^::ffff:7f[0-9a-f]{2}:/.test(name)
 }
 
+/** A port that the scheme implies may be left out in either. */
 function isOwnOrigin(origin: string, headers: AccessHeaders): boolean {
-  const host = originHost(origin)
-  return host !== '' && host === text(headers['host']).toLowerCase()
+  const host = text(headers['host'])
+  if (hostName(host) === undefined || !URL.canParse(origin)) return false
+  const { protocol, host: asked } = new URL(origin)
+  return asked !== '' && asked === originHost(`${protocol}//${host}`)
 }
 
 function sameOrigin(a: string, b: string): boolean {
@@ -104,14 +118,10 @@ function originHost(origin: string): string {
   return URL.canParse(origin) ? new URL(origin).host : ''
 }
 
-/** Host header without port and brackets, lower case; `undefined` when it is not a host at all. */
+/** Host header without its port, as {@link canonicalHost} gives it; `undefined` when it is not a host at all. */
 function hostName(header: string): string | undefined {
-  const match = /^(\[[0-9a-f:.%]+\]|[^\s:/@[\]\\]+)(:\d{1,5})?$/i.exec(header)
-  return match?.[1] === undefined ? undefined : bareHost(match[1])
-}
-
-function bareHost(host: string): string {
-  return host.replace(/^\[|\]$/g, '').toLowerCase()
+  const [, host = ''] = /^(\[[0-9a-f:.%]+\]|[^\s:/?#@[\]\\]+)(?::\d{1,5})?$/i.exec(header) ?? []
+  return canonicalHost(host) || undefined
 }
 
 function text(value: string | string[] | undefined): string {

@@ -5,6 +5,7 @@ import { guard, type GuardSettings } from './guard.js'
 import { ImageInvalidError, MethodNotAllowedError, RouteNotFoundError, TooLargeError } from './errors.js'
 import { isPicture } from './picture-bytes.js'
 import { problemMediaType, toProblem, type Problem } from './problem.js'
+import { originForm } from './request-target.js'
 import type { Answer, AuthRule, Route, RouteContext } from './route.js'
 import { securityHeaders } from './security-headers.js'
 import { answerUnreadable } from './unreadable-request.js'
@@ -45,6 +46,7 @@ export function createApp(
     bodyLimit: jsonBodyBytes,
     requestTimeout: requestTimeoutMs,
     routerOptions: { maxParamLength: 256 },
+    rewriteUrl: originForm,
     forceCloseConnections: 'idle',
     // The model server sends back what came over a connection of its own; nobody else reaches us without an address.
     trustProxy: (address: string | undefined) => address === undefined,

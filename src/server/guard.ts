@@ -2,17 +2,21 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
   hostAccepted,
   isAllowedOrigin,
+  isFromBrowser,
   originAccepted,
   tokenAccepted,
   type AccessHeaders,
   type AccessSettings,
 } from './access.js'
 import { ForbiddenError, StoppingError, UnauthorizedError, UnsupportedMediaError } from './errors.js'
+import { checkHostHeader } from './request-target.js'
 import { securityHeaders } from './security-headers.js'
 
 export type GuardSettings = AccessSettings
 
 const changing = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
+/** Longest name that DNS knows, with a port. */
+const maxShownHost = 260
 
 /**
  * What every request passes before its body is read: Host, Origin, token, content type.
@@ -24,10 +28,11 @@ export function guard(
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<void> {
   return async (request, reply) => {
     void reply.headers({ ...securityHeaders, 'cache-control': 'no-store' })
-    checkSite(request.method, request.headers, settings)
+    checkHostHeader(request.raw)
+    const { auth, bodyTypes } = request.routeOptions.config
+    checkSite(request.method, request.headers, settings, auth !== 'open')
     allowOrigin(request, reply, settings)
     if (isPreflight(request, settings)) return void reply.code(204).send()
-    const { auth, bodyTypes } = request.routeOptions.config
     if (auth !== 'open' && !tokenAccepted(request.headers, settings)) throw new UnauthorizedError()
     if (draining() && changing.has(request.method)) throw new StoppingError()
     if (bodyTypes !== undefined) checkMediaType(request.headers['content-type'], bodyTypes)
@@ -35,21 +40,39 @@ export function guard(
 }
 
 /**
- * Refuses requests that another site's page caused.
+ * Refuses requests that another site's page caused. The name that was asked for counts where such a page would be answered: it cannot
+ * have the token, so that programs which need it may use any name.
  *
+ * @param needsToken - whether the request is refused later on if it does not carry the token that is set.
  * @throws ForbiddenError `GANTRY_FORBIDDEN`
  */
-export function checkSite(method: string, headers: AccessHeaders, settings: AccessSettings): void {
-  if (!hostAccepted(headers, settings))
-    throw new ForbiddenError(
-      'the Host header is not a name of this service',
-      'Use the address the service is bound to, or add the name to server.allowedOrigins as http://<name>.',
+export function checkSite(
+  method: string,
+  headers: AccessHeaders,
+  settings: AccessSettings,
+  needsToken = true,
+): void {
+  const fault = siteFault(method, headers, settings, needsToken)
+  if (fault) throw fault
+}
+
+function siteFault(
+  method: string,
+  headers: AccessHeaders,
+  settings: AccessSettings,
+  needsToken: boolean,
+): ForbiddenError | undefined {
+  const authenticates = settings.token !== undefined && (needsToken || tokenAccepted(headers, settings))
+  if ((!authenticates || isFromBrowser(headers)) && !hostAccepted(headers, settings))
+    return new ForbiddenError(
+      `the Host header is not a name of this service: ${String(headers['host']).slice(0, maxShownHost)}`,
+      'Add the name to server.allowedHosts, or use the address the service is bound to. Programs that send the token may use any name.',
     )
-  if (!originAccepted(method, headers, settings))
-    throw new ForbiddenError(
-      'pages of other sites may not use this service',
-      'Add the origin of the page to server.allowedOrigins if it is meant to.',
-    )
+  if (originAccepted(method, headers, settings)) return undefined
+  return new ForbiddenError(
+    'pages of other sites may not use this service',
+    'Add the origin of the page to server.allowedOrigins if it is meant to.',
+  )
 }
 
 /** A JSON or picture type cannot come from a form, so no other site can send one without asking first. */

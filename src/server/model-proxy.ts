@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Agent } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Log } from '../lifecycle/log.js'
-import { toProblem } from './problem.js'
+import { problemLine, toProblem } from './problem.js'
 import { relay } from './relay.js'
 
 /** Where `/v2` is answered. */
@@ -51,7 +51,7 @@ function sendError(reply: FastifyReply, error: unknown): void {
     .code(problem.status)
     .headers(headers)
     .type('application/json')
-    .send(JSON.stringify({ error: problem.detail }))
+    .send(JSON.stringify({ error: problemLine(problem) }))
 }
 
 function passOn(

@@ -102,6 +102,11 @@ export function toProblem(
   }
 }
 
+/** A problem in one line, for clients whose errors have no place for a hint. */
+export function problemLine({ detail, hint }: Problem): string {
+  return `${detail}. ${hint}`
+}
+
 /** Fastify's own errors (a body that is no JSON, too large, of another type) as ours. */
 function toGantryError(thrown: unknown): GantryError {
   if (thrown instanceof GantryError) return thrown

@@ -14,6 +14,7 @@ import {
 import { checkSite } from './guard.js'
 import { handOver } from './hand-over.js'
 import { refuseUpgrade } from './refuse-upgrade.js'
+import { checkHostHeader, originForm } from './request-target.js'
 import { streamPath } from './routes/results.js'
 import type { StreamUpstream } from './stream/stream-upstream.js'
 
@@ -50,7 +51,8 @@ export class StreamUpgrade {
   }
 
   #check(request: IncomingMessage): void {
-    if ((request.url ?? '').split('?')[0] !== streamPath) throw new RouteNotFoundError()
+    checkHostHeader(request)
+    if (originForm(request).split('?')[0] !== streamPath) throw new RouteNotFoundError()
     checkSite('GET', request.headers, this.settings)
     if (!tokenAccepted(request.headers, this.settings)) throw new UnauthorizedError()
     if (this.draining()) throw new StoppingError()

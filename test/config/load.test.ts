@@ -153,6 +153,16 @@ describe('problems of a pipeline file', () => {
       { line: 2, column: 8, path: 'log.zzz', message: 'unknown key', hint: 'known here: level, format' },
     ],
     [
+      'a host name with a port',
+      'server: { allowedHosts: [gantry.example, "models.example:8000"] }',
+      {
+        line: 2,
+        column: 42,
+        path: 'server.allowedHosts[1]',
+        message: 'names a port; write the name alone, for every port: "models.example"',
+      },
+    ],
+    [
       'wrong type',
       'server: { httpPort: many }',
       { line: 2, column: 21, path: 'server.httpPort', message: 'must be a number, not a text' },

@@ -12,6 +12,7 @@ import { addModel, redDetector } from '../support/onnx-models.js'
 import { descendants } from '../support/processes.js'
 import { exchange } from '../support/raw-http.js'
 import { TestService } from '../support/service.js'
+import { runClient, tritonClients } from '../support/triton-clients.js'
 import { until } from '../support/until.js'
 
 const token = 'canary-token-0123456789'
@@ -146,7 +147,12 @@ describe('one port for the service and its model server', () => {
       expect(await get('/v2/none', {})).toMatch(/^401/)
       expect(await get('/readyz', {})).toMatch(/^401/)
       expect(await get('/v2', { ...bearer, origin: 'https://evil.example' })).toMatch(/^403/)
-      expect(await get('/v2', { ...bearer, host: 'evil.example' })).toMatch(/^403/)
+      expect(await get('/v2', { ...bearer, host: 'evil.example', origin: 'http://evil.example' })).toMatch(
+        /^403/,
+      )
+      expect(await get('/v2', { host: 'evil.example' })).toMatch(/^401/)
+      expect(await get('/v2', { ...bearer, host: 'triton.default.svc.cluster.local:8000' })).toMatch(/^200/)
+      expect(await get('/api/v1/status', { ...bearer, host: 'gantry.example' })).toMatch(/^200/)
       expect(await get('/v2', { ...bearer, origin })).toMatch(/^200/)
     }
     const { headers } = await ask(`${service.url}/v2`, { headers: { ...bearer, origin } })
@@ -155,6 +161,35 @@ describe('one port for the service and its model server', () => {
       'x-content-type-options': 'nosniff',
     })
   })
+
+  it.each([
+    ['GET /v2', [], 401, 'token'],
+    ['GET /v2', [`authorization: ${bearer.authorization}`], 200, '"name":'],
+    ['GET /api/v1/status', [`authorization: ${bearer.authorization}`], 200, '"name":'],
+  ])('answers HTTP/1.0, which has no Host: %s %j', async (line, headers, status, text) => {
+    const bytes = `${[`${line} HTTP/1.0`, ...headers].join('\r\n')}\r\n\r\n`
+    const answer = await exchange({ host: '127.0.0.1', port: service.httpPort }, [bytes])
+    expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(text)])
+  })
+
+  it.skipIf(tritonClients === undefined).each(['http', 'http_aio'])(
+    'serves tritonclient by a DNS name: %s',
+    async (kind) => {
+      const suite = join(import.meta.dirname, '../clients/dns_name_suite.py')
+      const address = `triton.default.svc.cluster.local:${service.httpPort}`
+      const said = await runClient(
+        tritonClients?.python ?? '',
+        [suite, kind, address, token, 'identity'],
+        60_000,
+      )
+      expect(JSON.parse(said)).toEqual({
+        metadata: 'ok',
+        inference: 'ok',
+        no_more_without_token: 'ok',
+      })
+    },
+    70_000,
+  )
 
   it('ends a client that does not say what it wants', async () => {
     const socket = connect(service.httpPort, '127.0.0.1')

@@ -99,8 +99,11 @@ describe('/v2 of the service', () => {
 
   it('S5, S7: asks for the token, and refuses other sites and bodies that are too large', async () => {
     const { url } = await proxied((_, response) => void response.end('in'), { token: 'sixteen-characters' })
-    const refused = await ask(`${url}/v2/health/live`)
-    expect([refused.status, refused.json]).toEqual([401, { error: expect.any(String) as string }])
+    const refused = await ask(`${url}/v2`)
+    expect([refused.status, refused.json]).toEqual([
+      401,
+      { error: expect.stringContaining('Authorization: Bearer') as string },
+    ])
     const headers = { authorization: 'Bearer sixteen-characters' }
     expect((await ask(`${url}/v2`, { headers })).text).toBe('in')
     const foreign = await ask(`${url}/v2`, { headers: { ...headers, origin: 'http://evil.example' } })
@@ -111,6 +114,23 @@ describe('/v2 of the service', () => {
       body: Buffer.alloc(1024 ** 2 + 1),
     })
     expect([large.status, large.json]).toEqual([413, { error: expect.stringMatching(/maximum/) as string }])
+  })
+
+  it('lets clients with the token ask by any name, and tells others what allows it', async () => {
+    const host = 'triton.default.svc.cluster.local:8000'
+    const behind: RequestListener = (_, response) => void response.end('in')
+    const known = await proxied(behind, { token: 'sixteen-characters' })
+    const headers = { host, authorization: 'Bearer sixteen-characters' }
+    expect((await ask(`${known.url}/v2/models/x`, { headers })).text).toBe('in')
+    expect((await ask(`${known.url}/v2/models/x`, { headers: { host } })).status).toBe(401)
+    const { url } = await proxied(behind)
+    const refused = await ask(`${url}/v2/models/x`, { headers })
+    expect([refused.status, refused.json]).toEqual([
+      403,
+      { error: expect.stringMatching(/not a name of this service.*server\.allowedHosts/) as string },
+    ])
+    const allowing = await proxied(behind, { allowedHosts: ['*.svc.cluster.local'] })
+    expect((await ask(`${allowing.url}/v2/models/x`, { headers: { host } })).text).toBe('in')
   })
 
   it('keeps the body of a GET or DELETE a body, whatever its framing and whatever Connection names', async () => {

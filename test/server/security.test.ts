@@ -43,7 +43,13 @@ describe('the inventory of routes', () => {
       draining: () => false,
       documents: { openapi: () => '', asyncapi: () => '' },
     }
-    const settings = { host: '127.0.0.1', allowedOrigins: [], maxBodyBytes: 1024, maxRequestsPerMinute: 0 }
+    const settings = {
+      host: '127.0.0.1',
+      allowedOrigins: [],
+      allowedHosts: [],
+      maxBodyBytes: 1024,
+      maxRequestsPerMinute: 0,
+    }
     const app = createApp([], context, settings, pino({ level: 'silent' }))
     expect(() => app.get('/new', () => 'x')).toThrow('route /new has no auth rule')
   })

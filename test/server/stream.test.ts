@@ -83,6 +83,30 @@ describe('the stream', () => {
     expect(await outcome(connect(url, options))).toBe(status)
   })
 
+  it.each([
+    ['the token', { protocols: ['gantry.v1', tokenProtocol] }, 101],
+    ['the token as a header', { headers: { authorization: 'Bearer sixteen-characters' } }, 101],
+    ['no token', {}, 401],
+    [
+      'the token and an origin',
+      { protocols: ['gantry.v1', tokenProtocol], headers: { origin: 'http://gantry.plant.example' } },
+      403,
+    ],
+  ])('S6: by a DNS name, with %s', async (_, { headers, protocols }: Options, status) => {
+    const { url } = await serveFake({ token: headers?.['authorization'] ? 'sixteen-characters' : token })
+    const named = { host: 'gantry.plant.example', ...headers }
+    expect(await outcome(connect(url, { ...(protocols && { protocols }), headers: named }))).toBe(status)
+  })
+
+  it('S6: by an allowed name, also from its page', async () => {
+    const { url } = await serveFake({ allowedHosts: ['gantry.plant.example'] })
+    const headers = { host: 'gantry.plant.example:8000' }
+    expect(await outcome(connect(url, { headers }))).toBe(101)
+    const page = { ...headers, origin: 'http://gantry.plant.example:8000' }
+    expect(await outcome(connect(url, { headers: page }))).toBe(101)
+    expect(await outcome(connect(url, { headers: { ...headers, origin: 'http://evil.example' } }))).toBe(403)
+  })
+
   it('never repeats the token back', async () => {
     const { url } = await serveFake({ token })
     const socket = connect(url, { protocols: ['gantry.v1', tokenProtocol] })

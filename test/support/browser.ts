@@ -25,12 +25,12 @@ export function skipsBrowser(): boolean {
   return true
 }
 
-/** Debian's Chromium, headless. The caller closes it. */
-export function launchBrowser(): Promise<Browser> {
+/** Debian's Chromium, headless. The caller closes it. @param more - arguments of its own. */
+export function launchBrowser(more: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath,
     headless: true,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', ...more],
   })
 }
 

@@ -3,7 +3,8 @@ import { GantryError } from '../../errors.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { ServingError } from '../../serving/serving-error.js'
-import { toProblem } from '../problem.js'
+import { problemLine, toProblem } from '../problem.js'
+import { originForm } from '../request-target.js'
 import { kserveRoutes, type KserveOptions } from './kserve-routes.js'
 import { httpStatus } from './status.js'
 
@@ -28,6 +29,7 @@ export function createKserveApp(server: ModelServer, options: KserveAppOptions):
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: 75_000,
     routerOptions: { maxParamLength: 256 },
+    rewriteUrl: originForm,
     forceCloseConnections: 'idle',
     frameworkErrors: (error, _request, reply) => void sendError(reply, error, options.log),
     http: {
@@ -63,7 +65,7 @@ function sendError(reply: FastifyReply, error: unknown, log: Log): FastifyReply 
 /** What is not about models, such as a token that is missing, in the form that Triton's clients know. */
 function sendProblem(reply: FastifyReply, error: GantryError): FastifyReply {
   const { problem, headers } = toProblem(error)
-  return sendJsonError(reply.headers(headers), problem.status, problem.detail)
+  return sendJsonError(reply.headers(headers), problem.status, problemLine(problem))
 }
 
 function statusCode(error: unknown): number {

@@ -5,6 +5,7 @@ import type { AccessSettings } from '../access.js'
 import { isModelPath } from '../connection-switch.js'
 import { guard } from '../guard.js'
 import { relay } from '../relay.js'
+import { checkHostHeader } from '../request-target.js'
 
 export type AdoptedSettings = Readonly<{
   access: AccessSettings
@@ -47,7 +48,9 @@ export class AdoptedConnections {
     this.#draining = true
   }
 
+  /** @throws BadRequestError */
   #sendBack({ raw, ip }: FastifyRequest, reply: FastifyReply): void {
+    checkHostHeader(raw)
     reply.hijack()
     const { raw: answer } = reply
     relay(raw, answer, {
