@@ -181,6 +181,13 @@ export const readinessSchema = z
   .describe('Decides the status of `/readyz`. Sinks, cache, stream and cameras are details that never do.')
 export type ReadinessView = Readonly<z.infer<typeof readinessSchema>>
 
+export const readinessStatusSchema = readinessSchema
+  .pick({ ready: true })
+  .describe('What anyone may know of the readiness.')
+
+/** What `/readyz` answers: all of it to who has the token, or asks where none is set. */
+export const readinessAnswerSchema = z.union([readinessSchema, readinessStatusSchema])
+
 export const statusSchema = readinessSchema
   .extend({
     name: z.string().describe('Name of the pipeline.'),

@@ -1,7 +1,7 @@
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { redactText } from '../config/redact.js'
 import type { Log } from '../lifecycle/log.js'
-import { guard, type GuardSettings } from './guard.js'
+import { guard, isTrusted, type GuardSettings } from './guard.js'
 import { ImageInvalidError, MethodNotAllowedError, RouteNotFoundError, TooLargeError } from './errors.js'
 import { isPicture } from './picture-bytes.js'
 import { problemMediaType, toProblem, type Problem } from './problem.js'
@@ -107,6 +107,7 @@ function register(app: FastifyInstance, route: Route, context: RouteContext, set
           ? picture(request)
           : route.bodySchema && parseRequest(route.bodySchema, request.body, 'body', route.alsoWrong),
         context,
+        trusted: route.auth !== 'health' || isTrusted(request.method, request.headers, settings),
       }
       return send(reply, await route.handle(call as never))
     },

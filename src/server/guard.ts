@@ -19,7 +19,8 @@ const changing = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 const maxShownHost = 260
 
 /**
- * What every request passes before its body is read: Host, Origin, token, content type.
+ * What every request passes before its body is read: Host, Origin, token, content type. Who asks for health passes as well without
+ * them, to hear the status alone.
  * A path without a rule, one that does not exist for instance, needs the token as well.
  */
 export function guard(
@@ -30,10 +31,11 @@ export function guard(
     void reply.headers({ ...securityHeaders, 'cache-control': 'no-store' })
     checkHostHeader(request.raw)
     const { auth, bodyTypes } = request.routeOptions.config
-    checkSite(request.method, request.headers, settings, auth !== 'open')
+    const anyone = auth === 'health' && (request.method === 'GET' || request.method === 'HEAD')
+    if (!anyone) checkSite(request.method, request.headers, settings, auth !== 'open')
     allowOrigin(request, reply, settings)
     if (isPreflight(request, settings)) return void reply.code(204).send()
-    if (auth !== 'open' && !tokenAccepted(request.headers, settings)) throw new UnauthorizedError()
+    if (!anyone && auth !== 'open' && !tokenAccepted(request.headers, settings)) throw new UnauthorizedError()
     if (draining() && changing.has(request.method)) throw new StoppingError()
     if (bodyTypes !== undefined) checkMediaType(request.headers['content-type'], bodyTypes)
   }
@@ -54,6 +56,11 @@ export function checkSite(
 ): void {
   const fault = siteFault(method, headers, settings, needsToken)
   if (fault) throw fault
+}
+
+/** Whether the request would be answered where the token is needed. */
+export function isTrusted(method: string, headers: AccessHeaders, settings: AccessSettings): boolean {
+  return siteFault(method, headers, settings, true) === undefined && tokenAccepted(headers, settings)
 }
 
 function siteFault(

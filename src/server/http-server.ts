@@ -118,7 +118,7 @@ export class HttpServer implements Service {
     const main = createApp(apiRoutes, context, settings, log, this.options.requestTimeoutMs)
     this.#apps.push(main)
     if (models) {
-      modelProxy(main, { ...models, log })
+      modelProxy(main, { ...models, access: settings, log })
       await this.#shareConnections(main, models.upstream)
     }
     await servePage(main, webRoot)

@@ -2,6 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Agent } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Log } from '../lifecycle/log.js'
+import type { AccessSettings } from './access.js'
+import { isTrusted } from './guard.js'
+import { healthPaths } from './kserve/kserve-routes.js'
 import { problemLine, toProblem } from './problem.js'
 import { relay } from './relay.js'
 
@@ -19,7 +22,12 @@ export type ModelUpstream = Readonly<{
   }>
 }>
 
-export type ModelProxyOptions = Readonly<{ upstream: ModelUpstream; maxRequestBytes: number; log: Log }>
+export type ModelProxyOptions = Readonly<{
+  upstream: ModelUpstream
+  maxRequestBytes: number
+  access: AccessSettings
+  log: Log
+}>
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
@@ -34,13 +42,11 @@ export function modelProxy(app: FastifyInstance, options: ModelProxyOptions): vo
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', (_request, _body, parsed) => parsed(null))
     scope.setErrorHandler((error, _request, reply) => sendError(reply, error))
+    const handler = (request: FastifyRequest, reply: FastifyReply): void =>
+      passOn(request, reply, agent, options)
     for (const url of ['/v2', '/v2/*'])
-      scope.route({
-        method: [...methods],
-        url,
-        config: { auth: 'token' },
-        handler: (request, reply) => passOn(request, reply, agent, options),
-      })
+      scope.route({ method: [...methods], url, config: { auth: 'token' }, handler })
+    for (const url of healthPaths) scope.route({ method: 'GET', url, config: { auth: 'health' }, handler })
     done()
   })
 }
@@ -58,11 +64,13 @@ function passOn(
   request: FastifyRequest,
   reply: FastifyReply,
   agent: Agent,
-  { upstream, maxRequestBytes, log }: ModelProxyOptions,
+  { upstream, maxRequestBytes, access, log }: ModelProxyOptions,
 ): void {
+  const told = (error: string): string =>
+    isTrusted(request.method, request.headers, access) ? JSON.stringify({ error }) : ''
   const refuse = (status: number, error: string): void => {
     if (!request.raw.complete) void reply.header('connection', 'close')
-    void reply.code(status).type('application/json').send(JSON.stringify({ error }))
+    void reply.code(status).type('application/json').send(told(error))
   }
   if (Number(request.headers['content-length'] ?? 0) > maxRequestBytes)
     return refuse(413, tooLarge(maxRequestBytes))
@@ -74,7 +82,7 @@ function passOn(
   const end = (status: number, error: string): void => {
     if (ended) return
     ended = true
-    if (!reply.raw.headersSent) writeError(reply, status, error)
+    if (!reply.raw.headersSent) writeError(reply, status, told(error))
     else reply.raw.destroy()
   }
   const ownHeaders = reply.getHeaders()
@@ -104,8 +112,8 @@ function tooLarge(maxRequestBytes: number): string {
   return `request body exceeds the maximum allowed size of ${maxRequestBytes} bytes`
 }
 
-function writeError({ raw }: FastifyReply, status: number, error: string): void {
+function writeError({ raw }: FastifyReply, status: number, body: string): void {
   const headers = { 'content-type': 'application/json', connection: 'close' }
   raw.writeHead(status, status === 503 ? { ...headers, 'retry-after': '1' } : headers)
-  raw.end(JSON.stringify({ error }))
+  raw.end(body)
 }

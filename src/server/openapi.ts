@@ -8,11 +8,13 @@ import {
   detectionsPageSchema,
   eventsPageSchema,
   healthSchema,
+  readinessAnswerSchema,
   readinessSchema,
+  readinessStatusSchema,
   statusSchema,
 } from './api-schemas.js'
 import { problemMediaType, problemSchema } from './problem.js'
-import type { Route } from './route.js'
+import type { AuthRule, Route } from './route.js'
 import { apiRoutes } from './routes/index.js'
 
 /** Version of the API, raised with every change a client can see. */
@@ -31,6 +33,8 @@ const answers = new Map<z.ZodType, string>([
   [eventsPageSchema, 'EventsPage'],
   [acceptedFrameSchema, 'AcceptedFrame'],
   [readinessSchema, 'Readiness'],
+  [readinessStatusSchema, 'ReadinessStatus'],
+  [readinessAnswerSchema, 'ReadinessAnswer'],
   [statusSchema, 'Status'],
   [healthSchema, 'Health'],
   [problemSchema, 'Problem'],
@@ -83,12 +87,22 @@ function operation(route: Route): Json {
     operationId: operationId(route),
     tags: [route.tag],
     summary: route.summary,
-    ...(route.auth === 'open' ? { security: [] } : {}),
+    ...security[route.auth],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBody(route),
     responses: { ...answersOf(route), ...problemsOf(route) },
   }
 }
+
+/** Beside what the document says of all: no token, one that may be left out, and nothing else. */
+const security: Readonly<Record<AuthRule, Json>> = {
+  open: { security: [] },
+  health: { security: [{}, { bearer: [] }] },
+  token: {},
+}
+
+/** Statuses of the guard. */
+const refusals: Readonly<Record<AuthRule, readonly number[]>> = { open: [403], health: [], token: [401, 403] }
 
 function operationId({ method, path }: Route): string {
   const words = path
@@ -123,7 +137,7 @@ function answersOf(route: Route): Json {
 
 function problemsOf(route: Route): Json {
   const limited = route.path.startsWith('/api/') ? [429] : []
-  const common = route.auth === 'open' ? [403] : [401, 403, ...limited]
+  const common = [...refusals[route.auth], ...limited]
   const body = route.bodySchema !== undefined || route.pictureTypes !== undefined ? [413] : []
   const path = route.pathSchema === undefined ? [] : [400]
   const statuses = [...new Set([...route.problems, ...path, ...common, ...body])].filter(

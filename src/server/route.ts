@@ -2,8 +2,11 @@ import type { z } from 'zod'
 import type { Gantry } from '../control/gantry.js'
 import type { FieldProblem } from './errors.js'
 
-/** `open` answers anyone; `token` needs the token when one is set. There is no third, and no default. */
-export type AuthRule = 'open' | 'token'
+/**
+ * `open` answers anyone who asks by a name of ours; `token` needs the token when one is set; `health` answers anyone by any name with its
+ * status, and says more only where {@link Call} is `trusted`. There is no fourth, and no default.
+ */
+export type AuthRule = 'open' | 'health' | 'token'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -23,6 +26,8 @@ export type Call<Path, Query, Body> = Readonly<{
   query: Query
   body: Body
   context: RouteContext
+  /** Whether who asks may know what needs the token. Only with `health` is it ever false. */
+  trusted: boolean
 }>
 
 /** `body` goes out as JSON unless it is text, bytes or a stream with a `type`. */

@@ -50,6 +50,12 @@ def run(check):
 
 
 @run
+async def health_without_token(call):
+    assert await call("is_server_live")
+    assert await call("is_server_ready")
+
+
+@run
 async def metadata(call):
     assert (await call("get_server_metadata", headers=bearer))["name"]
     assert await call("is_model_ready", model, headers=bearer)
@@ -74,4 +80,4 @@ async def no_more_without_token(call):
         raise AssertionError("answered")
 
 
-tell([metadata, inference, no_more_without_token])
+tell([health_without_token, metadata, inference, no_more_without_token])

@@ -145,7 +145,7 @@ describe('one port for the service and its model server', () => {
       await get(first)
       expect(await get('/v2', {})).toMatch(/^401 \{"error":/)
       expect(await get('/v2/none', {})).toMatch(/^401/)
-      expect(await get('/readyz', {})).toMatch(/^401/)
+      expect(await get('/api/v1/status', {})).toMatch(/^401/)
       expect(await get('/v2', { ...bearer, origin: 'https://evil.example' })).toMatch(/^403/)
       expect(await get('/v2', { ...bearer, host: 'evil.example', origin: 'http://evil.example' })).toMatch(
         /^403/,
@@ -162,10 +162,29 @@ describe('one port for the service and its model server', () => {
     })
   })
 
+  it('tells anyone its health, over every kind of connection', async () => {
+    const paths = ['/v2/health/live', '/v2/health/ready', '/readyz', '/healthz']
+    for (const first of paths) {
+      const get = keptConnection()
+      await get(first, {})
+      for (const path of paths)
+        for (const headers of [{}, { host: '10.1.2.3:8000' }, { origin: 'https://evil.example' }])
+          expect([path, await get(path, headers)]).toEqual([
+            path,
+            { '/readyz': '200 {"ready":tru', '/healthz': '200 {"status":"o' }[path] ?? '200 ',
+          ])
+      expect(await get('/v2/models/identity/ready', {})).toMatch(/^401/)
+    }
+  })
+
   it.each([
+    ['GET /v2/health/live', [], 200, ''],
+    ['HEAD /v2/health/ready', [], 200, ''],
+    ['GET /readyz', [], 200, '{"ready":true}'],
     ['GET /v2', [], 401, 'token'],
     ['GET /v2', [`authorization: ${bearer.authorization}`], 200, '"name":'],
     ['GET /api/v1/status', [`authorization: ${bearer.authorization}`], 200, '"name":'],
+    ['POST /v2/health/live', [], 401, 'token'],
   ])('answers HTTP/1.0, which has no Host: %s %j', async (line, headers, status, text) => {
     const bytes = `${[`${line} HTTP/1.0`, ...headers].join('\r\n')}\r\n\r\n`
     const answer = await exchange({ host: '127.0.0.1', port: service.httpPort }, [bytes])
@@ -183,6 +202,7 @@ describe('one port for the service and its model server', () => {
         60_000,
       )
       expect(JSON.parse(said)).toEqual({
+        health_without_token: 'ok',
         metadata: 'ok',
         inference: 'ok',
         no_more_without_token: 'ok',

@@ -190,3 +190,60 @@ describe('a target with a scheme and a name', () => {
     expect(statuses.map(({ status }) => status)).toEqual([200, 429])
   })
 })
+
+describe('health', () => {
+  const anyone: [string, Record<string, string>][] = [
+    ['a kubelet by the address of the pod', { host: '10.1.2.3:8000', 'user-agent': 'kube-probe/1.34' }],
+    ['a load balancer by a name', { host: name }],
+    ['a wrong token', { authorization: 'Bearer wrong' }],
+    ['credentials for somebody else', { authorization: 'Basic eDp5' }],
+    ['a page of another site', { origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' }],
+  ]
+
+  it.each(anyone)('S5: tells %s its status and nothing else', async (_, headers) => {
+    const { url, gantry } = await serveFake({ host: '0.0.0.0', token })
+    for (const ready of [true, false]) {
+      gantry.reasons = ready ? [] : ['engine 0 is restarting']
+      const reply = await ask(`${url}/readyz`, { headers })
+      expect([reply.status, reply.json]).toEqual([ready ? 200 : 503, { ready }])
+      expect(reply.headers['access-control-allow-origin']).toBeUndefined()
+      expect(reply.headers['cross-origin-resource-policy']).toBe('same-origin')
+      expect((await ask(`${url}/healthz`, { headers })).json).toEqual({ status: 'ok' })
+      const head = await ask(`${url}/readyz`, { method: 'HEAD', headers })
+      expect([head.status, head.text]).toEqual([ready ? 200 : 503, ''])
+      expect((await ask(`${url}/healthz`, { method: 'HEAD', headers })).status).toBe(200)
+    }
+  })
+
+  it('tells its details with the token, by whatever name', async () => {
+    const { url, gantry } = await serveFake({ token })
+    gantry.reasons = ['engine 0 is restarting']
+    const { status, json } = await ask(`${url}/readyz`, { headers: { host: name, authorization } })
+    expect([status, json]).toEqual([503, expect.objectContaining({ reasons: gantry.reasons })])
+  })
+
+  it('S6: keeps its details from pages of other sites where no token is set', async () => {
+    const { url } = await serveFake()
+    expect((await ask(`${url}/readyz`)).json).toHaveProperty('engines')
+    for (const headers of [
+      { host: 'evil.example' },
+      { origin: 'http://evil.example' },
+      { 'sec-fetch-site': 'cross-site' },
+    ])
+      expect((await ask(`${url}/readyz`, { headers })).json).toEqual({ ready: true })
+  })
+
+  it('tells an allowed page what the token allows', async () => {
+    const origin = 'https://wall.example'
+    const { url } = await serveFake({ token, allowedOrigins: [origin] })
+    const known = await ask(`${url}/readyz`, { headers: { origin, authorization } })
+    expect(known.headers['access-control-allow-origin']).toBe(origin)
+    expect(known.json).toHaveProperty('engines')
+    expect((await ask(`${url}/readyz`, { headers: { origin } })).json).toEqual({ ready: true })
+  })
+
+  it('takes no other method without the token', async () => {
+    const { url } = await serveFake({ token })
+    expect((await ask(`${url}/readyz`, { method: 'POST' })).status).toBe(401)
+  })
+})

@@ -133,6 +133,28 @@ describe('/v2 of the service', () => {
     expect((await ask(`${allowing.url}/v2/models/x`, { headers: { host } })).text).toBe('in')
   })
 
+  it.each(['live', 'ready'])('tells anyone whether it is %s, and no more', async (what) => {
+    const { url, upstream } = await proxied((_, response) => void response.writeHead(400).end(), {
+      token: 'sixteen-characters',
+    })
+    const at = `${url}/v2/health/${what}`
+    const given = [{}, { host: 'lb.example' }, { origin: 'http://evil.example' }]
+    for (const headers of given) expect(await ask(at, { headers })).toMatchObject({ status: 400, text: '' })
+    upstream.ready = false
+    for (const headers of given) {
+      const away = await ask(at, { headers })
+      expect([away.status, away.text, away.headers['access-control-allow-origin']]).toEqual([
+        503,
+        '',
+        undefined,
+      ])
+    }
+    const headers = { authorization: 'Bearer sixteen-characters' }
+    expect((await ask(at, { headers })).text).toContain('not running')
+    expect((await ask(at, { method: 'POST' })).status).toBe(401)
+    expect((await ask(`${url}/v2/models/a/ready`)).status).toBe(401)
+  })
+
   it('keeps the body of a GET or DELETE a body, whatever its framing and whatever Connection names', async () => {
     const seen: unknown[] = []
     const { url } = await proxied(

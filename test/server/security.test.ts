@@ -10,11 +10,11 @@ const token = 'canary-token-0123456789'
 const bearer = { authorization: `Bearer ${token}` }
 
 describe('the inventory of routes', () => {
-  it('lets nothing but health be asked without the token', async () => {
-    const open = [...apiRoutes, ...metricsPortRoutes]
-      .filter(({ auth }) => auth === 'open')
-      .map(({ path }) => path)
-    expect([...new Set(open)]).toEqual(['/healthz'])
+  it('lets nothing but the status of health be asked without the token', () => {
+    const tokenless = [...apiRoutes, ...metricsPortRoutes]
+      .filter(({ auth }) => auth !== 'token')
+      .map(({ path, auth }) => `${path} ${auth}`)
+    expect([...new Set(tokenless)]).toEqual(['/healthz health', '/readyz health'])
   })
 
   it.each(

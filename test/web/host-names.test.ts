@@ -52,13 +52,14 @@ describe.skipIf(skipsBrowser())('a browser that is led to the service by a name'
     return page
   }
 
-  it('S6: gives a page that rebinds its name nothing', async () => {
+  it('S6: gives a page that rebinds its name nothing but the status', async () => {
     const { url, gantry } = await serveFake({ allowedHosts: ['gantry.example'] })
     const evil = url.replace('127.0.0.1', 'evil.example')
     const page = await open(`${evil}/`)
     expect(await page.textContent('body')).toContain('server.allowedHosts')
     expect(await asked(page, '/api/v1/cameras')).toMatch(/^403/)
     expect(await asked(page, '/api/v1/cameras', addCamera())).toMatch(/^403/)
+    expect(await asked(page, '/readyz')).toBe('200 {"ready":true}')
     expect(await streams(page, evil)).toBe(false)
     expect(gantry.cameras()).toEqual([])
   })

@@ -8,7 +8,12 @@ import {
 import { carriedToken, tokenMatches } from '../access.js'
 
 /** Health is open, as it is over HTTP: who asks it seldom has a token. */
-const openPrefix = '/grpc.health.v1.Health/'
+const openPaths: ReadonlySet<string> = new Set([
+  '/grpc.health.v1.Health/Check',
+  '/grpc.health.v1.Health/Watch',
+  '/inference.GRPCInferenceService/ServerLive',
+  '/inference.GRPCInferenceService/ServerReady',
+])
 
 /** Refuses calls without the token, as `authorization: Bearer <token>`, before their message is read. */
 export function tokenInterceptor(token: string): ServerInterceptor {
@@ -17,7 +22,7 @@ export function tokenInterceptor(token: string): ServerInterceptor {
       start: (next) => {
         const listener = new ServerListenerBuilder()
           .withOnReceiveMetadata((metadata, proceed) => {
-            if (method.path.startsWith(openPrefix) || isAllowed(metadata, token)) proceed(metadata)
+            if (openPaths.has(method.path) || isAllowed(metadata, token)) proceed(metadata)
             else call.sendStatus({ code: status.UNAUTHENTICATED, details: 'the token is missing or wrong' })
           })
           .build()

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ModelServer } from '../../serving/model-server.js'
 import { ServingError } from '../../serving/serving-error.js'
+import type { AuthRule } from '../route.js'
 import { readBody } from './body.js'
 import { configJson } from './config-json.js'
 import { noSharedMemory } from './infer-body.js'
@@ -26,6 +27,11 @@ type Call = Readonly<{
 
 type Handler = (call: Call) => unknown
 
+type Handlers = Readonly<Partial<Record<'GET' | 'HEAD' | 'POST', Handler>>>
+
+/** What tells anyone whether the server lives, and whether it is ready. */
+export const healthPaths = ['/v2/health/live', '/v2/health/ready'] as const
+
 const modelPath = '/v2/models/:model'
 const versionPath = `${modelPath}/versions/:version(^[0-9]+$)`
 
@@ -37,8 +43,7 @@ const answered = Symbol('answered')
  * Other methods are 405. Errors are left to the error handler of `createKserveApp`.
  */
 export function kserveRoutes(app: FastifyInstance, server: ModelServer, options: KserveOptions): void {
-  const add = (path: string, handlers: Readonly<Partial<Record<'GET' | 'POST', Handler>>>): void =>
-    register(app, path, handlers, options)
+  const add: Add = (path, handlers, auth = 'token') => register(app, path, handlers, auth, options)
   const addVersioned = (rest: string, handlers: Parameters<typeof add>[1]): void => {
     add(modelPath + rest, handlers)
     add(versionPath + rest, handlers)
@@ -50,11 +55,16 @@ export function kserveRoutes(app: FastifyInstance, server: ModelServer, options:
   sharedMemoryRoutes(add)
 }
 
-type Add = (path: string, handlers: Readonly<Partial<Record<'GET' | 'POST', Handler>>>) => void
+type Add = (path: string, handlers: Handlers, auth?: AuthRule) => void
 
 function healthRoutes(add: Add, addVersioned: Add, server: ModelServer): void {
-  add('/v2/health/live', { GET: ({ reply }) => empty(reply, server.live()) })
-  add('/v2/health/ready', { GET: ({ reply }) => empty(reply, server.ready()) })
+  const addHealth = (path: string, good: () => boolean): void => {
+    const tell: Handler = ({ reply }) => empty(reply, good())
+    add(path, { GET: tell, HEAD: tell }, 'health')
+  }
+  const [live, ready] = healthPaths
+  addHealth(live, () => server.live())
+  addHealth(ready, () => server.ready())
   addVersioned('/ready', {
     GET: ({ reply, target }) => {
       if (!server.modelReady(target.model, target.version))
@@ -180,12 +190,13 @@ function sharedMemoryRoutes(add: Add): void {
 function register(
   app: FastifyInstance,
   path: string,
-  handlers: Readonly<Partial<Record<'GET' | 'POST', Handler>>>,
+  handlers: Handlers,
+  auth: AuthRule,
   options: KserveOptions,
 ): void {
-  app.all(path, async (request, reply) => {
-    const handler =
-      request.method === 'GET' || request.method === 'POST' ? handlers[request.method] : undefined
+  app.all(path, { config: { auth } }, async (request, reply) => {
+    const { method } = request
+    const handler = method === 'GET' || method === 'HEAD' || method === 'POST' ? handlers[method] : undefined
     if (handler === undefined) throw new MethodError()
     const answer = await handler({
       request,

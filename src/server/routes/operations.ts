@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { healthSchema, readinessSchema, statusSchema, type ReadinessView } from '../api-schemas.js'
+import { healthSchema, readinessAnswerSchema, statusSchema, type ReadinessView } from '../api-schemas.js'
 import { route, type RouteContext } from '../route.js'
 
 /** Prometheus text format 0.0.4, what prom-client writes. */
@@ -8,7 +8,7 @@ const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
 export const healthRoute = route({
   method: 'GET',
   path: '/healthz',
-  auth: 'open',
+  auth: 'health',
   tag: 'operations',
   summary: 'Whether the process answers; says nothing about engines or cameras',
   responses: { 200: { description: 'It does.', schema: healthSchema } },
@@ -32,20 +32,20 @@ export const operationRoutes = [
   route({
     method: 'GET',
     path: '/readyz',
-    auth: 'token',
+    auth: 'health',
     tag: 'operations',
-    summary: 'Whether the service can analyse frames, and why not',
+    summary: 'Whether the service can analyse frames; with the token, also why not',
     responses: {
-      200: { description: 'Ready.', schema: readinessSchema },
+      200: { description: 'Ready.', schema: readinessAnswerSchema },
       503: {
         description: 'Not ready: starting, stopping, or every engine is down.',
-        schema: readinessSchema,
+        schema: readinessAnswerSchema,
       },
     },
     problems: [],
-    handle: ({ context }) => {
+    handle: ({ context, trusted }) => {
       const view = readinessView(context)
-      return { status: view.ready ? 200 : 503, body: view }
+      return { status: view.ready ? 200 : 503, body: trusted ? view : { ready: view.ready } }
     },
   }),
   route({
