@@ -180,7 +180,7 @@ function isRightForAnother(head: string, list: string): boolean {
 
 describe.each(Object.entries(systems))('%s', (_, tell) => {
   it.each(cases)(
-    'R21: $head: the right name for every class, or a refusal that names the setting',
+    'R22: $head: the right name for every class, or a refusal that names the setting',
     async (given) => {
       for (const [name, list] of Object.entries(lists)) {
         if (isRightForAnother(given.head, name)) continue
