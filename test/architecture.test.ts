@@ -53,4 +53,16 @@ describe('src', () => {
     const users = sourceFiles().filter((file) => importsOf(file).includes('fluent-ffmpeg'))
     expect(users.length, users.join(', ')).toBe(1)
   })
+
+  it('loads ONNX Runtime in one file, which first tells it to keep still', () => {
+    const users = sourceFiles().filter((file) => importsOf(file).includes('onnxruntime-node'))
+    expect(users).toEqual(['inference/onnxruntime.ts'])
+    expect(importsOf('inference/onnxruntime.ts')[0]).toBe('lifecycle/no-telemetry.ts')
+  })
+
+  it('keeps libraries still before it imports anything, in each file that begins a process', () => {
+    const mains = sourceFiles().filter((file) => /(^|\/)main\.ts$/.test(file))
+    expect(mains.length).toBeGreaterThan(3)
+    for (const main of mains) expect([main, importsOf(main)[0]]).toEqual([main, 'lifecycle/no-telemetry.ts'])
+  })
 })

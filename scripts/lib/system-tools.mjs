@@ -92,6 +92,12 @@ export const testTools = [
       gstPlugins.every((plugin) => succeeds('gst-inspect-1.0', ['--exists', plugin])),
   },
   {
+    name: 'strace',
+    why: 'tests that nothing leaves the machine',
+    apt: ['strace'],
+    found: () => onPath('strace'),
+  },
+  {
     name: 'promtool',
     why: 'tests of the alert rules',
     apt: ['prometheus'],

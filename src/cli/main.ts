@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import '../lifecycle/no-telemetry.js'
 import { isNodeNewEnough, NodeTooOldError } from './node-version.js'
 
 const args = process.argv.slice(2)

@@ -1,6 +1,10 @@
+import '../lifecycle/no-telemetry.js'
+import { rmSync } from 'node:fs'
 import sharp from 'sharp'
+import { keepFontListIn } from './caption-fonts.js'
 import { Engine } from './engine.js'
 import type { EngineSetup, FromEngine, ToEngine } from './protocol.js'
+import { createPrivateFolder } from '../control/private-folder.js'
 import { toErrorRecord } from '../errors.js'
 import { createLog, type Log } from '../lifecycle/log.js'
 
@@ -12,6 +16,7 @@ import { createLog, type Log } from '../lifecycle/log.js'
  */
 let engine: Engine | undefined
 let log: Log | undefined
+let tempDir: string | undefined
 /** Camera changes are applied one after another for each camera. */
 const cameraWork = new Map<string, Promise<void>>()
 
@@ -31,6 +36,7 @@ function inOrder(cameraId: string, work: () => Promise<void>): void {
 async function setUp(setup: EngineSetup): Promise<void> {
   log = createLog(setup.log, `gantry-engine-${setup.index}`)
   engine = new Engine(setup, send, log)
+  keepHouse(log)
   try {
     await engine.start()
   } catch (error) {
@@ -38,8 +44,19 @@ async function setUp(setup: EngineSetup): Promise<void> {
   }
 }
 
+/** Captions are drawn without it all the same. */
+function keepHouse(log: Log): void {
+  try {
+    tempDir = createPrivateFolder()
+    keepFontListIn(tempDir)
+  } catch (error) {
+    log.warn({ err: error }, 'no temporary folder: the list of fonts is kept where the system has it')
+  }
+}
+
 async function stop(drainMs: number): Promise<void> {
   await engine?.stop(drainMs)
+  if (tempDir !== undefined) rmSync(tempDir, { recursive: true, force: true })
   send({ type: 'stopped' })
   process.disconnect()
 }

@@ -1,4 +1,4 @@
-import ort from 'onnxruntime-node'
+import ort from '../inference/onnxruntime.js'
 import { ModelInvalidError } from '../inference/errors.js'
 import { OrtModel } from '../inference/ort-model.js'
 import { deviceOf } from '../inference/providers.js'

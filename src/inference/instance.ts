@@ -1,3 +1,4 @@
+import '../lifecycle/no-telemetry.js'
 import { Worker } from 'node:worker_threads'
 import { RemoteError, InternalError } from '../errors.js'
 import { atMost } from '../lifecycle/delay.js'

@@ -1,4 +1,4 @@
-import ort from 'onnxruntime-node'
+import ort from './onnxruntime.js'
 import type { ExecutionProvider } from '../config/inference.js'
 import { openOrtSession, type OrtSessionOptions } from './ort-session.js'
 import { elementCount, type TensorType } from './tensor-type.js'

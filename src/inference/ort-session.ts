@@ -1,4 +1,4 @@
-import ort from 'onnxruntime-node'
+import ort from './onnxruntime.js'
 import type { ExecutionProvider } from '../config/inference.js'
 import { ModelInvalidError, ProviderUnavailableError } from './errors.js'
 import type { GraphOptimization } from './graph-optimization.js'

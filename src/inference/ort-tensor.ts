@@ -1,4 +1,4 @@
-import ort from 'onnxruntime-node'
+import ort from './onnxruntime.js'
 import { float16Bits } from './float16.js'
 
 /**

@@ -12,6 +12,9 @@ import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
 
+// As the service does it (src/lifecycle/no-telemetry.ts): in the main thread, before the library is loaded.
+process.env.ORT_DISABLE_TELEMETRY ||= '1'
+
 const warmUpRuns = 5
 
 async function worker() {

@@ -5,7 +5,10 @@
 Prints "ready"; ends when its stdin closes, and its tritonserver with it.
 """
 
+import os
 import sys
+
+os.environ["ORT_DISABLE_TELEMETRY"] = os.environ.get("ORT_DISABLE_TELEMETRY") or "1"
 
 import numpy as np
 import onnxruntime

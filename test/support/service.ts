@@ -23,6 +23,8 @@ export type ServiceOptions = Readonly<{
   /** Laid over its `server`; requests of this class carry the token. */
   server?: Readonly<{ token?: string; allowedOrigins?: readonly string[]; maxStreamClients?: number }>
   env?: NodeJS.ProcessEnv
+  /** A command that ends in becoming the one behind it, such as `prlimit --nofile=100`. */
+  under?: readonly string[]
   /** A file for its standard error, which is then not in `stderr`. */
   stderrTo?: string
   /** Use the folder of an earlier service, with its store and its ports. */
@@ -178,9 +180,10 @@ export class TestService {
       ...this.options.pipeline,
     }
     writeFileSync(file, stringify(pipeline))
-    const { stderrTo } = this.options
+    const { stderrTo, under = [] } = this.options
     const stderr = stderrTo === undefined ? 'pipe' : openSync(stderrTo, 'w')
-    this.#child = spawn(process.execPath, [cli, 'serve', '-c', file], {
+    const [command = '', ...args] = [...under, process.execPath, cli, 'serve', '-c', file]
+    this.#child = spawn(command, args, {
       stdio: ['ignore', 'ignore', stderr],
       env: { ...process.env, ...this.options.env },
     })

@@ -72,7 +72,8 @@ export async function examineGpus(): Promise<Finding> {
 }
 
 export async function examineJava(): Promise<Finding> {
-  const version = (await programOutput('java', ['-version']))?.split('\n')[0]
+  // Without the flag it writes figures of itself into /tmp.
+  const version = (await programOutput('java', ['-XX:-UsePerfData', '-version']))?.split('\n')[0]
   if (version) return { subject: 'java', state: 'ok', detail: `${version} (for the tests alone)` }
   return { subject: 'java', state: 'skipped', detail: 'not found; only the tests against Kafka need it' }
 }

@@ -8,7 +8,7 @@ import { programOutput } from './program-output.js'
 /** Whether ONNX Runtime can be loaded, and which of the providers it can be asked for. */
 export async function examineOnnxRuntime(): Promise<Finding[]> {
   try {
-    await import('onnxruntime-node')
+    await import('../../inference/onnxruntime.js')
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error)
     return [{ subject: 'onnxruntime', state: 'failed', detail, fix: 'npm ci' }]
@@ -31,7 +31,9 @@ async function examineProvider(provider: ExecutionProvider): Promise<Finding> {
 export async function examineWebgpu(env: NodeJS.ProcessEnv = process.env): Promise<Finding> {
   const subject = 'provider webgpu'
   const entry = entryPath(import.meta.url, './webgpu-probe.js')
-  if ((await programOutput(process.execPath, [entry], env)) !== undefined)
+  // A look leaves no compiled shaders in the home folder.
+  const withoutTrace = { ...env, MESA_SHADER_CACHE_DISABLE: 'true', __GL_SHADER_DISK_CACHE: '0' }
+  if ((await programOutput(process.execPath, [entry], withoutTrace)) !== undefined)
     return { subject, state: 'ok', detail: 'built in, and a Vulkan driver runs a small model' }
   return {
     subject,

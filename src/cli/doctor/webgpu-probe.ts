@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs'
-import ort from 'onnxruntime-node'
+import ort from '../../inference/onnxruntime.js'
 
 /** Entry of the look at WebGPU: runs one small model on it and ends with 0, or 1 with the reason on stderr. */
 

@@ -1,4 +1,4 @@
-import ort from 'onnxruntime-node'
+import ort from '../onnxruntime.js'
 import { ModelInvalidError } from '../errors.js'
 import { float16Bits, floatsOf } from '../float16.js'
 import { ortTensor } from '../ort-tensor.js'

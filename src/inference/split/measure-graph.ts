@@ -1,4 +1,4 @@
-import ort from 'onnxruntime-node'
+import ort from '../onnxruntime.js'
 import { rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { elementCount, type ModelTensor, type TensorType } from '../tensor-type.js'

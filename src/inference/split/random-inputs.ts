@@ -1,4 +1,4 @@
-import ort from 'onnxruntime-node'
+import ort from '../onnxruntime.js'
 import { ModelInvalidError } from '../errors.js'
 import { describeTensor, elementCount, type ModelTensor } from '../tensor-type.js'
 

@@ -1,3 +1,4 @@
+import '../../lifecycle/no-telemetry.js'
 import { Socket } from 'node:net'
 import { ProcessBeat } from '../../engine/process-beat.js'
 import { fromBase64 } from '../../lifecycle/base64.js'

@@ -1,4 +1,4 @@
-import type ort from 'onnxruntime-node'
+import type ort from '../../../inference/onnxruntime.js'
 import type { TensorType } from '../../../inference/tensor-type.js'
 import type { Datatype } from '../../datatype.js'
 

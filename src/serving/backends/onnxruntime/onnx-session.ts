@@ -1,4 +1,4 @@
-import ort from 'onnxruntime-node'
+import ort from '../../../inference/onnxruntime.js'
 import { nowMs } from '../../../lifecycle/clock.js'
 import { ortTensor } from '../../../inference/ort-tensor.js'
 import { openOrtSession } from '../../../inference/ort-session.js'

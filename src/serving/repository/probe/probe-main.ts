@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs'
-import ort from 'onnxruntime-node'
+import ort from '../../../inference/onnxruntime.js'
 import { ortTensor } from '../../../inference/ort-tensor.js'
 import { elementCount } from '../../../inference/tensor-type.js'
 import type { ProbeAnswer, ProbeTask } from './probe-protocol.js'
