@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { cameraSchema, type CameraConfig } from '../config/camera.js'
 import { GantryError } from '../errors.js'
+import { systemLimit } from '../lifecycle/system-limit.js'
 
 const fileSchema = z.strictObject({ version: z.literal(1), cameras: z.array(cameraSchema) })
 
@@ -20,12 +21,13 @@ export class CameraStoreError extends GantryError {
 
 export class CameraStoreWriteError extends GantryError {
   readonly code = 'GANTRY_ENVIRONMENT'
-  readonly hint = 'Make room below store.path and see that it can be written, or leave out persist.'
+  readonly hint: string
   constructor(path: string, cause: unknown) {
-    super(`cameras cannot be saved in ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, {
-      cause,
-    })
+    const limit = systemLimit(cause)
+    const reason = limit?.reason ?? (cause instanceof Error ? cause.message : String(cause))
+    super(`cameras cannot be saved in ${path}: ${reason}`, { cause })
     this.name = 'CameraStoreWriteError'
+    this.hint = limit?.hint ?? 'See that store.path can be written, or leave out persist.'
   }
 }
 

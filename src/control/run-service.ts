@@ -5,6 +5,7 @@ import { repositoriesOf, type LoadedPipeline } from '../config/load.js'
 import { repositoryWith } from '../inference/model-repository.js'
 import { packageVersion } from './package-version.js'
 import { wallMs } from '../lifecycle/clock.js'
+import { DescriptorWatch } from '../lifecycle/descriptor-watch.js'
 import type { Log } from '../lifecycle/log.js'
 import { keepYoungGenerationSmall } from '../lifecycle/v8-flags.js'
 import { createServiceMetrics } from '../metrics/service-metrics.js'
@@ -94,6 +95,7 @@ export async function runService(
     log,
     ...(models === undefined ? {} : { models }),
   })
+  new DescriptorWatch(log)
   const { host, grpcPort } = config.server
   return start(service, server, async () => {
     if (modelServer) await grpcPortFree(host, grpcPort, grpcPortFreeWithinMs)

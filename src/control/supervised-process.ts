@@ -6,6 +6,7 @@ import { nowMs } from '../lifecycle/clock.js'
 import { withDeathSignal } from '../lifecycle/death-signal.js'
 import { atMost } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
+import { systemLimit } from '../lifecycle/system-limit.js'
 import { acceptedFlags } from '../lifecycle/v8-flags.js'
 
 /** A supervised process beats once a second; one that is silent this long is hung and gets killed. */
@@ -193,6 +194,26 @@ export class SupervisedProcess<
   }
 
   #spawn(): void {
+    try {
+      this.#fork()
+    } catch (error) {
+      // Some refusals are thrown, others are events.
+      this.#child = undefined
+      this.#neverRan(error)
+    }
+  }
+
+  #neverRan(error: unknown): void {
+    const limit = systemLimit(error)
+    const reason = limit?.reason ?? (error instanceof Error ? error.message : String(error))
+    this.log.error(
+      { ...this.spec.logFields, err: error, ...(limit && { reason, hint: limit.hint }) },
+      `${this.spec.title} cannot be started`,
+    )
+    this.#exited(this.#child, `it cannot be started: ${reason}`)
+  }
+
+  #fork(): void {
     const [execPath, execArgv] = withDeathSignal(process.execPath, acceptedFlags(this.spec.v8Flags ?? []))
     const child = fork(this.spec.entry, [], {
       // Not 'advanced': its deserialiser holds every message until the next full collection, and all of them grow old.
@@ -208,9 +229,9 @@ export class SupervisedProcess<
     this.#expectWithin(this.spec.loadAtMostMs, 'did not become ready in time')
     child.on('message', (message: From) => this.#receive(child, message))
     child.on('error', (error) => {
-      this.log.error({ ...this.spec.logFields, err: error }, `${this.spec.title} process error`)
       // One that never ran does not exit.
-      if (child.pid === undefined) this.#exited(child, error.message)
+      if (child.pid === undefined) this.#neverRan(error)
+      else this.log.error({ ...this.spec.logFields, err: error }, `${this.spec.title} process error`)
     })
     child.on('exit', (code, signal) => this.#exited(child, signal ?? `exit code ${code ?? 'unknown'}`))
   }
@@ -257,7 +278,8 @@ export class SupervisedProcess<
   #failedToStart(error: ErrorRecord): void {
     this.#reason = error.message
     this.#failure = error.message
-    if (this.#firstReady && this.spec.onFirstFailure === 'end') {
+    // What the machine lacks may be there the next time.
+    if (this.#firstReady && this.spec.onFirstFailure === 'end' && error.code !== 'GANTRY_ENVIRONMENT') {
       this.#state = 'failed'
       this.#firstReady.reject(new RemoteError(error))
       this.#firstReady = undefined
@@ -273,7 +295,7 @@ export class SupervisedProcess<
     }, ms)
   }
 
-  #exited(child: ChildProcess, reason: string): void {
+  #exited(child: ChildProcess | undefined, reason: string): void {
     if (child !== this.#child) return
     clearTimeout(this.#watchdog)
     for (const requestId of [...this.#pending.keys()]) {

@@ -6,7 +6,9 @@ import { Engine } from './engine.js'
 import type { EngineSetup, FromEngine, ToEngine } from './protocol.js'
 import { createPrivateFolder } from '../control/private-folder.js'
 import { toErrorRecord } from '../errors.js'
+import { DescriptorWatch } from '../lifecycle/descriptor-watch.js'
 import { createLog, type Log } from '../lifecycle/log.js'
+import { byTrueName } from '../lifecycle/system-limit.js'
 
 /**
  * Entry of the engine process, started by `control/engine-process.ts` with an IPC channel.
@@ -37,10 +39,11 @@ async function setUp(setup: EngineSetup): Promise<void> {
   log = createLog(setup.log, `gantry-engine-${setup.index}`)
   engine = new Engine(setup, send, log)
   keepHouse(log)
+  new DescriptorWatch(log)
   try {
     await engine.start()
   } catch (error) {
-    send({ type: 'failed', error: toErrorRecord(error) })
+    send({ type: 'failed', error: toErrorRecord(byTrueName('the engine cannot start', error)) })
   }
 }
 

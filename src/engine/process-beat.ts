@@ -7,6 +7,8 @@ const resolutionMs = 100
 export class ProcessBeat {
   readonly #loop = monitorEventLoopDelay({ resolution: resolutionMs })
 
+  #rssBytes = 0
+
   constructor() {
     this.#loop.enable()
   }
@@ -14,10 +16,11 @@ export class ProcessBeat {
   /** `loopP99Ms` is the p99 of the time a timer was late since the last reading. */
   read(): { rssBytes: number; cpuSeconds: number; loopP99Ms: number } {
     const cpu = process.cpuUsage()
+    this.#rssBytes = residentBytes() ?? this.#rssBytes
     const loopP99Ms = Math.max(0, this.#loop.percentile(99) / 1e6 - resolutionMs)
     this.#loop.reset()
     return {
-      rssBytes: process.memoryUsage.rss(),
+      rssBytes: this.#rssBytes,
       cpuSeconds: (cpu.user + cpu.system) / 1e6,
       loopP99Ms: Number.isFinite(loopP99Ms) ? loopP99Ms : 0,
     }
@@ -25,5 +28,14 @@ export class ProcessBeat {
 
   stop(): void {
     this.#loop.disable()
+  }
+}
+
+/** undefined where it cannot be read: it takes a descriptor, and there may be none. */
+function residentBytes(): number | undefined {
+  try {
+    return process.memoryUsage.rss()
+  } catch {
+    return undefined
   }
 }

@@ -1,4 +1,5 @@
 import { GantryError, type ErrorCode } from '../errors.js'
+import { systemLimit } from '../lifecycle/system-limit.js'
 
 /** One field of a request that is wrong. `path` is `sampleFps`, `region.width`, `items[3].id`; empty for the whole. */
 export type FieldProblem = Readonly<{ path: string; message: string }>
@@ -207,9 +208,15 @@ export class PortInUseError extends GantryError {
 
 export class ListenError extends GantryError {
   readonly code = 'GANTRY_ENVIRONMENT'
-  readonly hint = 'Set server.host to an address of this machine and the ports to ones this user may open.'
+  readonly hint: string
   constructor(address: string, cause: unknown) {
-    super(`cannot listen on ${address}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    const limit = systemLimit(cause)
+    const reason = limit?.reason ?? (cause instanceof Error ? cause.message : String(cause))
+    super(`cannot listen on ${address}: ${reason}`, { cause })
     this.name = 'ListenError'
+    this.hint =
+      limit === undefined || limit.code === 'EACCES'
+        ? 'Set server.host to an address of this machine and the ports to ones this user may open.'
+        : limit.hint
   }
 }

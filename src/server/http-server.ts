@@ -11,6 +11,7 @@ import type { Log } from '../lifecycle/log.js'
 import type { Service, ServiceState } from '../lifecycle/service.js'
 import { createApp, headersTimeoutMs } from './app.js'
 import { isPublic } from './access.js'
+import { surviveAcceptErrors } from './accept-errors.js'
 import { ConnectionSwitch } from './connection-switch.js'
 import { ListenError, PortInUseError, PublicBindError } from './errors.js'
 import { modelProxy, type ModelUpstream } from './model-proxy.js'
@@ -123,11 +124,13 @@ export class HttpServer implements Service {
     }
     await servePage(main, webRoot)
     this.#upgrade.listen(main.server)
+    surviveAcceptErrors(main.server, log)
     const httpPort = await listen(main, settings.host, settings.httpPort, 'httpPort')
     let metricsPort = httpPort
     if (settings.metricsPort === 0 || settings.metricsPort !== settings.httpPort) {
       const metrics = createApp(metricsPortRoutes, context, settings, log)
       this.#apps.push(metrics)
+      surviveAcceptErrors(metrics.server, log)
       metricsPort = await listen(metrics, settings.host, settings.metricsPort, 'metricsPort')
     }
     this.#address = {
@@ -152,6 +155,7 @@ export class HttpServer implements Service {
     await rm(returnPath, { force: true })
     const returns = createSocketServer((socket) => shared.serve(socket))
     this.#returns = returns
+    surviveAcceptErrors(returns, this.options.log)
     await new Promise<void>((resolve, reject) => {
       returns.once('error', reject).listen(returnPath, resolve)
     })

@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
 import { addNetwork, type CameraNetworks } from '../config/camera-networks.js'
 import { atMost } from '../lifecycle/delay.js'
+import { shortage, SystemLimitError } from '../lifecycle/system-limit.js'
 
 /** How near an address is. What a stream refers to may be as far as the stream itself, or farther. */
 export type Nearness = 'loopback' | 'private' | 'public'
@@ -74,7 +75,7 @@ export class AddressPolicy {
   }
 
   /**
-   * Looks a host up; an address stands for itself.
+   * Looks a host up; an address stands for itself. @throws what the look-up throws.
    *
    * @param host - name or address, IPv6 with or without brackets.
    * @param from - nearness of the stream that refers to this host: nearer addresses are refused.
@@ -120,11 +121,14 @@ export function nearnessOf(address: string): Nearness {
   return contains(near, address) ? 'private' : 'public'
 }
 
+/** @throws SystemLimitError where there is no descriptor to ask with; the system says then that no such name is known. */
 async function systemLookup(host: string): Promise<readonly CheckedAddress[]> {
   const found = await atMost(
     lookupMs,
     lookup(host, { all: true }).catch(() => []),
   )
+  const limit = found === undefined || found.length > 0 ? undefined : shortage()
+  if (limit !== undefined) throw new SystemLimitError(`looking up ${host}`, limit)
   return (found ?? []).map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }))
 }
 

@@ -19,19 +19,41 @@ export interface ByteReader {
  */
 export type ByteChannel = Readonly<{ writeEnd: Socket; readEnd: Socket }>
 
+/** @throws an error of the system when there is no descriptor or no temporary folder for it. Nothing is left open then. */
 export async function openByteChannel(reader: ByteReader): Promise<ByteChannel> {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-'))
   const path = join(folder, 'frames')
   const server = createServer({ pauseOnConnect: true })
+  let readEnd: Socket | undefined
   try {
     await listening(server, path)
-    const accepted = new Promise<Socket>((resolve) => server.once('connection', resolve))
-    const readEnd = await connected(path, reader)
-    return { writeEnd: await accepted, readEnd }
+    const accepted = new Promise<Socket>((resolve, reject) => {
+      server.once('connection', resolve)
+      server.once('error', reject)
+    })
+    accepted.catch(() => undefined)
+    readEnd = await connected(path, reader)
+    return { writeEnd: await unlessClosed(readEnd, accepted), readEnd }
+  } catch (error) {
+    readEnd?.destroy()
+    throw error
   } finally {
     server.close()
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** Without a descriptor for our side the kernel's connection is ended at once, and nobody is told why. */
+async function unlessClosed(readEnd: Socket, accepted: Promise<Socket>): Promise<Socket> {
+  const noMore = Object.assign(new Error('EMFILE: too many open files, accept'), {
+    code: 'EMFILE',
+    syscall: 'accept',
+  })
+  return new Promise((resolve, reject) => {
+    const refuse = () => reject(noMore)
+    readEnd.once('close', refuse).once('error', refuse)
+    accepted.then(resolve, reject).finally(() => readEnd.off('close', refuse).off('error', refuse))
+  })
 }
 
 async function listening(server: Server, path: string): Promise<void> {

@@ -19,8 +19,8 @@ export type ProcessEnd = Readonly<{
   tail: readonly string[]
   /** It did not end when asked. */
   killed: boolean
-  /** The program could not be started. */
-  missing: boolean
+  /** Why the program could not be started; it is not there when its code is `ENOENT`. */
+  unstarted: NodeJS.ErrnoException | undefined
 }>
 
 /**
@@ -38,6 +38,7 @@ export class DecoderProcess {
   /**
    * @param stdout - write end of a channel; the caller closes its own copy.
    * @param line - each line of stderr; always drained.
+   * @throws what the system has against it at once, such as too little memory.
    */
   constructor(args: readonly string[], stdout: Socket, line: (text: string) => void) {
     this.#child = spawn(...withDeathSignal('ffmpeg', args), {
@@ -50,13 +51,14 @@ export class DecoderProcess {
     })
     this.#child.stderr?.on('data', (chunk: Buffer) => lines.write(chunk))
     this.ended = new Promise((resolve) => {
-      const end = (missing: boolean) => {
+      const end = (unstarted?: Error) => {
         clearTimeout(this.#killTimer)
         lines.end()
-        resolve({ tail: this.#tail, killed: this.#killed, missing })
+        resolve({ tail: this.#tail, killed: this.#killed, unstarted })
       }
-      this.#child.once('error', () => end(true))
-      this.#child.once('close', () => end(false))
+      // One that runs may have other errors, such as a signal that cannot be sent.
+      this.#child.on('error', (error) => this.#child.pid === undefined && end(error))
+      this.#child.once('close', () => end())
     })
   }
 

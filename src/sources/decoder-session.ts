@@ -3,12 +3,13 @@ import { redactText } from '../config/redact.js'
 import type { CameraConfig } from '../config/camera.js'
 import type { SizePx } from '../frames/letterbox.js'
 import { nowMs } from '../lifecycle/clock.js'
+import { shortage, systemLimit } from '../lifecycle/system-limit.js'
 import { pinned } from './pinned-url.js'
 import { openByteChannel } from './byte-channel.js'
 import { parseDecoderLine } from './decoder-log.js'
 import { DecoderProcess, type ProcessEnd } from './decoder-process.js'
 import type { CameraLocation } from './camera-url.js'
-import { failureOf, isHwaccelFailure, type Failure } from './failure-reason.js'
+import { failureBy, failureOf, ffmpegMissing, isHwaccelFailure, type Failure } from './failure-reason.js'
 import { decoderArguments, type DecoderInput } from './ffmpeg-command.js'
 import { FrameAssembler } from './frame-assembler.js'
 import { HttpGate, unreachable } from './http-gate.js'
@@ -82,6 +83,8 @@ export class DecoderSession implements Session {
       this.#tellSuppressed()
       return this.#conclude(end)
     } catch (error) {
+      const limit = systemLimit(error)
+      if (limit !== undefined) return { kind: 'failed', ...failureBy(limit) }
       return { kind: 'failed', reason: redactText((error as Error).message), retry: 'normal' }
     } finally {
       this.#gate?.close()
@@ -117,9 +120,12 @@ export class DecoderSession implements Session {
       return undefined
     }
     const drained = closed(channel.readEnd)
-    this.#process = new DecoderProcess(this.#arguments(input), channel.writeEnd, (text) => this.#line(text))
-    // The child has its own copy; ours would keep the channel open after its end.
-    channel.writeEnd.destroy()
+    try {
+      this.#process = new DecoderProcess(this.#arguments(input), channel.writeEnd, (text) => this.#line(text))
+    } finally {
+      // The child has its own copy; ours would keep the channel open after its end.
+      channel.writeEnd.destroy()
+    }
     const end = await this.#process.ended
     await drained
     if (end.killed) this.listener.warning('decoder_killed', 'ffmpeg did not end when asked and was killed')
@@ -218,16 +224,15 @@ export class DecoderSession implements Session {
   #conclude(end: ProcessEnd | undefined): SessionEnd {
     if (this.#restartReason !== undefined) return { kind: 'again', reason: this.#restartReason }
     if (end === undefined) return { kind: 'failed', reason: 'stopped', retry: 'normal' }
-    if (end.missing)
-      return { kind: 'failed', reason: 'ffmpeg is not installed: apt-get install ffmpeg', retry: 'never' }
+    if (end.unstarted !== undefined) return { kind: 'failed', ...whyUnstarted(end.unstarted) }
     if (this.#hwaccelFailed(end)) return { kind: 'again', reason: 'hardware decoding is not available' }
-    const errors = end.tail.filter((line) => /\[(error|fatal|panic)\]|setpriv/.test(line))
+    const errors = end.tail.filter((line) => /\[(error|fatal|panic)\]|setpriv|shared libraries/.test(line))
     if (errors.length === 0 && !this.#stopping && this.options.input.kind !== 'rtsp')
       return { kind: 'finished' }
-    return {
-      kind: 'failed',
-      ...(this.#problem ?? this.#gate?.problem ?? failureOf(errors, this.options.input.kind === 'file')),
-    }
+    const found =
+      this.#problem ?? this.#gate?.problem ?? failureOf(errors, this.options.input.kind === 'file')
+    const limit = found.systemHint === undefined ? shortage() : undefined
+    return { kind: 'failed', ...(limit === undefined ? found : failureBy(limit)) }
   }
 
   #hwaccelFailed(end: ProcessEnd): boolean {
@@ -241,6 +246,14 @@ export class DecoderSession implements Session {
     this.options.memory.hwaccelBroken = true
     this.listener.warning('hwaccel_fallback', `${reason}: decoding in software`)
   }
+}
+
+function whyUnstarted(error: NodeJS.ErrnoException): Failure {
+  if (error.code === 'ENOENT') return ffmpegMissing
+  const limit = systemLimit(error)
+  return limit === undefined
+    ? { reason: `ffmpeg cannot be started: ${error.message}`, retry: 'normal' }
+    : failureBy(limit)
 }
 
 async function closed(socket: Socket): Promise<void> {

@@ -1,3 +1,4 @@
+import { systemLimitIn, type SystemLimit } from '../lifecycle/system-limit.js'
 import { networkFailures } from './network-failure.js'
 
 /** Why a decoder ended, from what it said. */
@@ -9,10 +10,17 @@ export type Failure = Readonly<{
    * accounts after refused logins; `normal`: with back-off.
    */
   retry: 'normal' | 'slow' | 'never'
+  /** What to do about a limit of the system; set where that is the cause, which somebody must hear of who runs the machine. */
+  systemHint?: string
 }>
 
+export const ffmpegMissing: Failure = {
+  reason: 'ffmpeg is not installed: apt-get install ffmpeg',
+  retry: 'never',
+}
+
 const table: readonly (readonly [RegExp, Failure])[] = [
-  [/failed to execute ffmpeg/, { reason: 'ffmpeg is not installed: apt-get install ffmpeg', retry: 'never' }],
+  [/failed to execute ffmpeg: No such file/, ffmpegMissing],
   [/\b401\b|authorization failed/i, { reason: 'credentials refused (401)', retry: 'slow' }],
   [/\b403\b.*forbidden|\b403\b/i, { reason: 'access forbidden (403)', retry: 'slow' }],
   [/\b404\b/, { reason: 'stream not found on the camera (404)', retry: 'normal' }],
@@ -36,7 +44,7 @@ const table: readonly (readonly [RegExp, Failure])[] = [
     { reason: 'video codec not supported by this ffmpeg', retry: 'slow' },
   ],
   [/No such file or directory/i, { reason: 'file not found', retry: 'never' }],
-  [/Permission denied/i, { reason: 'file may not be read', retry: 'never' }],
+  [/Permission denied/i, { reason: 'file may not be read by this user', retry: 'normal' }],
   [
     /not on whitelist|Protocol not found/i,
     { reason: 'the stream refers to a protocol that is not allowed', retry: 'slow' },
@@ -53,6 +61,8 @@ const table: readonly (readonly [RegExp, Failure])[] = [
 
 /** Picks the first known cause in the decoder's last lines; order of the table, not of the lines, decides. */
 export function failureOf(tail: readonly string[], isLocalFile: boolean): Failure {
+  const limit = tail.map(limitIn).find((found) => found !== undefined)
+  if (limit !== undefined) return failureBy(limit)
   for (const [pattern, failure] of table) {
     if (!tail.some((line) => pattern.test(line))) continue
     return isLocalFile && failure.reason === 'the stream cannot be read as video'
@@ -60,6 +70,18 @@ export function failureOf(tail: readonly string[], isLocalFile: boolean): Failur
       : failure
   }
   return { reason: tail.length === 0 ? 'the stream ended' : 'the decoder ended', retry: 'normal' }
+}
+
+/** A limit of the system as the reason; it may be gone the next time. */
+export function failureBy({ reason, hint }: SystemLimit): Failure {
+  return { reason, retry: 'normal', systemHint: hint }
+}
+
+/** Cameras speak of permissions and addresses as well; only what keeps the program from running is of the system then. */
+function limitIn(line: string): SystemLimit | undefined {
+  const found = systemLimitIn(line)
+  const ambiguous = found?.code === 'EACCES' || found?.code === 'EPERM' || found?.code === 'EADDRNOTAVAIL'
+  return ambiguous && !/failed to execute|shared libraries/.test(line) ? undefined : found
 }
 
 /** Whether the decoder ended because the hardware it was told to use is missing. */

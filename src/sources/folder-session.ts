@@ -3,6 +3,8 @@ import { extname, join } from 'node:path'
 import type { CameraConfig } from '../config/camera.js'
 import { nowMs } from '../lifecycle/clock.js'
 import { delay } from '../lifecycle/delay.js'
+import { systemLimit } from '../lifecycle/system-limit.js'
+import { failureBy } from './failure-reason.js'
 import type { OpenSession, Session, SessionEnd, SessionListener } from './session.js'
 import type { SourceDeps } from './source-deps.js'
 import { decodeStill } from './still.js'
@@ -55,6 +57,8 @@ export class FolderSession implements Session {
         if (!this.options.camera.loop || this.#cut.signal.aborted) return { kind: 'finished' }
       }
     } catch (error) {
+      const limit = systemLimit(error)
+      if (limit !== undefined) return { kind: 'failed', ...failureBy(limit) }
       return {
         kind: 'failed',
         reason: `the folder cannot be read: ${(error as Error).message}`,
@@ -81,7 +85,10 @@ export class FolderSession implements Session {
       this.#shown += 1
       this.listener.picture(still.rgbHwc, { ptsMs: null, source: still.source, suspect: false })
     } catch (error) {
-      this.listener.warning('decode_error', `${name}: ${(error as Error).message}`)
+      const limit = systemLimit(error)
+      // One file that may not be read is no reason to leave the others.
+      if (limit !== undefined && limit.code !== 'EACCES') throw error
+      this.listener.warning('decode_error', `${name}: ${limit?.reason ?? (error as Error).message}`)
     }
   }
 

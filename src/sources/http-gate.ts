@@ -9,7 +9,8 @@ import {
 } from 'node:net'
 import { pipeline } from 'node:stream'
 import { plainHost, type AddressPolicy, type CheckedAddress, type Nearness } from './address-policy.js'
-import type { Failure } from './failure-reason.js'
+import { systemLimit } from '../lifecycle/system-limit.js'
+import { failureBy, type Failure } from './failure-reason.js'
 import { networkFailures } from './network-failure.js'
 
 const largestHeadBytes = 32 * 1024
@@ -37,8 +38,13 @@ export class HttpGate {
   ) {
     this.#server = createServer((client) => {
       this.#keep(client)
-      void this.#serve(client)
+      this.#serve(client).catch((error: unknown) => {
+        this.#problem = failureOf(error)
+        client.destroy()
+      })
     })
+    // A connection that cannot be taken.
+    this.#server.on('error', (error) => (this.#problem = failureOf(error)))
   }
 
   /** @param from - nearness of the camera itself. */
@@ -101,7 +107,7 @@ export class HttpGate {
       return upstream
     } catch (error) {
       upstream.destroy()
-      this.#problem = connectFailure(error as NodeJS.ErrnoException)
+      this.#problem = failureOf(error)
       return undefined
     }
   }
@@ -115,8 +121,10 @@ export function unreachable(
   return { reason: `address not allowed: ${resolution.reason} (see cameraNetworks)`, retry: 'slow' }
 }
 
-function connectFailure({ code }: NodeJS.ErrnoException): Failure {
-  switch (code) {
+function failureOf(error: unknown): Failure {
+  const limit = systemLimit(error)
+  if (limit !== undefined) return failureBy(limit)
+  switch ((error as NodeJS.ErrnoException).code) {
     case 'ECONNREFUSED':
       return { reason: networkFailures.refused, retry: 'normal' }
     case 'ECONNRESET':

@@ -126,7 +126,14 @@ export class SupervisedSource implements FrameSource {
     this.#watchdog.disarm()
     this.#endedCpuSeconds += session.cpuSeconds()
     this.#session = undefined
+    if (end.kind === 'failed' && end.systemHint !== undefined) this.#tellLimit(end.reason, end.systemHint)
     this.#event({ type: 'ended', end })
+  }
+
+  /** Once, until it fails for another reason or has been live. */
+  #tellLimit(reason: string, hint: string): void {
+    if (reason === this.#state.failure) return
+    this.deps.log.error({ reason, hint }, 'a limit of the system keeps the camera from starting')
   }
 
   #picture(rgbHwc: ArrayBuffer, info: PictureInfo): void {

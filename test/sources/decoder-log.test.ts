@@ -124,6 +124,29 @@ describe('failureOf', () => {
     expect(failureOf([line], false)).toEqual({ reason, retry })
   })
 
+  it.each([
+    ['setpriv: failed to execute ffmpeg: Resource temporarily unavailable', /^no further process or thread/],
+    ['setpriv: failed to execute ffmpeg: Cannot allocate memory', /^the system has no memory left/],
+    ['setpriv: failed to execute ffmpeg: Permission denied', /^this user has no permission/],
+    [
+      'setpriv: failed to execute ffmpeg: Too many open files in system',
+      /^no file descriptor is left in the whole/,
+    ],
+    [
+      'ffmpeg: error while loading shared libraries: a.so: Too many open files',
+      /^no file descriptor is left for/,
+    ],
+    ['[error] pthread_create() failed: Resource temporarily unavailable', /^no further process or thread/],
+    ['[error] clip.mp4: Permission denied', /^file may not be read by this user$/],
+    ['[error] No space left on device', /^the disk is full/],
+  ])('R23: knows the limit of the system in %j, which is tried again', (line, reason) => {
+    for (const isLocalFile of [true, false])
+      expect(failureOf([line], isLocalFile)).toMatchObject({
+        reason: expect.stringMatching(reason) as string,
+        retry: 'normal',
+      })
+  })
+
   it('never tries a broken file again', () => {
     const line = 'x.mp4: Invalid data found when processing input'
     expect(failureOf([line], true)).toEqual({ reason: 'the file cannot be read as video', retry: 'never' })

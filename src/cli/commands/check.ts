@@ -27,14 +27,21 @@ export function checkCommand(context: CommandContext): Command {
 }
 
 async function check({ config, path }: LoadedPipeline, options: CheckOptions): Promise<Finding[]> {
-  const [{ checkAddress }, { checkModel }, { checkCameras }, { checkKafka }, { checkRedis }] =
-    await Promise.all([
-      import('../checks/address-check.js'),
-      import('../checks/model-check.js'),
-      import('../checks/camera-check.js'),
-      import('../checks/kafka-check.js'),
-      import('../checks/redis-check.js'),
-    ])
+  const [
+    { checkAddress },
+    { checkModel },
+    { checkCameras },
+    { checkKafka },
+    { checkRedis },
+    { checkLimits },
+  ] = await Promise.all([
+    import('../checks/address-check.js'),
+    import('../checks/model-check.js'),
+    import('../checks/camera-check.js'),
+    import('../checks/kafka-check.js'),
+    import('../checks/redis-check.js'),
+    import('../checks/limits-check.js'),
+  ])
   const { cameras, sinks, cache } = config
   const settings: Finding = {
     subject: 'settings',
@@ -52,6 +59,7 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
   return [
     settings,
     ...checkAddress(config),
+    ...checkLimits(config),
     ...(config.engines === 0
       ? []
       : checkModel(

@@ -4,7 +4,9 @@ import { ProcessBeat } from '../../engine/process-beat.js'
 import { toErrorRecord } from '../../errors.js'
 import { fromBase64 } from '../../lifecycle/base64.js'
 import { giveWay } from '../../lifecycle/give-way.js'
+import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
 import { createLog } from '../../lifecycle/log.js'
+import { byTrueName } from '../../lifecycle/system-limit.js'
 import { takeGrpcLog } from '../grpc/grpc-log.js'
 import { ModelServerHost } from './model-server-host.js'
 import type { FromModelServer, ModelServerSetup, ToModelServer } from './protocol.js'
@@ -31,6 +33,7 @@ async function setUp(setup: ModelServerSetup): Promise<void> {
   if (setup.besideCameras) letCamerasFirst()
   const log = createLog(setup.log, 'gantry-models')
   takeGrpcLog(log)
+  new DescriptorWatch(log)
   try {
     host = new ModelServerHost(setup, log)
     await host.listen()
@@ -39,7 +42,7 @@ async function setUp(setup: ModelServerSetup): Promise<void> {
     await host.loadModels()
     sendBeat()
   } catch (error) {
-    send({ type: 'failed', error: toErrorRecord(error) })
+    send({ type: 'failed', error: toErrorRecord(byTrueName('the model server cannot start', error)) })
   }
 }
 

@@ -26,6 +26,7 @@ import { ServingError } from '../../serving/serving-error.js'
 import { MemorySettings } from '../../serving/settings.js'
 import { TraceFiles } from '../../serving/tracing/trace-files.js'
 import { Tracer } from '../../serving/tracing/tracer.js'
+import { surviveAcceptErrors } from '../accept-errors.js'
 import { createKserveApp } from '../kserve/kserve-app.js'
 import { AdoptedConnections } from './adopted-connections.js'
 import { GrpcListener } from './grpc-listener.js'
@@ -107,6 +108,7 @@ export class ModelServerHost {
     await rm(this.setup.socketPath, { force: true })
     // What a process before this one, that was killed, had taken from clients.
     await rm(uploadDirOf(this.setup), { recursive: true, force: true })
+    surviveAcceptErrors(this.#app.server, this.log)
     await this.#app.listen({ path: this.setup.socketPath })
     await this.#grpc.start()
   }

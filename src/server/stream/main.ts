@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import { ProcessBeat } from '../../engine/process-beat.js'
 import { fromBase64 } from '../../lifecycle/base64.js'
 import { takeLess, weighSession } from '../../lifecycle/give-way.js'
+import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
 import { createLog } from '../../lifecycle/log.js'
 import { keepYoungGenerationSmall } from '../../lifecycle/v8-flags.js'
 import { defaultStreamLimits } from '../../sinks/websocket/stream-limits.js'
@@ -30,7 +31,9 @@ function send(message: FromStream): void {
 }
 
 function setUp(setup: StreamSetup): void {
-  host = new StreamHost(setup, send, createLog(setup.log, 'gantry-stream'))
+  const log = createLog(setup.log, 'gantry-stream')
+  host = new StreamHost(setup, send, log)
+  new DescriptorWatch(log)
   keepYoungGenerationSmall()
   send({ type: 'ready' })
   setInterval(() => {

@@ -8,6 +8,8 @@ export class CpuUsage {
   /** Since the call before, 0-1. */
   utilization(): number {
     const now = processorTimes()
+    // Nothing is told where there is no descriptor to read it with.
+    if (now.total === 0) return this.#utilization
     const total = now.total - this.#last.total
     if (total > 0) this.#utilization = (now.busy - this.#last.busy) / total
     this.#last = now

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { ModelInvalidError } from '../../../inference/errors.js'
 import { withDeathSignal } from '../../../lifecycle/death-signal.js'
 import { entryPath } from '../../../lifecycle/entry.js'
+import { byTrueName } from '../../../lifecycle/system-limit.js'
 import type { ProbeAnswer, ProbeTask } from './probe-protocol.js'
 
 export type ProbeLimits = Readonly<{
@@ -74,7 +75,8 @@ function run(task: ProbeTask, { memoryBytes }: ProbeLimits, cpuSeconds: number):
     }
     child.once('error', (error) => {
       settle()
-      reject(error)
+      // It says nothing of the model, which is tried again.
+      reject(byTrueName(`${task.modelPath} cannot be tried`, error))
     })
     child.once('close', (code, signal) => {
       settle()
