@@ -20,3 +20,18 @@ export async function atMost<T>(forMs: number, work: Promise<T>): Promise<T | un
     cut.abort()
   }
 }
+
+/** Settles like `work`, or rejects with the reason of the signal once that aborts. The work itself goes on. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let cut: () => void = () => undefined
+  const aborted = new Promise<never>((_, reject) => {
+    cut = () => reject(signal.reason as Error)
+    signal.addEventListener('abort', cut, { once: true })
+    if (signal.aborted) cut()
+  })
+  try {
+    return await Promise.race([aborted, work])
+  } finally {
+    signal.removeEventListener('abort', cut)
+  }
+}

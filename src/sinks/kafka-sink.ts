@@ -92,6 +92,9 @@ export class KafkaSink implements ResultSink {
   }
 
   async #stop(drainMs: number): Promise<void> {
+    const { queued } = this.health
+    if (queued > 0)
+      this.log.info({ sink: name, records: queued, drainMs }, 'delivering what is queued before the end')
     await this.#delivery.stop(drainMs)
     const left = this.#queue.length
     if (left > 0) {

@@ -73,11 +73,12 @@ export class Delivery {
     if (length === 1 || length >= this.#batchLimit) this.#wake?.()
   }
 
-  /** Idempotent, never rejects. What is not delivered within `drainMs`, or with the far side away, stays in the queue. */
+  /** Idempotent, never rejects. Tries on for `drainMs` while there is something to deliver; what is left then stays in the queue. */
   async stop(drainMs: number): Promise<void> {
     this.#draining = true
     this.#wake?.()
-    if (this.#loop !== undefined) await atMost(drainMs, this.#loop)
+    if (this.#loop !== undefined && this.queue.length + this.#leased.length > 0)
+      await atMost(drainMs, this.#loop)
     this.#abort.abort()
     await this.#loop
     this.queue.release(this.#leased)
@@ -90,7 +91,6 @@ export class Delivery {
       if (reason === undefined || this.#abort.signal.aborted) return
       this.#failures += 1
       this.listener.down(reason, this.#failures)
-      if (this.#draining && this.#failures > 1) return
       await delay(backoffMs(this.#failures - 1, this.settings.backoff), this.#abort.signal)
     }
   }

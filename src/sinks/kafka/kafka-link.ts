@@ -10,7 +10,7 @@ import {
 } from 'kafkajs'
 import type { KafkaConfig } from '../../config/outputs.js'
 import { cloudEventHeaders, eventTypes } from '../../events/cloud-event.js'
-import { atMost } from '../../lifecycle/delay.js'
+import { atMost, unlessAborted } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
 import { KafkaUnavailableError, reasonOf, refusesIdempotence } from './kafka-errors.js'
 import { kafkaLog } from './kafka-log.js'
@@ -62,7 +62,7 @@ export class KafkaLinks {
     signal.addEventListener('abort', cut, { once: true })
     try {
       signal.throwIfAborted()
-      const producer = await this.#connect(this.#client(guard))
+      const producer = await unlessAborted(this.#connect(this.#client(guard)), signal)
       return new KafkaLink(producer, guard, this.config)
     } catch (error) {
       guard.close()

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { defaultDelivery, Delivery } from '../../../src/sinks/kafka/delivery.js'
 import { KafkaUnavailableError } from '../../../src/sinks/kafka/kafka-errors.js'
 import { MemoryQueue } from '../../../src/sinks/kafka/memory-queue.js'
-import type { RecordLink } from '../../../src/sinks/kafka/record-link.js'
+import type { OpenLink, RecordLink } from '../../../src/sinks/kafka/record-link.js'
 import type { QueuedRecord } from '../../../src/sinks/kafka/record-queue.js'
 import { nowMs } from '../../../src/lifecycle/clock.js'
 import { until } from '../../support/until.js'
@@ -32,7 +32,7 @@ function farSide(answers: Answer[]) {
   return { sends, open, links: () => links }
 }
 
-function delivery(open: () => Promise<RecordLink>, overrides = {}) {
+function delivery(open: OpenLink, overrides = {}) {
   const queue = new MemoryQueue({ maxRecords: 1_000, maxBytes: 1e6 })
   const delivered: string[] = []
   const rejected: string[] = []
@@ -143,9 +143,36 @@ describe('Delivery', () => {
     expect(queue.lease(10, 1e6).map(({ id }) => id)).toEqual(['1', '2', '3', '4', '5'])
   })
 
-  it('does not wait out its time when the far side is away', async () => {
-    const { subject, push } = delivery(() => Promise.reject(new Error('refused')))
+  it('tries on for its time when the far side is away, and ends with it', async () => {
+    const { subject, queue, push, downs } = delivery(() => Promise.reject(new Error('refused')))
     push(1)
+    subject.start()
+    const startMs = performance.now()
+    await subject.stop(200)
+    expect(performance.now() - startMs).toBeGreaterThan(190)
+    expect(performance.now() - startMs).toBeLessThan(2_000)
+    expect(downs.length).toBeGreaterThan(2)
+    expect(queue.length).toBe(1)
+  })
+
+  it('delivers what it has when the far side comes back while it stops', async () => {
+    const { open } = farSide([])
+    let tries = 0
+    const { subject, push, delivered } = delivery(() =>
+      ++tries < 6 ? Promise.reject(new Error('refused')) : open(),
+    )
+    push(1, 2)
+    subject.start()
+    await until('some tries', () => tries > 1)
+    await subject.stop(20_000)
+    expect(delivered).toEqual(['1', '2'])
+  })
+
+  it('does not wait for a far side that says nothing when there is nothing to deliver', async () => {
+    const { subject } = delivery(
+      (signal) =>
+        new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('cut')))),
+    )
     subject.start()
     const startMs = performance.now()
     await subject.stop(20_000)
