@@ -21,6 +21,7 @@ import { frameBytes, type Frame } from '../frames/frame.js'
 import { FramePool } from '../frames/frame-pool.js'
 import type { SourceListener, SourceWarning } from '../frames/frame-source.js'
 import { fromBase64, toBase64 } from '../lifecycle/base64.js'
+import { Deadline } from '../lifecycle/deadline.js'
 import { atMost } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
 import { AddressPolicy } from '../sources/address-policy.js'
@@ -47,7 +48,11 @@ export class Engine {
   #pool = new FramePool(0, 0)
   #pictureCameras: ReadonlySet<string> = new Set()
   #beatTimer: NodeJS.Timeout | undefined
+  readonly #questions = new Set<Promise<unknown>>()
+  /** No camera is begun any more. */
   #stopping = false
+  /** Nothing is analysed any more. */
+  #closed = false
 
   constructor(
     readonly setup: EngineSetup,
@@ -96,6 +101,8 @@ export class Engine {
       connectGate: this.#gate,
       samplingPhase: phaseOf(unit.place),
     })
+    // A look at the URL may take its time.
+    if (this.#isStopping()) return
     unit.source = source
     source.start()
   }
@@ -124,6 +131,16 @@ export class Engine {
   }
 
   async answer(question: EngineQuestion): Promise<EngineAnswers[EngineQuestion['type']]> {
+    const answer = this.#answer(question)
+    this.#questions.add(answer)
+    try {
+      return await answer
+    } finally {
+      this.#questions.delete(answer)
+    }
+  }
+
+  async #answer(question: EngineQuestion): Promise<EngineAnswers[EngineQuestion['type']]> {
     switch (question.type) {
       case 'snapshot':
         return toBase64(await this.#snapshot(question.cameraId, question.overlay))
@@ -136,12 +153,18 @@ export class Engine {
     }
   }
 
-  /** Ends the sources, lets runs in flight finish, then ends the instances. */
+  /** Ends the sources, answers what was asked, lets pushed pictures and runs in flight finish, then ends the instances. */
   async stop(drainMs: number): Promise<void> {
     if (this.#stopping) return
     this.#stopping = true
-    await Promise.all([...this.#units.values()].map(async (unit) => unit.source?.stop()))
-    await this.#detector?.stop(drainMs)
+    const deadline = new Deadline(drainMs)
+    const units = [...this.#units.values()]
+    await Promise.all(units.map(async (unit) => unit.source?.stop()))
+    await atMost(deadline.leftMs, Promise.allSettled(this.#questions))
+    const pushed = units.filter(({ source }) => source && isPushSource(source))
+    await atMost(deadline.leftMs, Promise.all(pushed.map((unit) => unit.settled())))
+    this.#closed = true
+    await this.#detector?.stop(deadline.leftMs)
     await Promise.all([...this.#units.values()].map((unit) => unit.outbox))
     clearInterval(this.#beatTimer)
     this.#sendBeat()
@@ -151,6 +174,10 @@ export class Engine {
   #newUnit(camera: CameraAssignment['camera'], firstSeq: number): CameraUnit {
     const place = firstFree([...this.#units.values()].map((unit) => unit.place))
     return new CameraUnit(camera, firstSeq, place, (buffer) => this.#pool.give(buffer))
+  }
+
+  #isStopping(): boolean {
+    return this.#stopping
   }
 
   #running(): CameraDetector {
@@ -164,7 +191,7 @@ export class Engine {
         unit.received(frame)
         if (unit.freeze.frame(frame))
           this.#warn(unit, 'frozen_picture', 'the very same picture comes again and again')
-        if (this.#stopping || !this.#detector) this.#shed(unit, frame, 'stopping')
+        if (this.#closed || !this.#detector) this.#shed(unit, frame, 'stopping')
         else this.#analyse(this.#detector, unit, frame)
       },
       status: (status) => this.send({ type: 'status', cameraId: unit.camera.id, status }),

@@ -3,6 +3,7 @@ import { redactText } from '../config/redact.js'
 import type { CameraConfig } from '../config/camera.js'
 import type { SizePx } from '../frames/letterbox.js'
 import { nowMs } from '../lifecycle/clock.js'
+import { unlessAborted } from '../lifecycle/delay.js'
 import { shortage, systemLimit } from '../lifecycle/system-limit.js'
 import { pinned } from './pinned-url.js'
 import { openByteChannel } from './byte-channel.js'
@@ -50,7 +51,7 @@ export class DecoderSession implements Session {
   #process: DecoderProcess | undefined
   #readEnd: Socket | undefined
   #gate: HttpGate | undefined
-  #stopping = false
+  readonly #cut = new AbortController()
   #restartReason: string | undefined
   #problem: Failure | undefined
   #source: SizePx | undefined
@@ -67,7 +68,7 @@ export class DecoderSession implements Session {
   }
 
   stop(): void {
-    this.#stopping = true
+    this.#cut.abort()
     this.#process?.stop()
   }
 
@@ -99,11 +100,17 @@ export class DecoderSession implements Session {
   async #wayIn(): Promise<DecoderInput | Failure> {
     const { input, deps } = this.options
     if (input.kind === 'file') return input
-    const found = await deps.addresses.resolve(new URL(input.url).hostname)
+    const found = await this.#unlessStopped(deps.addresses.resolve(new URL(input.url).hostname))
     if (found.kind !== 'open') return unreachable(found)
-    if (input.kind === 'rtsp') return { ...input, url: await pinned(input.url, found.addresses) }
+    if (input.kind === 'rtsp')
+      return { ...input, url: await this.#unlessStopped(pinned(input.url, found.addresses)) }
     this.#gate = await HttpGate.open(deps.addresses, found.nearness)
     return { ...input, proxyUrl: this.#gate.proxyUrl }
+  }
+
+  /** Neither a name that nobody knows nor an address that nobody answers holds up a stop. */
+  #unlessStopped<T>(work: Promise<T>): Promise<T> {
+    return unlessAborted(work, this.#cut.signal)
   }
 
   async #decode(input: DecoderInput): Promise<ProcessEnd | undefined> {
@@ -115,7 +122,7 @@ export class DecoderSession implements Session {
       },
     })
     this.#readEnd = channel.readEnd
-    if (this.#stopping) {
+    if (this.#cut.signal.aborted) {
       channel.writeEnd.destroy()
       return undefined
     }
@@ -227,7 +234,7 @@ export class DecoderSession implements Session {
     if (end.unstarted !== undefined) return { kind: 'failed', ...whyUnstarted(end.unstarted) }
     if (this.#hwaccelFailed(end)) return { kind: 'again', reason: 'hardware decoding is not available' }
     const errors = end.tail.filter((line) => /\[(error|fatal|panic)\]|setpriv|shared libraries/.test(line))
-    if (errors.length === 0 && !this.#stopping && this.options.input.kind !== 'rtsp')
+    if (errors.length === 0 && !this.#cut.signal.aborted && this.options.input.kind !== 'rtsp')
       return { kind: 'finished' }
     const found =
       this.#problem ?? this.#gate?.problem ?? failureOf(errors, this.options.input.kind === 'file')

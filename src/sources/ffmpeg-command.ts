@@ -1,10 +1,14 @@
 import ffmpeg from 'fluent-ffmpeg'
+import { execFile } from 'node:child_process'
 import type { CameraConfig } from '../config/camera.js'
 import type { FrameFormat } from '../frames/frame.js'
+import { withDeathSignal } from '../lifecycle/death-signal.js'
 import type { CameraLocation } from './camera-url.js'
 import { prints } from './decoder-log.js'
 import { letterboxFilters } from './geometry.js'
 import { selectExpression, type SamplingPhase } from './sampling.js'
+
+const mostProbeBytes = 8 * 1024 ** 2
 
 /** Protocols ffmpeg may open, by kind of source; a play list or a redirect cannot lead it to another. */
 const protocols = {
@@ -107,12 +111,17 @@ export type VideoFacts = Readonly<{ codec: string; widthPx: number; heightPx: nu
  * @throws Error with ffprobe's own words where it cannot be read.
  */
 export function probeVideo(path: string): Promise<VideoFacts | undefined> {
-  const options = ['-v', 'error', '-protocol_whitelist', 'file', '-select_streams', 'v:0']
+  const input = `file:${path}`
+  const options = ['-v', 'error', '-protocol_whitelist', 'file', '-select_streams', 'v:0', '-show_streams']
+  const [command, args] = withDeathSignal('ffprobe', [...options, '-of', 'json', input])
   return new Promise((resolve, reject) => {
-    ffmpeg(`file:${path}`).ffprobe(options, (error: Error | null, found: ffmpeg.FfprobeData | undefined) => {
-      if (error)
-        return reject(new Error(error.message.trim().split('\n').at(-1)?.replace(`file:${path}: `, '')))
-      const { codec_name: codec, width: widthPx = 0, height: heightPx = 0 } = found?.streams[0] ?? {}
+    execFile(command, args, { maxBuffer: mostProbeBytes }, (error, stdout, stderr) => {
+      if (error) {
+        const words = stderr.trim() === '' ? error.message : stderr.trim()
+        return reject(new Error(words.split('\n').at(-1)?.replace(`${input}: `, '')))
+      }
+      const { streams = [] } = JSON.parse(stdout) as Pick<Partial<ffmpeg.FfprobeData>, 'streams'>
+      const { codec_name: codec, width: widthPx = 0, height: heightPx = 0 } = streams[0] ?? {}
       resolve(codec === undefined ? undefined : { codec, widthPx, heightPx })
     })
   })

@@ -69,6 +69,7 @@ export class PushSource implements FrameSource {
     }
   }
 
+  /** Takes no more pictures; those it has taken still become frames. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#watchdog.disarm()
@@ -77,11 +78,7 @@ export class PushSource implements FrameSource {
 
   async #accept(image: Uint8Array): Promise<{ seq: number }> {
     const { rgbHwc, source } = await decodeStill(image, this.camera, this.deps)
-    if (this.#stopped) {
-      this.deps.pool.give(rgbHwc)
-      throw new PushQueueFullError(this.camera.id)
-    }
-    this.#watchdog.arm(this.camera.stallTimeoutMs)
+    if (!this.#stopped) this.#watchdog.arm(this.camera.stallTimeoutMs)
     this.#teller.set({ state: 'live', reason: '', attempts: 1 })
     const info = { ptsMs: null, source, suspect: false }
     const frame = this.#stamper.stamp(rgbHwc, info, { arrivedMs: nowMs(), wallMs: wallMs() })

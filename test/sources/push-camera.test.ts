@@ -122,12 +122,14 @@ describe('a camera that pushes', () => {
     await source.push(image)
   })
 
-  it('says nothing after it was stopped', async () => {
+  it('R20: makes frames of the pictures it has taken before it stops, and takes no more', async () => {
     const { camera, source } = await open()
-    const late = source.push(await picture(640, 480).png().toBuffer())
+    const image = await picture(640, 480).png().toBuffer()
+    const taken = [source.push(image), source.push(image)]
     const stopped = camera.source.stop()
-    await expect(late).rejects.toMatchObject({ code: 'GANTRY_QUEUE_FULL' })
+    await expect(source.push(image)).rejects.toMatchObject({ code: 'GANTRY_QUEUE_FULL' })
+    expect(await Promise.all(taken)).toEqual([{ seq: 1 }, { seq: 2 }])
     await stopped
-    expect(camera.frames).toEqual([])
+    expect(camera.frames.map(({ seq }) => seq)).toEqual([1, 2])
   })
 })

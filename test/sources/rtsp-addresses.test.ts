@@ -2,6 +2,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from 'vitest'
 import { pinned } from '../../src/sources/pinned-url.js'
+import { until } from '../support/until.js'
 import { WatchedSource } from '../support/watched-source.js'
 
 describe('addresses of RTSP cameras', () => {
@@ -43,6 +44,18 @@ describe('addresses of RTSP cameras', () => {
     const { reason } = await watched.untilState('backoff')
     expect(reason).toBe(`the camera redirects to rtsp://***@127.0.0.1:${inner.port}/inner: name that address`)
     expect(JSON.stringify([watched.logLines, watched.warnings])).not.toContain('c4nary')
+  })
+
+  it('R20: a name that is being looked up does not hold up a stop', async () => {
+    let asked = false
+    const lookUp = () => {
+      asked = true
+      return new Promise<never>(() => undefined)
+    }
+    watched = await WatchedSource.start({ url: 'rtsp://camera.example/s' }, { lookUp })
+    await until('the question', () => asked)
+    await watched.source.stop()
+    expect(watched.frames).toEqual([])
   })
 
   it('S3: the decoder is given the address that was checked, not the name', async () => {

@@ -7,7 +7,7 @@ import type { CameraState, CameraStatus } from '../../src/frames/camera-state.js
 import type { FrameSource, SourceListener } from '../../src/frames/frame-source.js'
 import { frameBytes, type Frame, type FrameFormat } from '../../src/frames/frame.js'
 import { nowMs } from '../../src/lifecycle/clock.js'
-import { AddressPolicy } from '../../src/sources/address-policy.js'
+import { AddressPolicy, type HostLookup } from '../../src/sources/address-policy.js'
 import { ConnectGate } from '../../src/sources/connect-gate.js'
 import { createSource } from '../../src/sources/create-source.js'
 import type { SourceDeps } from '../../src/sources/source-deps.js'
@@ -20,6 +20,7 @@ export type WatchOptions = Readonly<{
   format?: FrameFormat
   mediaRoot?: string
   networks?: CameraNetworks
+  lookUp?: HostLookup
   gate?: ConnectGate
   pool?: FramePool
   random?: () => number
@@ -63,7 +64,7 @@ export class WatchedSource implements SourceListener {
       // No redaction here: what reaches the log must be clean already.
       log: pino({ level: 'debug' }, sink),
       mediaRoot: options.mediaRoot ?? '/',
-      addresses: new AddressPolicy(options.networks),
+      addresses: new AddressPolicy(options.networks, options.lookUp),
       connectGate: options.gate ?? new ConnectGate(4),
       ...(options.random === undefined ? {} : { random: options.random }),
     }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import { GantryError } from '../../errors.js'
+import { withDeathSignal } from '../../lifecycle/death-signal.js'
 import { clipArguments, probeVideo } from '../ffmpeg-command.js'
 import { nalTypes, splitNalUnits } from './nal-units.js'
 
@@ -47,7 +48,7 @@ type Parts = Readonly<{ ok: true; video: Buffer; index: string } | { ok: false; 
 
 async function takeApart(args: readonly string[]): Promise<Parts> {
   return new Promise((resolve) => {
-    const child = spawn('ffmpeg', args, { stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
+    const child = spawn(...withDeathSignal('ffmpeg', args), { stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
     const video = collect(child.stdout)
     const errors = collect(child.stderr)
     const index = collect(child.stdio[3] as Readable)
