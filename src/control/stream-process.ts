@@ -120,7 +120,7 @@ export class StreamProcess implements StreamUpstream {
   }
 
   async stop(): Promise<void> {
-    clearTimeout(this.#flushTimer)
+    this.#flush()
     await this.#process.stop(stopAtMostMs)
     this.#clients = 0
     this.metrics.streamUp.set(0)

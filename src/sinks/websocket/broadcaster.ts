@@ -14,6 +14,7 @@ export class Broadcaster<Client> {
   #leftOut: BroadcastJob[] = []
   #running = false
   #gathering: NodeJS.Timeout | undefined
+  #idle: (() => void) | undefined
 
   constructor(
     readonly limits: Readonly<{
@@ -43,6 +44,12 @@ export class Broadcaster<Client> {
     }
     const oldest = this.#waiting.shift()
     if (oldest !== undefined) this.#leftOut.push({ ...oldest, picture: undefined })
+  }
+
+  /** Sends what waits, without gathering more. Resolves when all is through. */
+  async flush(): Promise<void> {
+    if (this.#gathering !== undefined) this.#run()
+    if (this.#running) await new Promise<void>((resolve) => (this.#idle = resolve))
   }
 
   clear(): void {
@@ -84,6 +91,7 @@ export class Broadcaster<Client> {
     for (const job of jobs) this.handlers.done(job)
     this.#running = false
     if (this.#waiting.length > 0) setImmediate(() => this.#goOn())
+    else this.#idle?.()
   }
 
   #goOn(): void {

@@ -235,6 +235,8 @@ export class WebSocketHub implements StreamHub {
   }
 
   async #closeAll(): Promise<void> {
+    // What was published before is the last that clients get.
+    await atMost(this.limits.closeGraceMs, this.#broadcaster.flush())
     this.#broadcaster.clear()
     const closed = [...this.#connections].map(([socket, { client, replay }]) => {
       replay?.cancel()

@@ -321,6 +321,17 @@ describe('stopping', () => {
     fixture.hub.publish(detectionsMessage())
     deaf.destroy()
   })
+
+  it('R20: closes clients after the last that was published, also a crowd for whom it is gathered', async () => {
+    fixture = await startHub({ crowdClients: 2, gatherMs: 10_000, chunkClients: 1 })
+    const clients = await Promise.all([1, 2, 3].map(() => TestClient.subscribed(fixture.port)))
+    for (const seq of [1, 2]) fixture.hub.publish(detectionsMessage({ seq }))
+    await fixture.hub.stop()
+    for (const client of clients) {
+      expect((await client.whenClosed()).code).toBe(1001)
+      expect(client.of('detections').map(({ seq }) => seq)).toEqual([1, 2])
+    }
+  })
 })
 
 describe('many clients', () => {
