@@ -3,6 +3,7 @@ import { basename, join } from 'node:path'
 import type { z } from 'zod'
 import type { cameraSchema } from '../config/camera.js'
 import { GantryError } from '../errors.js'
+import { unlessAborted } from '../lifecycle/delay.js'
 import { LoopingRtspServer } from '../sources/rtsp-server/looping-rtsp-server.js'
 
 export class FootageMissingError extends GantryError {
@@ -20,11 +21,13 @@ type CameraSettings = z.input<typeof cameraSchema>
  * Serves the clips of a folder as `count` looping RTSP cameras on a free loopback port; with more cameras than clips, clips are shown
  * again.
  *
- * @throws FootageMissingError; what ffmpeg says of a clip it cannot play.
+ * @param signal - ends the start.
+ * @throws FootageMissingError; what ffmpeg says of a clip it cannot play; the reason of the signal.
  */
 export async function startDemoCameras(
   folder: string,
   count: number,
+  signal: AbortSignal,
 ): Promise<{ server: LoopingRtspServer; cameras: CameraSettings[] }> {
   const clips = clipsIn(folder)
   const server = new LoopingRtspServer()
@@ -34,7 +37,7 @@ export async function startDemoCameras(
     for (let index = 0; index < count; index += 1) {
       const clip = clips[index % clips.length] ?? ''
       const id = `${basename(clip, '.mp4')}-${Math.floor(index / clips.length) + 1}`
-      await server.addStream(`/${id}`, clip)
+      await unlessAborted(server.addStream(`/${id}`, clip), signal)
       cameras.push({ id, url: server.url(`/${id}`) })
     }
     return { server, cameras }

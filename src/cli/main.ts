@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import '../lifecycle/no-telemetry.js'
 import { isNodeNewEnough, NodeTooOldError } from './node-version.js'
+import { StopSignals } from './stop-signals.js'
 
 const args = process.argv.slice(2)
 
@@ -13,6 +14,9 @@ if (!isNodeNewEnough(process.versions.node)) {
   process.exit(2)
 }
 
+// Before the program is loaded, which takes a moment: a supervisor may change its mind at any time.
+const signals = new StopSignals()
+
 // `gantry models list | head` closes the pipe early; that is no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0)
@@ -21,4 +25,4 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // Only now: what the commands are made of does not even load on an older Node.
 const [{ run }, { processTerminal }] = await Promise.all([import('./program.js'), import('./terminal.js')])
 // Not `exitCode`: a timer that a client library left behind must not hold the terminal.
-process.exit(await run(args, processTerminal()))
+process.exit(await run(args, processTerminal(), signals))

@@ -7,6 +7,7 @@ import { serveCommand } from './commands/serve.js'
 import type { CommandContext } from './command-context.js'
 import { exitCodeOf, exitCodes, reportFailure, usageErrorOf } from './failure.js'
 import type { GlobalOptions } from './options.js'
+import { StopSignals } from './stop-signals.js'
 import type { Terminal } from './terminal.js'
 import { packageVersion } from './version.js'
 
@@ -14,6 +15,9 @@ const exitCodesHelp = `
 Exit codes: 0 ok (also after SIGTERM), 1 it went wrong while running, 2 command line, settings or model are wrong,
 130 after Ctrl-C, 143 after a second SIGTERM.
 Settings: flags, then GANTRY__SECTION__KEY in the environment, then the pipeline file, then defaults.`
+
+/** Commands that end in good order; a signal ends any other at once. */
+const runUntilStopped: ReadonlySet<string> = new Set(['serve', 'demo'])
 
 function buildProgram(context: CommandContext, json: boolean): Command {
   const program = new Command('gantry')
@@ -33,6 +37,9 @@ function buildProgram(context: CommandContext, json: boolean): Command {
     .showSuggestionAfterError()
     .exitOverride()
     .addHelpText('after', exitCodesHelp)
+    .hook('preAction', (_, command) => {
+      if (!runUntilStopped.has(command.name())) context.signals.release()
+    })
   for (const create of [serveCommand, demoCommand, checkCommand, doctorCommand, modelsCommand]) {
     const command = create(context)
     inheritSettings(command, program)
@@ -51,13 +58,18 @@ function inheritSettings(command: Command, parent: Command): void {
  * Runs one command line to its end.
  *
  * @param args - without `node` and the script.
+ * @param signals - heard by what runs until it is stopped.
  * @returns the exit code; nothing is thrown.
  */
-export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
+export async function run(
+  args: readonly string[],
+  terminal: Terminal,
+  signals = new StopSignals(),
+): Promise<number> {
   let code: number = exitCodes.ok
   // After a usage error commander has no options to tell; the arguments themselves always do.
   const has = (flag: string) => args.includes(flag)
-  const program = buildProgram({ terminal, exit: (given) => (code = given) }, has('--json'))
+  const program = buildProgram({ terminal, signals, exit: (given) => (code = given) }, has('--json'))
   try {
     await program.parseAsync(args, { from: 'user' })
     return code
@@ -70,6 +82,8 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
       debug: options.debug ?? has('--debug'),
     })
     return exitCodeOf(failure)
+  } finally {
+    signals.forget()
   }
 }
 

@@ -3,25 +3,30 @@ import type { CommandContext } from './command-context.js'
 import type { GlobalOptions } from './options.js'
 import { untilStopped } from './until-stopped.js'
 
-/** Runs the service and tells on stdout where it is. Resolves with the exit code. */
+/**
+ * Runs the service and tells on stdout where it is. Resolves with the exit code.
+ *
+ * @param prepare - what the service needs before it starts; a signal ends it.
+ */
 export async function runUntilStopped(
-  loaded: LoadedPipeline,
+  prepare: (signal: AbortSignal) => Promise<LoadedPipeline> | LoadedPipeline,
   options: GlobalOptions,
-  { terminal }: CommandContext,
+  { terminal, signals }: CommandContext,
 ): Promise<number> {
-  const [{ runService }, { createLog }] = await Promise.all([
-    import('../control/run-service.js'),
-    import('../lifecycle/log.js'),
-  ])
-  const log = createLog(loaded.config.log, 'gantry')
   return untilStopped(
-    () => runService(loaded, { log }),
-    ({ httpUrl, metricsUrl }) => {
+    async (signal) => {
+      const [loaded, { runService }, { createLog }] = await Promise.all([
+        prepare(signal),
+        import('../control/run-service.js'),
+        import('../lifecycle/log.js'),
+      ])
+      return runService(loaded, { log: createLog(loaded.config.log, 'gantry'), signal })
+    },
+    ({ gantry: { name }, httpUrl, metricsUrl }) => {
       if (options.json) terminal.out(JSON.stringify({ httpUrl, metricsUrl }))
       else if (!options.quiet)
-        terminal.out(
-          `${loaded.config.name} is running: ${httpUrl}/  (metrics: ${metricsUrl}; stop with Ctrl-C)`,
-        )
+        terminal.out(`${name} is running: ${httpUrl}/  (metrics: ${metricsUrl}; stop with Ctrl-C)`)
     },
+    signals,
   )
 }

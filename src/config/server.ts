@@ -61,4 +61,12 @@ export const serverSchema = z.strictObject({
     .max(20_000)
     .default(5_000)
     .describe('Most WebSocket clients at a time.'),
+  drainSeconds: z
+    .number()
+    .min(0)
+    .max(3_600)
+    .default(25)
+    .describe(
+      'Longest that a service which is asked to stop goes on answering the requests it has and delivering the results it has; it ends earlier when that is done. Whatever supervises it must grant 10 s more.',
+    ),
 })

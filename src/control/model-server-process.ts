@@ -22,6 +22,8 @@ import { SupervisedProcess } from './supervised-process.js'
 const listenAtMostMs = 60_000
 /** A scrape does not wait longer for figures of a process that is busy. */
 const metricsAtMostMs = 1_000
+/** At the end, longest for closing models and connections. */
+const stopAtMostMs = 2_000
 
 /** The model server process under supervision. Cameras never wait for it. */
 export class ModelServerProcess {
@@ -110,9 +112,22 @@ export class ModelServerProcess {
     }
   }
 
+  /**
+   * From here on it is not ready and takes nothing new, and says so. Resolves when what it has is answered, or after `withinMs`; one that
+   * is away has nothing, and is not started again. Never rejects.
+   */
+  async drain(withinMs: number): Promise<void> {
+    try {
+      await this.#process.ask({ type: 'drain', withinMs }, withinMs + stopAtMostMs)
+    } catch (error) {
+      this.log.debug({ err: error }, 'model server has nothing to finish')
+      await this.stop()
+    }
+  }
+
   /** Idempotent, never rejects. */
-  async stop(drainMs: number): Promise<void> {
-    await this.#process.stop(drainMs)
+  async stop(): Promise<void> {
+    await this.#process.stop(stopAtMostMs)
     rmSync(this.#tempDir, { recursive: true, force: true })
   }
 

@@ -5,6 +5,8 @@ import { repositoriesOf, type LoadedPipeline } from '../config/load.js'
 import { repositoryWith } from '../inference/model-repository.js'
 import { packageVersion } from './package-version.js'
 import { wallMs } from '../lifecycle/clock.js'
+import { Deadline } from '../lifecycle/deadline.js'
+import { unlessAborted } from '../lifecycle/delay.js'
 import { DescriptorWatch } from '../lifecycle/descriptor-watch.js'
 import type { Log } from '../lifecycle/log.js'
 import { keepYoungGenerationSmall } from '../lifecycle/v8-flags.js'
@@ -20,8 +22,6 @@ import { ModelServerProcess } from './model-server-process.js'
 import { GantryService } from './service.js'
 import { StreamProcess } from './stream-process.js'
 
-/** Share of the stop budget that open HTTP requests may use. */
-const serverShare = 0.2
 /** Longest that the model server of a service that was killed may hold its port. */
 const grpcPortFreeWithinMs = 2_000
 
@@ -31,18 +31,20 @@ export type RunningService = Readonly<{
   /** Where it listens, with the ports actually taken. */
   httpUrl: string
   metricsUrl: string
-  /** Idempotent, never rejects; takes at most `drainMs` and a second. */
-  stop(drainMs: number): Promise<void>
+  /** Idempotent, never rejects; takes at most `server.drainSeconds` and a few seconds, and no longer than it needs. */
+  stop(): Promise<void>
 }>
 
 /**
  * Builds the service from its settings and starts it: server first, so that readiness can be asked for while models load.
  *
- * @throws GantryError when it cannot run: port taken, model unusable, camera URL refused. Nothing is left running then.
+ * @param signal - ends the start, wherever it is.
+ * @throws GantryError when it cannot run: port taken, model unusable, camera URL refused; the reason of the signal. Nothing is left
+ * running then.
  */
 export async function runService(
   { config, baseDir }: LoadedPipeline,
-  { log }: Readonly<{ log: Log }>,
+  { log, signal }: Readonly<{ log: Log; signal: AbortSignal }>,
 ): Promise<RunningService> {
   const metrics = createServiceMetrics()
   // Memory, CPU, handles and loop delay of this process: `process_*` and `nodejs_*`.
@@ -60,7 +62,7 @@ export async function runService(
     // Who asks a service on loopback is on this machine, and needs no camera to reach what listens there.
     loopbackClosed: !isLoopbackHost(config.server.host),
   })
-  await directory.load(config.cameras)
+  await unlessAborted(directory.load(config.cameras), signal)
   const { kafka } = config.sinks
   const modelServer = config.modelServer.enabled
     ? new ModelServerProcess(config, version, metrics, log)
@@ -96,30 +98,16 @@ export async function runService(
     ...(models === undefined ? {} : { models }),
   })
   new DescriptorWatch(log)
-  const { host, grpcPort } = config.server
-  return start(service, server, async () => {
-    if (modelServer) await grpcPortFree(host, grpcPort, grpcPortFreeWithinMs)
-  })
-}
-
-/** @param ports - throws when a port of another process than this is taken. */
-async function start(
-  service: GantryService,
-  server: HttpServer,
-  ports: () => Promise<void>,
-): Promise<RunningService> {
-  const stop = async (drainMs: number) => {
-    server.drain()
-    await service.stop(drainMs * (1 - serverShare))
-    await server.stop(drainMs * serverShare)
-  }
+  const { host, grpcPort, drainSeconds } = config.server
+  let stopped: Promise<void> | undefined
+  const stop = () => (stopped ??= stopInOrder(service, server, drainSeconds, log))
   try {
-    await server.start(new AbortController().signal)
-    await ports()
-    await service.start()
+    await server.start(signal)
+    if (modelServer) await grpcPortFree(host, grpcPort, grpcPortFreeWithinMs, signal)
+    await unlessAborted(service.start(), signal)
     keepYoungGenerationSmall()
   } catch (error) {
-    await stop(0)
+    await stop()
     throw error
   }
   const { address } = server
@@ -131,4 +119,23 @@ async function start(
     metricsUrl: httpUrl.replace(/:\d+$/, `:${address.metricsPort}/metrics`),
     stop,
   }
+}
+
+/**
+ * Nothing new is begun from here on. What was begun is finished within `drainSeconds`, and readiness and liveness are told until then;
+ * then all is ended.
+ */
+async function stopInOrder(
+  service: GantryService,
+  server: HttpServer,
+  drainSeconds: number,
+  log: Log,
+): Promise<void> {
+  const deadline = new Deadline(drainSeconds * 1_000)
+  server.drain()
+  log.info({ drainSeconds }, 'stopping: what was begun is finished, nothing new is taken')
+  await Promise.all([server.answered(deadline.leftMs), service.finish(deadline)])
+  await service.stop()
+  await server.stop(0)
+  log.info('stopped')
 }

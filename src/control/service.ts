@@ -5,6 +5,7 @@ import type { EngineResult, EngineSetup, FromEngine } from '../engine/protocol.j
 import { detectionsRecordId } from '../events/cloud-event.js'
 import type { DetectionsMessage } from '../events/detections-message.js'
 import { fromBase64, toBase64 } from '../lifecycle/base64.js'
+import type { Deadline } from '../lifecycle/deadline.js'
 import { atMost } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
 import { Turns } from '../lifecycle/turns.js'
@@ -22,6 +23,8 @@ import type { CameraView, EngineHealth, Gantry, Readiness } from './gantry.js'
 const seqMargin = 1_000
 /** Longest that the start waits for the process of the viewers. */
 const streamAtMostMs = 5_000
+/** Longest for the frames that are in the engines: cameras end at once, so it is a run or two. */
+const enginesAtMostMs = 10_000
 
 export type ServiceDeps = Readonly<{
   name: string
@@ -80,16 +83,24 @@ export class GantryService implements Gantry {
     this.#draining = true
   }
 
-  /** Idempotent, never rejects. Sources first, then what hangs on them, all within `drainMs`. */
-  async stop(drainMs: number): Promise<void> {
+  /**
+   * Finishes what was begun, until the deadline: model clients are answered, while cameras end at once, and what was seen on them goes to
+   * sinks and viewers. Never rejects.
+   */
+  async finish(deadline: Deadline): Promise<void> {
     this.drain()
-    await Promise.all([
-      ...this.#engines.map((engine) => engine.stop(drainMs / 2)),
-      this.#deps.modelServer?.stop(drainMs / 2),
-    ])
-    await Promise.all(this.#deps.sinks.map((sink) => sink.stop(drainMs / 2)))
-    await this.#deps.cache.stop()
-    await this.stream.stop()
+    await Promise.all([this.#deps.modelServer?.drain(deadline.leftMs), this.#finishCameras(deadline)])
+  }
+
+  async #finishCameras(deadline: Deadline): Promise<void> {
+    const withinMs = Math.min(deadline.leftMs, enginesAtMostMs)
+    await Promise.all(this.#engines.map((engine) => engine.stop(withinMs)))
+    await Promise.all([...this.#deps.sinks.map((sink) => sink.stop(deadline.leftMs)), this.stream.stop()])
+  }
+
+  /** Ends what {@link finish} left, which others may have needed until now. Idempotent, never rejects. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#deps.modelServer?.stop(), this.#deps.cache.stop()])
   }
 
   cameras(): readonly CameraView[] {

@@ -119,8 +119,9 @@ export class SupervisedProcess<
     return this.#state === 'ready'
   }
 
-  /** Resolves once it is ready for the first time. @throws GantryError what it says when it cannot start, if that ends it. */
+  /** Resolves once it is ready for the first time, or is stopped. @throws GantryError what it says when it cannot start, if that ends it. */
   async start(): Promise<void> {
+    if (this.#state === 'stopped') return
     const ready = new Promise<void>((resolve, reject) => {
       this.#firstReady = { resolve, reject }
     })

@@ -23,15 +23,21 @@ export async function listenProblem(host: string, port: number): Promise<string 
  * Resolves when another process could listen for gRPC there, which is known before that process starts.
  *
  * @param withinMs - how long to wait for a port that is taken: the process of a service that was killed ends after it.
+ * @param signal - ends the wait, with its reason.
  * @throws PortInUseError, ListenError
  */
-export async function grpcPortFree(host: string, port: number, withinMs: number): Promise<void> {
+export async function grpcPortFree(
+  host: string,
+  port: number,
+  withinMs: number,
+  signal: AbortSignal,
+): Promise<void> {
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
   for (let leftMs = withinMs; ; leftMs -= pauseMs) {
     const problem = await listenProblem(host, port)
     if (problem === undefined) return
     if (problem !== 'EADDRINUSE') throw new ListenError(address, problem)
     if (leftMs <= 0) throw new PortInUseError(address, 'grpcPort', problem)
-    await delay(pauseMs, new AbortController().signal)
+    if (!(await delay(pauseMs, signal))) throw signal.reason
   }
 }

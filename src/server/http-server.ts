@@ -17,6 +17,7 @@ import { ListenError, PortInUseError, PublicBindError } from './errors.js'
 import { modelProxy, type ModelUpstream } from './model-proxy.js'
 import { openApiDocument } from './openapi.js'
 import { servePage } from './page-files.js'
+import { RequestsUnderWay } from './requests-under-way.js'
 import type { Documents, RouteContext } from './route.js'
 import { apiRoutes, metricsPortRoutes } from './routes/index.js'
 import { StreamUpgrade } from './stream-upgrade.js'
@@ -38,6 +39,9 @@ export type HttpServerOptions = Readonly<{
 /** Where `npm run build:web` puts the page; the same seen from `src/` and from `dist/`. */
 const builtPage = fileURLToPath(new URL('../../dist/web', import.meta.url))
 
+/** At the end, longest for closing what is still open. */
+const closeAtMostMs = 1_000
+
 /** Where it listens, once it runs. `metricsPort` equals `httpPort` when the two are configured the same. */
 export type ServerAddress = Readonly<{ host: string; httpPort: number; metricsPort: number; url: string }>
 
@@ -52,6 +56,7 @@ export class HttpServer implements Service {
   #address: ServerAddress | undefined
   #stopped: Promise<void> | undefined
   readonly #apps: FastifyInstance[] = []
+  readonly #requests: RequestsUnderWay[] = []
   readonly #upgrade: StreamUpgrade
   #switch: ConnectionSwitch | undefined
   #returns: SocketServer | undefined
@@ -91,6 +96,12 @@ export class HttpServer implements Service {
   drain(): void {
     this.#draining = true
     if (this.#state === 'running') this.#state = 'draining'
+    for (const requests of this.#requests) requests.drain()
+  }
+
+  /** Resolves when the requests that have come by now are answered, or after `withinMs`. It goes on telling new ones that it stops. */
+  async answered(withinMs: number): Promise<void> {
+    await Promise.all(this.#requests.map((requests) => requests.answered(withinMs)))
   }
 
   stop(drainMs: number): Promise<void> {
@@ -100,12 +111,13 @@ export class HttpServer implements Service {
 
   async #stop(drainMs: number): Promise<void> {
     this.drain()
+    await this.answered(drainMs)
     this.#endSharing()
     const closed = this.options.gantry.stream
       .stop()
       .then(() => Promise.all(this.#apps.map((app) => app.close())))
     await atMost(
-      drainMs,
+      closeAtMostMs,
       closed.catch((error: unknown) => this.options.log.warn({ err: error }, 'closing the server failed')),
     )
     for (const app of this.#apps) app.server.closeAllConnections()
@@ -117,7 +129,7 @@ export class HttpServer implements Service {
     if (isPublic(settings)) throw new PublicBindError(settings.host)
     const context: RouteContext = { gantry, draining: () => this.#draining, documents: documents() }
     const main = createApp(apiRoutes, context, settings, log, this.options.requestTimeoutMs)
-    this.#apps.push(main)
+    this.#add(main)
     if (models) {
       modelProxy(main, { ...models, access: settings, log })
       await this.#shareConnections(main, models.upstream)
@@ -129,7 +141,7 @@ export class HttpServer implements Service {
     let metricsPort = httpPort
     if (settings.metricsPort === 0 || settings.metricsPort !== settings.httpPort) {
       const metrics = createApp(metricsPortRoutes, context, settings, log)
-      this.#apps.push(metrics)
+      this.#add(metrics)
       surviveAcceptErrors(metrics.server, log)
       metricsPort = await listen(metrics, settings.host, settings.metricsPort, 'metricsPort')
     }
@@ -139,6 +151,11 @@ export class HttpServer implements Service {
       metricsPort,
       url: `http://${shown(settings.host)}:${httpPort}/`,
     }
+  }
+
+  #add(app: FastifyInstance): void {
+    this.#apps.push(app)
+    this.#requests.push(new RequestsUnderWay(app.server))
   }
 
   #endSharing(): void {

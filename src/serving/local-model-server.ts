@@ -6,6 +6,7 @@ import type { IndexEntry, LoadRequest, ModelMetadata, ModelServer, ServerSetting
 import type { LoadedModel } from './loaded-model.js'
 import { ownStepsNamed, sumOfStatistics } from './own-steps.js'
 import type { ModelManager } from './repository/model-manager.js'
+import { ServingError } from './serving-error.js'
 import type { ModelStatistics } from './statistics.js'
 import { traced } from './tracing/request-trace.js'
 import type { Tracer } from './tracing/tracer.js'
@@ -42,6 +43,7 @@ export class LocalModelServer implements ModelServer {
   readonly extensions = extensions
   readonly settings: ServerSettings
   readonly #manager: ModelManager
+  #draining = false
 
   constructor(readonly options: LocalModelServerOptions) {
     this.version = options.version
@@ -54,10 +56,16 @@ export class LocalModelServer implements ModelServer {
   }
 
   ready(): boolean {
-    return this.#manager.ready
+    return !this.#draining && this.#manager.ready
+  }
+
+  /** From here on nothing is ready; what was begun goes on. */
+  drain(): void {
+    this.#draining = true
   }
 
   modelReady(name: string, version: string): boolean {
+    if (this.#draining) throw new ServingError('UNAVAILABLE', 'Server not ready')
     return this.#manager.isReady(name, version)
   }
 

@@ -32,7 +32,7 @@ export interface ModelServer {
   live(): boolean
   /** Whether every model that is to be loaded is. */
   ready(): boolean
-  /** @throws ServingError for names that were never known and versions that are no number */
+  /** @throws ServingError for names that were never known and versions that are no number, and from a server that stops */
   modelReady(name: string, version: string): boolean
   /** @throws ServingError */
   metadata(name: string, version: string): ModelMetadata

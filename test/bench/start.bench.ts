@@ -17,7 +17,7 @@ async function start(): Promise<{ versionMs: number; pageMs: number; readyMs: nu
   const firstMs = nowMs()
   await new GantryProcess(['--version']).ended()
   const startedMs = nowMs()
-  const gantry = new GantryProcess(freely(storePath), startScript)
+  const gantry = new GantryProcess(freely(storePath), { script: startScript })
   try {
     const url = await gantry.httpUrl()
     await (await fetch(url)).text()

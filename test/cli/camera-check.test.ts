@@ -7,7 +7,7 @@ import { pipelineSchema } from '../../src/config/pipeline.js'
 const clips = join(import.meta.dirname, '../../pipelines/demo/clips')
 let demo: Awaited<ReturnType<typeof startDemoCameras>>
 beforeAll(async () => {
-  demo = await startDemoCameras(clips, 2)
+  demo = await startDemoCameras(clips, 2, new AbortController().signal)
 })
 afterAll(() => demo.server.stop())
 

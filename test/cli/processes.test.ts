@@ -15,7 +15,7 @@ const running: GantryProcess[] = []
 afterEach(() => Promise.all(running.splice(0).map((gantry) => gantry.kill())))
 
 function launch(args: readonly string[], script?: string): GantryProcess {
-  const gantry = new GantryProcess(args, script)
+  const gantry = new GantryProcess(args, script === undefined ? {} : { script })
   running.push(gantry)
   return gantry
 }

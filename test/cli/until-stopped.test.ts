@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { untilStopped, type SignalSource } from '../../src/cli/until-stopped.js'
+import { StopSignals, type SignalSource } from '../../src/cli/stop-signals.js'
+import { untilStopped } from '../../src/cli/until-stopped.js'
 
 class FakeProcess extends EventEmitter implements SignalSource {
   readonly exits: number[] = []
@@ -17,15 +18,15 @@ function deferred(): { promise: Promise<void>; resolve(): void } {
 
 function service() {
   const stopped = deferred()
-  const asked: number[] = []
-  return {
-    asked,
+  const service = {
+    stops: 0,
     finish: () => stopped.resolve(),
-    stop: (drainMs: number) => {
-      asked.push(drainMs)
+    stop: () => {
+      service.stops += 1
       return stopped.promise
     },
   }
+  return service
 }
 
 describe('untilStopped', () => {
@@ -39,11 +40,11 @@ describe('untilStopped', () => {
     const ended = untilStopped(
       () => Promise.resolve(running),
       () => source.emit(signal),
-      source,
+      new StopSignals(source),
     )
     running.finish()
     expect(await ended).toBe(code)
-    expect(running.asked).toEqual([expect.any(Number)])
+    expect(running.stops).toBe(1)
     expect(source.exits).toEqual([])
   })
 
@@ -59,7 +60,7 @@ describe('untilStopped', () => {
         source.emit('SIGTERM')
         source.emit(second)
       },
-      source,
+      new StopSignals(source),
     )
     running.finish()
     await ended
@@ -74,8 +75,27 @@ describe('untilStopped', () => {
       source.emit('SIGTERM')
       return Promise.resolve(running)
     }
-    expect(await untilStopped(start, () => undefined, source)).toBe(0)
-    expect(running.asked).toHaveLength(1)
+    expect(await untilStopped(start, () => undefined, new StopSignals(source))).toBe(0)
+    expect(running.stops).toBe(1)
+  })
+
+  it.each([
+    ['SIGTERM', 0],
+    ['SIGINT', 130],
+  ])('ends a start that would never end on %s, and returns %i', async (signal, code) => {
+    const source = new FakeProcess()
+    const ended = untilStopped(
+      (asked) =>
+        new Promise<never>((_, reject) => {
+          asked.addEventListener('abort', () => reject(asked.reason as Error))
+          source.emit(signal)
+        }),
+      () => expect.fail('it never ran'),
+      new StopSignals(source),
+    )
+    expect(await ended).toBe(code)
+    expect(source.exits).toEqual([])
+    expect(source.eventNames()).toEqual([])
   })
 
   it('passes a failed start on and leaves no listener behind', async () => {
@@ -84,9 +104,34 @@ describe('untilStopped', () => {
       untilStopped(
         () => Promise.reject(new Error('no port')),
         () => undefined,
-        source,
+        new StopSignals(source),
       ),
     ).rejects.toThrow('no port')
+    expect(source.eventNames()).toEqual([])
+  })
+})
+
+describe('StopSignals', () => {
+  it('keeps a signal that came before the program was loaded', async () => {
+    const source = new FakeProcess()
+    const signals = new StopSignals(source)
+    source.emit('SIGTERM')
+    const start = (asked: AbortSignal) => {
+      asked.throwIfAborted()
+      return Promise.resolve(service())
+    }
+    expect(await untilStopped(start, () => expect.fail('it never ran'), signals)).toBe(0)
+  })
+
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ])('lets %s do what it does where nothing runs, also one that has come, with %i', (signal, code) => {
+    const source = new FakeProcess()
+    const signals = new StopSignals(source)
+    source.emit(signal)
+    signals.release()
+    expect(source.exits).toEqual([code])
     expect(source.eventNames()).toEqual([])
   })
 })

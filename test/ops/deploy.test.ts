@@ -7,6 +7,7 @@ import { validate, ValidationSeverity } from 'dockerfile-utils'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { loadPipeline } from '../../src/config/load.js'
+import { serverSchema } from '../../src/config/server.js'
 import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
 import { ServingMetrics } from '../../src/serving/metrics/serving-metrics.js'
 import { tempDir } from '../support/temp-dir.js'
@@ -24,6 +25,7 @@ type ComposeService = Readonly<{
   volumes?: readonly string[]
   build?: Readonly<{ target: string }>
   command?: readonly string[]
+  stop_grace_period?: string
 }>
 type Compose = Readonly<{
   services: Readonly<Record<string, ComposeService>>
@@ -129,6 +131,25 @@ describe('Dockerfile', () => {
     expect(sent.filter((path) => !existsSync(join(root, path)))).toEqual([])
     for (const needed of ['package.json', 'package-lock.json', 'src', 'web', 'models', 'pipelines'])
       expect(sent).toContain(needed)
+  })
+})
+
+describe('the time that is granted for a stop', () => {
+  const seconds = (path: string, pattern: RegExp) => Number(pattern.exec(read(path))?.[1])
+
+  it('R20: is server.drainSeconds and 10 s more, wherever it is said', () => {
+    const needed = serverSchema.parse({}).drainSeconds + 10
+    expect(compose.services.gantry?.stop_grace_period).toBe(`${needed}s`)
+    expect(seconds('deploy/systemd/gantry.service', /^TimeoutStopSec=(\d+)$/m)).toBe(needed)
+    expect(seconds('docs/stopping.md', /terminationGracePeriodSeconds: (\d+)/)).toBe(needed)
+    expect(seconds('docs/stopping.md', /TimeoutStopSec=(\d+)/)).toBe(needed)
+    expect(seconds('docs/stopping.md', /stop_grace_period: (\d+)s/)).toBe(needed)
+    const pipeline = parse(read('deploy/compose/pipeline.yaml')) as { server?: { drainSeconds?: number } }
+    expect(pipeline.server?.drainSeconds).toBeUndefined()
+  })
+
+  it('R20: lets the service end its own processes under systemd', () => {
+    expect(read('deploy/systemd/gantry.service')).toMatch(/^KillMode=mixed$/m)
   })
 })
 

@@ -21,9 +21,13 @@ export class GantryProcess {
   stderr = ''
   readonly child: ChildProcess
 
-  constructor(args: readonly string[], script = mainScript) {
+  constructor(
+    args: readonly string[],
+    { script = mainScript, env = {} }: Readonly<{ script?: string; env?: NodeJS.ProcessEnv }> = {},
+  ) {
     this.child = spawn(process.execPath, [script, ...args], {
       detached: true,
+      env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.child.stdout?.on('data', (chunk: Buffer) => (this.stdout += chunk.toString()))

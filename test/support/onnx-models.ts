@@ -151,3 +151,19 @@ export function constantOnnx(
     metadata,
   })
 }
+
+/** Multiplies 2,048 x 2,048 numbers 400 times, which takes minutes. */
+export function endlessOnnx(): Uint8Array {
+  const side = 2_048n
+  const times = Array.from({ length: 400 }, (_, index) => ({
+    op: 'MatMul',
+    inputs: [`m${index}`, 'm0'],
+    outputs: [`m${index + 1}`],
+  }))
+  return buildOnnx({
+    inputs: [],
+    outputs: [{ name: 'm400', type: 'float32', shape: ['n', 'n'] }],
+    nodes: [{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['m0'] }, ...times],
+    constants: [{ name: 'shape', shape: [2], data: BigInt64Array.of(side, side) }],
+  })
+}

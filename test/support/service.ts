@@ -21,7 +21,12 @@ export type ServiceOptions = Readonly<{
   /** Laid over the test's pipeline file. */
   pipeline?: Readonly<Record<string, unknown>>
   /** Laid over its `server`; requests of this class carry the token. */
-  server?: Readonly<{ token?: string; allowedOrigins?: readonly string[]; maxStreamClients?: number }>
+  server?: Readonly<{
+    token?: string
+    allowedOrigins?: readonly string[]
+    maxStreamClients?: number
+    drainSeconds?: number
+  }>
   env?: NodeJS.ProcessEnv
   /** A command that ends in becoming the one behind it, such as `prlimit --nofile=100`. */
   under?: readonly string[]

@@ -16,19 +16,23 @@ export function demoCommand(context: CommandContext): Command {
     .option('--cameras <n>', 'how many cameras', cameraCount, 4)
   return addSettingFlags(command).action(async (_, self: Command) => {
     const options = self.optsWithGlobals<DemoOptions>()
-    const { startDemoCameras } = await import('../demo-cameras.js')
-    const { server, cameras } = await startDemoCameras(clips, options.cameras)
-    try {
-      const loaded = loadPipeline(join(installation, 'pipelines/demo.yaml'), {
+    let stopCameras = () => Promise.resolve()
+    const prepare = async (signal: AbortSignal) => {
+      const { startDemoCameras } = await import('../demo-cameras.js')
+      const { server, cameras } = await startDemoCameras(clips, options.cameras, signal)
+      stopCameras = () => server.stop()
+      return loadPipeline(join(installation, 'pipelines/demo.yaml'), {
         flags: [
           { flag: '--cameras', path: 'cameras', text: JSON.stringify(cameras) },
           ...flagSettings(options),
         ],
         env: context.terminal.env,
       })
-      context.exit(await runUntilStopped(loaded, options, context))
+    }
+    try {
+      context.exit(await runUntilStopped(prepare, options, context))
     } finally {
-      await server.stop()
+      await stopCameras()
     }
   })
 }

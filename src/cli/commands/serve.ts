@@ -24,7 +24,7 @@ export function serveCommand(context: CommandContext): Command {
     const loaded = loadNamed(options, context)
     const print = options.json ? printConfigJson : printConfig
     if (options.printConfig) context.terminal.out(print(loaded.config).trimEnd())
-    else context.exit(await runUntilStopped(loaded, options, context))
+    else context.exit(await runUntilStopped(() => loaded, options, context))
   })
 }
 

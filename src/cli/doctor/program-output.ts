@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { withDeathSignal } from '../../lifecycle/death-signal.js'
 import { systemLimit, SystemLimitError } from '../../lifecycle/system-limit.js'
 
 const limitMs = 10_000
@@ -15,7 +16,7 @@ export async function programOutput(
 ): Promise<string | undefined> {
   const options = { timeout: limitMs, maxBuffer: 8 * 1024 * 1024, env }
   return new Promise((resolve, reject) => {
-    execFile(program, args, options, (error, stdout, stderr) => {
+    execFile(...withDeathSignal(program, args), options, (error, stdout, stderr) => {
       const limit = systemLimit(error)
       const isItsOwn = limit === undefined || limit.code === 'EACCES' || limit.code === 'EPERM'
       if (!isItsOwn) reject(new SystemLimitError(`${program} cannot be started`, limit, error))

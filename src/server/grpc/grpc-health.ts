@@ -10,7 +10,7 @@ const services = ['', 'inference.GRPCInferenceService']
 
 /** `grpc.health.v1.Health` over the readiness of the model server. */
 export class HealthMethods {
-  readonly #watching = new Set<() => void>()
+  readonly #watching = new Set<Readonly<{ tell: () => void; stop: () => void }>>()
 
   constructor(readonly server: ModelServer) {}
 
@@ -31,18 +31,24 @@ export class HealthMethods {
     const timer = setInterval(tell, watchMs)
     const stop = (): void => {
       clearInterval(timer)
-      this.#watching.delete(stop)
+      this.#watching.delete(watch)
       call.end()
     }
-    this.#watching.add(stop)
+    const watch = { tell, stop }
+    this.#watching.add(watch)
     call.on('cancelled', stop)
     call.on('error', stop)
     tell()
   }
 
+  /** Those that watch are told before it is their time. */
+  changed(): void {
+    for (const { tell } of this.#watching) tell()
+  }
+
   /** Ends every watch. */
   stop(): void {
-    for (const stop of this.#watching) stop()
+    for (const { stop } of this.#watching) stop()
   }
 
   #health(request: Message): Message {

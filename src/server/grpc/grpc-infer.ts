@@ -4,6 +4,7 @@ import { nowMs } from '../../lifecycle/clock.js'
 import type { Caller, InferResponse } from '../../serving/infer.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { readForModel } from '../read-for-model.js'
+import { stoppingStatus } from './calls-under-way.js'
 import { grpcStatus } from './grpc-status.js'
 import { inferRequestOf, versionOf, type InferRequestMessage } from './infer-request-message.js'
 import { encodeInferResponse, encodeStreamError, encodeStreamResponse } from './infer-response-message.js'
@@ -58,12 +59,16 @@ async function infer(
 /**
  * `ModelStreamInfer`. Requests begin in the order they come and run side by side; answers leave in that order too. A request that
  * fails is answered by its error, and the stream goes on; with `triton_grpc_error: true` in the metadata it ends with the status.
+ *
+ * @param draining - aborts when the server stops: the requests that have come are answered, those that still come are refused, and then
+ *   the stream ends, with UNAVAILABLE where the client has not ended its side.
  */
 export function streamInfer(
   server: ModelServer,
+  draining: AbortSignal,
   log: Log,
 ): (call: ServerDuplexStream<InferRequestMessage, Buffer>) => void {
-  return (call) => new InferStream(server, call, log).start()
+  return (call) => new InferStream(server, call, draining, log).start()
 }
 
 class InferStream {
@@ -76,21 +81,41 @@ class InferStream {
   constructor(
     readonly server: ModelServer,
     readonly call: ServerDuplexStream<InferRequestMessage, Buffer>,
+    readonly draining: AbortSignal,
     readonly log: Log,
   ) {
     this.#endsOnError = call.metadata.get('triton_grpc_error')[0] === 'true'
   }
 
   start(): void {
-    const { call } = this
+    const { call, draining } = this
+    const onDrain = (): void => void this.#finish()
+    draining.addEventListener('abort', onDrain, { once: true })
+    const forget = (): void => draining.removeEventListener('abort', onDrain)
+    call.once('cancelled', forget).once('close', forget)
     call.on('cancelled', () => this.#stop())
     call.on('error', () => this.#stop())
     call.on('data', (request: InferRequestMessage) => this.#take(request))
-    call.on('end', () => void this.#last.then(() => this.#end()))
+    call.on('end', () => {
+      forget()
+      void this.#last.then(() => this.#end())
+    })
+  }
+
+  /** Ends the stream of a client that would send more, once all that it has sent is answered. */
+  async #finish(): Promise<void> {
+    for (let last: Promise<void> | undefined; last !== this.#last;) {
+      last = this.#last
+      await last
+    }
+    if (this.#ended) return
+    this.#stop()
+    this.call.emit('error', stoppingStatus)
   }
 
   #take(request: InferRequestMessage): void {
     if (this.#ended) return
+    if (this.draining.aborted) return this.#refuse(request.id)
     if (++this.#underWay >= mostInStream) this.call.pause()
     const answer = this.#answer(request)
     this.#last = this.#last.then(async () => {
@@ -98,6 +123,12 @@ class InferStream {
       this.#underWay--
       this.call.resume()
     })
+  }
+
+  #refuse(id: string): void {
+    this.#last = this.#last.then(() =>
+      this.#ended ? undefined : this.#write(encodeStreamError(stoppingStatus.details, id)),
+    )
   }
 
   /** Never rejects. */

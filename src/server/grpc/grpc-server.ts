@@ -11,6 +11,7 @@ import type protobuf from 'protobufjs'
 import type { Log } from '../../lifecycle/log.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { ListenError, PortInUseError } from '../errors.js'
+import { CallsUnderWay } from './calls-under-way.js'
 import { tokenInterceptor } from './grpc-access.js'
 import { HealthMethods } from './grpc-health.js'
 import { streamInfer, unaryInfer } from './grpc-infer.js'
@@ -41,6 +42,11 @@ export type GrpcOptions = Readonly<{
 
 export type GrpcServer = Readonly<{
   port: number
+  /**
+   * From here on calls are refused, but for those that ask for health, and streams end once what they sent is answered. Resolves when the
+   * calls under way are answered, or after `withinMs`. Never rejects.
+   */
+  drain(withinMs: number): Promise<void>
   /** Takes no more calls, lets those under way finish for `drainMs`, then cuts. Idempotent, never rejects. */
   stop(drainMs: number): Promise<void>
 }>
@@ -68,20 +74,30 @@ const channelOptions = {
  */
 export async function startGrpc(server: ModelServer, options: GrpcOptions): Promise<GrpcServer> {
   const { token, log, maxMessageBytes = defaultMessageBytes } = options
+  const calls = new CallsUnderWay()
   const grpc = new Server({
     ...channelOptions,
     'grpc.max_receive_message_length': maxMessageBytes,
     'grpc.max_send_message_length': -1,
-    interceptors: [...(token === undefined ? [] : [tokenInterceptor(token)]), statusBehindMessage],
+    interceptors: [
+      ...(token === undefined ? [] : [tokenInterceptor(token)]),
+      calls.interceptor,
+      statusBehindMessage,
+    ],
   })
   const health = new HealthMethods(server)
-  grpc.addService(inferenceDefinition(), inferenceImplementation(server, log))
+  grpc.addService(inferenceDefinition(), inferenceImplementation(server, calls.draining, log))
   grpc.addService(definitionOf(healthService), { Check: health.Check, Watch: health.Watch })
   new ReflectionService(reflectedPackage()).addToServer(grpc)
   const port = await bind(grpc, options)
   let stopped: Promise<void> | undefined
   return {
     port,
+    drain: (withinMs) => {
+      calls.drain()
+      health.changed()
+      return calls.answered(withinMs)
+    },
     stop: (drainMs) => {
       health.stop()
       return (stopped ??= stop(grpc, drainMs))
@@ -158,14 +174,18 @@ function checkSize(type: protobuf.Type, bytes: Buffer): void {
     if (++fields > mostLoadFields) throw new ProtoError(`more than ${mostLoadFields} parameters`)
 }
 
-function inferenceImplementation(server: ModelServer, log: Log): UntypedServiceImplementation {
+function inferenceImplementation(
+  server: ModelServer,
+  draining: AbortSignal,
+  log: Log,
+): UntypedServiceImplementation {
   const methods = Object.entries(unaryMethods(server)).map(
     ([name, method]) => [name, unary(method, log)] as const,
   )
   return {
     ...Object.fromEntries(methods),
     ModelInfer: unaryInfer(server, log),
-    ModelStreamInfer: streamInfer(server, log),
+    ModelStreamInfer: streamInfer(server, draining, log),
   }
 }
 

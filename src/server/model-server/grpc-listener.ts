@@ -39,6 +39,13 @@ export class GrpcListener {
     }
   }
 
+  /** Takes no more calls. Resolves when those under way are answered, or after `withinMs`; never rejects. */
+  async drain(withinMs: number): Promise<void> {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+    await this.#server?.drain(withinMs)
+  }
+
   /** Idempotent, never rejects. */
   async stop(drainMs: number): Promise<void> {
     this.#stopped = true

@@ -9,7 +9,13 @@ import { createLog } from '../../lifecycle/log.js'
 import { byTrueName } from '../../lifecycle/system-limit.js'
 import { takeGrpcLog } from '../grpc/grpc-log.js'
 import { ModelServerHost } from './model-server-host.js'
-import type { FromModelServer, ModelServerSetup, ToModelServer } from './protocol.js'
+import type {
+  FromModelServer,
+  ModelServerAnswers,
+  ModelServerQuestion,
+  ModelServerSetup,
+  ToModelServer,
+} from './protocol.js'
 
 /**
  * Entry of the model server process, started by `control/model-server-process.ts` with an IPC channel.
@@ -54,8 +60,22 @@ function sendBeat(): void {
   if (host) send({ type: 'beat', beat: { ...beat.read(), ...host.state() } })
 }
 
-async function stop(drainMs: number): Promise<void> {
-  await host?.stop(drainMs)
+async function answer(
+  question: ModelServerQuestion,
+): Promise<ModelServerAnswers[ModelServerQuestion['type']]> {
+  switch (question.type) {
+    case 'metrics':
+      return (await host?.server.metrics()) ?? ''
+    case 'drain':
+      await host?.drain(question.withinMs)
+      return null
+    default:
+      return question satisfies never
+  }
+}
+
+async function stop(): Promise<void> {
+  await host?.stop()
   send({ type: 'stopped' })
   process.disconnect()
 }
@@ -74,14 +94,14 @@ function receive(message: ToModelServer, handle: unknown): void {
       return
     case 'ask': {
       const { requestId } = message
-      ;(host?.server.metrics() ?? Promise.resolve('')).then(
+      answer(message.question).then(
         (value) => send({ type: 'answer', requestId, value }),
         (error: unknown) => send({ type: 'refused', requestId, error: toErrorRecord(error) }),
       )
       return
     }
     case 'stop':
-      void stop(message.drainMs)
+      void stop()
       return
     default:
       message satisfies never

@@ -28,6 +28,7 @@ import { TraceFiles } from '../../serving/tracing/trace-files.js'
 import { Tracer } from '../../serving/tracing/tracer.js'
 import { surviveAcceptErrors } from '../accept-errors.js'
 import { createKserveApp } from '../kserve/kserve-app.js'
+import { RequestsUnderWay } from '../requests-under-way.js'
 import { AdoptedConnections } from './adopted-connections.js'
 import { GrpcListener } from './grpc-listener.js'
 import { ModelServerLog } from './model-server-log.js'
@@ -35,8 +36,10 @@ import type { ModelServerBeat, ModelServerSetup } from './protocol.js'
 
 /** Longest that requests in a model that is replaced may take to end. */
 const drainMs = 60_000
+/** At the end, longest for models, then for connections. */
+const closeAtMostMs = 500
 /** At the end, longest for the traces that are left. */
-const traceWriteAtMostMs = 2_000
+const traceWriteAtMostMs = 1_000
 
 /** Everything that lives in the model server process: models, their repository, and the two protocols in front of them. */
 export class ModelServerHost {
@@ -46,8 +49,10 @@ export class ModelServerHost {
   readonly #cache: ResponseCache | undefined
   readonly #app: FastifyInstance
   readonly #connections: AdoptedConnections
+  readonly #requests: RequestsUnderWay
   readonly #grpc: GrpcListener
   readonly #tracer: Tracer
+  readonly #ending = new AbortController()
 
   constructor(
     readonly setup: ModelServerSetup,
@@ -99,6 +104,7 @@ export class ModelServerHost {
     })
     this.#app = createKserveApp(this.server, { maxBodyBytes: modelServer.maxRequestBytes, log })
     this.#connections = new AdoptedConnections(this.#app, setup)
+    this.#requests = new RequestsUnderWay(this.#app.server)
     const grpc = { ...setup.grpc, maxMessageBytes: modelServer.maxRequestBytes, log }
     this.#grpc = new GrpcListener(this.server, grpc, log)
   }
@@ -131,13 +137,23 @@ export class ModelServerHost {
     return { models: { total: wanted.length, ready }, grpcPort: port, grpcReason: reason }
   }
 
-  /** Idempotent, never rejects. Refuses new requests, drains, then cuts. */
-  async stop(withinMs: number): Promise<void> {
+  /** From here on it is not ready, and refuses what is new. Resolves when what was begun is answered, or after `withinMs`. */
+  async drain(withinMs: number): Promise<void> {
     this.#poller?.stop()
+    this.server.drain()
+    this.#manager.refuse()
     this.#connections.drain()
-    const ended = Promise.allSettled([this.#app.close(), this.#grpc.stop(withinMs), this.#manager.close()])
-    await atMost(withinMs, ended)
-    await this.#cache?.close()
+    this.#requests.drain()
+    await Promise.all([this.#requests.answered(withinMs), this.#grpc.drain(withinMs)])
+  }
+
+  /** Idempotent, never rejects. What waits in a model is told that it is not answered any more; what runs is cut. */
+  async stop(): Promise<void> {
+    await this.drain(0)
+    this.#ending.abort()
+    await atMost(closeAtMostMs, this.#manager.close(0))
+    await atMost(closeAtMostMs, Promise.allSettled([this.#app.close(), this.#grpc.stop(closeAtMostMs)]))
+    await atMost(closeAtMostMs, this.#cache?.close() ?? Promise.resolve())
     await atMost(traceWriteAtMostMs, this.#tracer.close())
   }
 
@@ -162,6 +178,7 @@ export class ModelServerHost {
       verdictsFile: join(storePath, 'model-probes.json'),
       runtime: ort.env.versions.common,
       log: this.log,
+      signal: this.#ending.signal,
     })
   }
 }

@@ -32,9 +32,12 @@ export type ModelServerSetup = Readonly<{
 type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Body>
 
 /** A question with an answer: {@link FromModelServer} `answer` carries the same `requestId`. */
-export type ModelServerQuestion = Message<'metrics'>
+export type ModelServerQuestion =
+  | Message<'metrics'>
+  /** Take nothing new; answered when what was begun is, or after `withinMs`. */
+  | Message<'drain', { withinMs: number }>
 
-export type ModelServerAnswers = { metrics: string }
+export type ModelServerAnswers = { metrics: string; drain: null }
 
 /** Control -> model server. */
 export type ToModelServer =

@@ -201,11 +201,11 @@ export class ModelLifecycle {
   }
 
   /** Takes all versions of a model out of service; requests in them end. */
-  retire(record: ModelRecord, reason = unloadedReason): void {
+  retire(record: ModelRecord, reason = unloadedReason, drainMs = this.options.drainMs): void {
     const ended = record.serving.map(async (model) => {
       const version = Number(model.version)
       record.set(version, 'UNLOADING')
-      await this.#drain(model)
+      await this.#drain(model, drainMs)
       if (record.versions.find((each) => each.version === version)?.state === 'UNLOADING')
         record.set(version, 'UNAVAILABLE', reason)
     })
@@ -217,8 +217,8 @@ export class ModelLifecycle {
     }
   }
 
-  #drain(model: ServedModel): Promise<void> {
-    const ended = model.close(this.options.drainMs)
+  #drain(model: ServedModel, drainMs = this.options.drainMs): Promise<void> {
+    const ended = model.close(drainMs)
     this.#draining.add(ended)
     void ended.then(() => this.#draining.delete(ended))
     return ended

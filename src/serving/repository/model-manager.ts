@@ -1,3 +1,4 @@
+import { unlessAborted } from '../../lifecycle/delay.js'
 import type { IndexEntry, LoadRequest } from '../model-server.js'
 import { ServingError } from '../serving-error.js'
 import { loadOrder } from './load-order.js'
@@ -28,7 +29,7 @@ export class ModelManager {
   readonly #lifecycle: ModelLifecycle
   #last: Promise<unknown> = Promise.resolve()
   #started = false
-  #closed = false
+  readonly #closing = new AbortController()
 
   constructor(readonly options: ModelManagerOptions) {
     this.#lifecycle = new ModelLifecycle(options, this.#records)
@@ -120,13 +121,24 @@ export class ModelManager {
     })
   }
 
-  /** Unloads everything. Idempotent, never rejects. */
-  async close(): Promise<void> {
-    this.#closed = true
+  /** From here on nothing is loaded or unloaded; a change that has begun goes on. */
+  refuse(): void {
+    this.#closing.abort(new ServingError('UNAVAILABLE', 'Server is stopping'))
+  }
+
+  /** Unloads everything. Idempotent, never rejects. @param drainMs - longest that requests in the models may take to end. */
+  async close(drainMs = this.options.drainMs): Promise<void> {
+    this.refuse()
+    this.#retireAll(drainMs)
     await this.#last
-    const ensembleFirst = [...this.records()].sort((a, b) => needsOf(b).length - needsOf(a).length)
-    for (const record of ensembleFirst) this.#lifecycle.retire(record)
+    // What a change that had begun has brought up since.
+    this.#retireAll(drainMs)
     await this.#lifecycle.drained()
+  }
+
+  #retireAll(drainMs: number): void {
+    const ensembleFirst = [...this.records()].sort((a, b) => needsOf(b).length - needsOf(a).length)
+    for (const record of ensembleFirst) this.#lifecycle.retire(record, undefined, drainMs)
   }
 
   #namesAtStart(scan: RepositoryScan): readonly string[] {
@@ -232,7 +244,7 @@ export class ModelManager {
       this.#lifecycle.failed(this.#records.of(name), `circular dependency between ensembles: ${circle}`)
     for (const name of order) {
       const definition = definitions.get(name)
-      if (definition !== undefined && !this.#closed)
+      if (definition !== undefined && !this.#closing.signal.aborted)
         await this.#lifecycle.bring(definition, undefined).catch(() => undefined)
     }
   }
@@ -263,11 +275,9 @@ export class ModelManager {
 
   /** One change after another: each sees the state that the one before left. */
   #inOrder<T>(change: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(() => {
-      if (this.#closed) throw new ServingError('UNAVAILABLE', 'Server is stopping')
-      return change()
-    })
-    this.#last = done.catch(() => undefined)
+    const before = this.#last
+    const done = unlessAborted(before, this.#closing.signal).then(change)
+    this.#last = Promise.allSettled([before, done])
     return done
   }
 }

@@ -4,9 +4,12 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { probeModel } from '../../../src/serving/repository/probe/model-probe.js'
 import { buildOnnx, type OnnxSpec } from '../../support/onnx-builder.js'
-import { redDetector } from '../../support/onnx-models.js'
+import { endlessOnnx, redDetector } from '../../support/onnx-models.js'
+import { alive, descendants } from '../../support/processes.js'
+import { until } from '../../support/until.js'
 
 const limits = { memoryBytes: 1024 ** 3, cpuSeconds: 10 }
+const never = new AbortController().signal
 
 function modelFile(bytes: Uint8Array): string {
   const dir = mkdtempSync(join(tmpdir(), 'gantry-probe-'))
@@ -29,14 +32,14 @@ function memoryEater(elements: bigint): Uint8Array {
 
 describe('a probe', () => {
   it('lets a good model pass', async () => {
-    await probeModel({ modelPath: modelFile(redDetector('uint8-nhwc')), shapes: {} }, limits)
+    await probeModel({ modelPath: modelFile(redDetector('uint8-nhwc')), shapes: {} }, limits, never)
   })
 
   it.each([
     ['12 GiB', 3n * 1024n ** 3n],
     ['4 TiB', 1024n ** 4n],
   ])('S9: refuses a tiny model that asks for %s, and says why', async (_, elements) => {
-    const probe = probeModel({ modelPath: modelFile(memoryEater(elements)), shapes: {} }, limits)
+    const probe = probeModel({ modelPath: modelFile(memoryEater(elements)), shapes: {} }, limits, never)
     await expect(probe).rejects.toMatchObject({
       code: 'GANTRY_MODEL_INVALID',
       message: expect.stringMatching(/memory/) as string,
@@ -44,26 +47,30 @@ describe('a probe', () => {
   })
 
   it('S9: refuses a model that computes without end, and says why', async () => {
-    const side = 2_048n
-    const times = Array.from({ length: 400 }, (_, index) => ({
-      op: 'MatMul',
-      inputs: [`m${index}`, 'm0'],
-      outputs: [`m${index + 1}`],
-    }))
-    const spec: OnnxSpec = {
-      inputs: [],
-      outputs: [{ name: 'm400', type: 'float32', shape: ['n', 'n'] }],
-      nodes: [{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['m0'] }, ...times],
-      constants: [{ name: 'shape', shape: [2], data: BigInt64Array.of(side, side) }],
-    }
     const probe = probeModel(
-      { modelPath: modelFile(buildOnnx(spec)), shapes: {} },
+      { modelPath: modelFile(endlessOnnx()), shapes: {} },
       { ...limits, cpuSeconds: 2 },
+      never,
     )
     await expect(probe).rejects.toMatchObject({
       code: 'GANTRY_MODEL_INVALID',
       message: expect.stringMatching(/processor time/) as string,
     })
+  })
+
+  it('R20: ends with its process when the service stops', async () => {
+    const stop = new AbortController()
+    const probe = probeModel({ modelPath: modelFile(endlessOnnx()), shapes: {} }, limits, stop.signal)
+    const refused = expect(probe).rejects.toMatchObject({
+      code: 'GANTRY_MODEL_INVALID',
+      message: expect.stringMatching(/the service stops/) as string,
+    })
+    const { pid } = await until('the process', () =>
+      descendants(process.pid).find(({ command }) => command.includes('probe-main.js')),
+    )
+    stop.abort()
+    await refused
+    expect(alive(pid)).toBe(false)
   })
 
   it.each([
@@ -73,7 +80,7 @@ describe('a probe', () => {
   ])('S9: refuses %s', async (_, share) => {
     const whole = redDetector('uint8-nhwc')
     const modelPath = modelFile(whole.subarray(0, Math.floor(whole.length * share)))
-    await expect(probeModel({ modelPath, shapes: {} }, limits)).rejects.toMatchObject({
+    await expect(probeModel({ modelPath, shapes: {} }, limits, never)).rejects.toMatchObject({
       code: 'GANTRY_MODEL_INVALID',
       message: expect.stringMatching(/cannot load/) as string,
     })
@@ -83,7 +90,7 @@ describe('a probe', () => {
     const modelPath = modelFile(externalWeights('../weights.bin'))
     writeFileSync(join(modelPath, '../../weights.bin'), new Uint8Array(16))
     onTestFinished(() => rmSync(join(modelPath, '../../weights.bin')))
-    await expect(probeModel({ modelPath, shapes: {} }, limits)).rejects.toMatchObject({
+    await expect(probeModel({ modelPath, shapes: {} }, limits, never)).rejects.toMatchObject({
       code: 'GANTRY_MODEL_INVALID',
       message: expect.stringMatching(/weights\.bin/) as string,
     })

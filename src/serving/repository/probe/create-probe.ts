@@ -12,13 +12,15 @@ export type ProbeOptions = ProbeLimits &
     /** What changes the outcome besides files and limits, such as the version of the runtime. */
     runtime: string
     log: Log
+    /** Ends the look that is under way. */
+    signal: AbortSignal
   }>
 
 /** @returns a look at one version of a model; it throws for one that is refused. Models without a file pass. */
 export function createProbe(
   options: ProbeOptions,
 ): (definition: ModelDefinition, version: number) => Promise<void> {
-  const { verdictsFile, runtime, memoryBytes, cpuSeconds, log } = options
+  const { verdictsFile, runtime, memoryBytes, cpuSeconds, log, signal } = options
   const verdicts = new ProbeVerdicts(verdictsFile, log)
   const conditions = JSON.stringify([runtime, memoryBytes, cpuSeconds])
   return async (definition, version) => {
@@ -26,7 +28,7 @@ export function createProbe(
     const modelPath = modelFileOf(definition, version)
     const print = printOfVersion(definition.print, version)
     if (verdicts.isGood(modelPath, print, conditions)) return
-    await probeModel({ modelPath, shapes: shapesOf(definition) }, { memoryBytes, cpuSeconds })
+    await probeModel({ modelPath, shapes: shapesOf(definition) }, { memoryBytes, cpuSeconds }, signal)
     verdicts.keep(modelPath, print, conditions)
   }
 }

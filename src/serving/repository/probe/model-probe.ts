@@ -26,11 +26,12 @@ const prlimit = ['/usr/bin/prlimit', '/bin/prlimit'].find((path) => existsSync(p
 /**
  * Loads and runs a model once in a process of its own with limits, so that a file made to do harm does it there.
  *
+ * @param signal - ends the process, and the model is refused.
  * @throws ModelInvalidError `GANTRY_MODEL_INVALID` when it cannot be loaded, or takes more than the limits.
  */
-export async function probeModel(task: ProbeTask, limits: ProbeLimits): Promise<void> {
+export async function probeModel(task: ProbeTask, limits: ProbeLimits, signal: AbortSignal): Promise<void> {
   const cpuSeconds = limits.cpuSeconds + Math.ceil(statSync(task.modelPath).size / 1e8)
-  const ended = await run(task, limits, cpuSeconds)
+  const ended = await run(task, limits, cpuSeconds, signal)
   const { answer } = ended
   if (answer?.loaded === false)
     throw refused(
@@ -50,7 +51,12 @@ type Ended = Readonly<{
   stderr: string
 }>
 
-function run(task: ProbeTask, { memoryBytes }: ProbeLimits, cpuSeconds: number): Promise<Ended> {
+function run(
+  task: ProbeTask,
+  { memoryBytes }: ProbeLimits,
+  cpuSeconds: number,
+  signal: AbortSignal,
+): Promise<Ended> {
   const child = start(task, memoryBytes + ownAddressSpaceBytes, cpuSeconds)
   let why: string | undefined
   const end = (reason: string): void => {
@@ -62,6 +68,9 @@ function run(task: ProbeTask, { memoryBytes }: ProbeLimits, cpuSeconds: number):
   }, watchMs)
   const wallMs = cpuSeconds * wallSecondsPerCpuSecond * 1_000
   const timer = setTimeout(() => end(needsTime(cpuSeconds)), wallMs)
+  const cut = (): void => end('the service stops')
+  signal.addEventListener('abort', cut)
+  if (signal.aborted) cut()
   return new Promise((resolve, reject) => {
     let stdout = ''
     let stderr = ''
@@ -72,6 +81,7 @@ function run(task: ProbeTask, { memoryBytes }: ProbeLimits, cpuSeconds: number):
     const settle = (): void => {
       clearInterval(watch)
       clearTimeout(timer)
+      signal.removeEventListener('abort', cut)
     }
     child.once('error', (error) => {
       settle()
