@@ -176,6 +176,15 @@ export const ignored: readonly Rule[] = [
     only: 'cameras',
   },
   {
+    field: 'dynamic_batching.priority_queue_policy and default_priority_level without priority_levels',
+    isSet: ({ dynamic_batching: batching }) =>
+      batching !== undefined &&
+      (batching.priority_levels ?? 0) === 0 &&
+      (Object.keys(batching.priority_queue_policy).length > 0 || (batching.default_priority_level ?? 0) > 0),
+    why: 'there is one queue, and default_queue_policy is its policy',
+    only: 'server',
+  },
+  {
     field: 'instance_group.gpus',
     isSet: (c) => c.instance_group.some((group) => group.gpus.length > 0),
     why: 'the GPU is chosen by inference.deviceId',

@@ -98,7 +98,7 @@ export function readModelEntry(
       'Give both the same name, or leave the name out.',
     )
   const backend = backendOf(config, file)
-  const warnings = checkSupported(config, file, audience)
+  const warnings = checkSupported({ ...config, name }, file, audience)
   const versions = servedVersions(dir, config, backend)
   return { name, dir, backend, config, hasConfigFile, versions, warnings }
 }

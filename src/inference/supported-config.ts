@@ -1,3 +1,5 @@
+import { batchSizeFaults } from './config-faults/batching-faults.js'
+import { configFaults, faultText } from './config-faults/config-faults.js'
 import { ModelConfigError } from './errors.js'
 import { type Audience, ignored, refused, type Rule } from './config-rules.js'
 import { gantryParameters, type ModelConfig } from './model-config.js'
@@ -38,10 +40,11 @@ export function backendOf(config: ModelConfig, file: string): Backend {
 }
 
 /**
- * Checks that nothing in a configuration would be passed over in silence.
+ * Checks that every field of a configuration means what it says, and that none would be passed over in silence.
  *
+ * @param config - with the name of the model.
  * @returns one sentence for each field that is read and has no effect.
- * @throws ModelConfigError for fields without which the model would answer wrongly.
+ * @throws ModelConfigError for what contradicts itself, and for fields without which the model would answer wrongly: all of them.
  */
 export function checkSupported(
   config: ModelConfig,
@@ -50,13 +53,34 @@ export function checkSupported(
 ): readonly string[] {
   const applies = (rule: Rule) => (rule.only ?? audience) === audience && rule.isSet(config)
   const problems = refused.filter(applies).map((rule) => `${rule.field}: ${rule.why}`)
+  const unsupported = problems.length === 0 ? [] : [`asks for what is not supported: ${problems.join('; ')}`]
+  const faults = configFaults(config)
+  if (faults.length > 0) throw faulty(file, [faultText(faults), ...unsupported].join('. It '))
   if (problems.length > 0)
     throw new ModelConfigError(
-      `${file} asks for what is not supported: ${problems.join('; ')}`,
+      `${file} ${unsupported.join('')}`,
       'Remove the field, or serve this model with another server.',
     )
   checkParameters(config, file)
   return ignored.filter(applies).map((rule) => `${rule.field} has no effect: ${rule.why}`)
+}
+
+/**
+ * Checks the sizes of batches once the largest is known, which may come from the model file or from another server.
+ *
+ * @param source - named in errors.
+ * @throws ModelConfigError
+ */
+export function checkBatchSizes(config: ModelConfig, source: string): void {
+  const faults = batchSizeFaults(config)
+  if (faults.length > 0) throw faulty(source, faultText(faults))
+}
+
+function faulty(source: string, text: string): ModelConfigError {
+  return new ModelConfigError(
+    `${source}: ${text}`,
+    'Correct the fields that are named; docs/models.md has what each may hold.',
+  )
 }
 
 /** Parameters are free text in Triton; a misspelt one of ours would do nothing in silence. */

@@ -9,20 +9,45 @@ import { checkSupported } from '../../src/inference/supported-config.js'
 /** A field without fields of its own: its path, and a configuration that sets it. */
 type Leaf = Readonly<{ path: string; text: string }>
 
-/** Fields that have to be there for another one to be well formed. */
-const companions: Readonly<Record<string, string>> = { 'input.format': 'dims: [ 1, 2, 3 ]' }
+/** By message: fields that have to be there for another one of it to mean something. */
+const companions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  '': { max_batch_size: ': 1' },
+  'input.': { name: ': "in"', data_type: ': TYPE_FP32' },
+  'output.': { name: ': "out"', data_type: ': TYPE_FP32' },
+  'dynamic_batching.': { priority_levels: ': 1', default_priority_level: ': 1' },
+  'sequence_batching.control_input.': { name: ': "c"', control: ' { int32_false_true: [ 0, 1 ] }' },
+  'sequence_batching.state.': { input_name: ': "i"', output_name: ': "o"', data_type: ': TYPE_FP32' },
+  'ensemble_scheduling.step.': { model_name: ': "m"' },
+  'model_warmup.inputs.': { data_type: ': TYPE_FP32' },
+}
+
+/** Fields that mean something only with a value, or beside another field, of their own. */
+const written: Readonly<Record<string, string>> = {
+  'input.format': 'format: FORMAT_NHWC dims: [ 1, 2, 3 ]',
+  'input.reshape.shape': 'shape: [ ]',
+  'output.reshape.shape': 'shape: [ ]',
+  'sequence_batching.control_input.control.kind': 'kind: CONTROL_SEQUENCE_READY int32_false_true: [ 0, 1 ]',
+  'sequence_batching.control_input.control.int32_false_true': 'int32_false_true: [ 0, 1 ]',
+  'sequence_batching.control_input.control.fp32_false_true': 'fp32_false_true: [ 0, 1 ]',
+  'sequence_batching.control_input.control.bool_false_true': 'bool_false_true: [ false, true ]',
+  'sequence_batching.control_input.control.data_type': 'kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64',
+}
 
 function leavesOf(type: protobuf.Type, prefix = ''): readonly Leaf[] {
   return type.fieldsArray.flatMap((field): readonly Leaf[] => {
     const path = prefix + field.name
     const message = field.resolve().resolvedType
+    const beside = Object.entries(companions[prefix] ?? {}).flatMap(([name, value]) =>
+      name === field.name ? [] : [` ${name}${value}`],
+    )
     const wrap = (value: string) =>
-      field instanceof protobuf.MapField
+      (field instanceof protobuf.MapField
         ? `${field.name} { key: ${field.keyType === 'string' ? '"k"' : 1} value${value} }`
-        : `${field.name}${value}`
+        : `${field.name}${value}`) + beside.join('')
     const inner = message instanceof protobuf.Type ? leavesOf(message, `${path}.`) : []
     if (inner.length > 0) return inner.map((leaf) => ({ path: leaf.path, text: wrap(` { ${leaf.text} }`) }))
-    return [{ path, text: `${wrap(valueOf(field, message))} ${companions[path] ?? ''}` }]
+    const own = written[path]
+    return [{ path, text: own === undefined ? wrap(valueOf(field, message)) : own + beside.join('') }]
   })
 }
 
@@ -89,9 +114,10 @@ describe('fields that depend on others', () => {
 
   it.each([
     ['instance_group { kind: KIND_MODEL }', 'warned'],
+    ['dynamic_batching { default_priority_level: 1 }', 'warned'],
     ['backend: "js" instance_group { kind: KIND_GPU }', 'warned'],
     ['backend: "kserve" instance_group { count: 3 }', 'used'],
-    ['input { name: "a" format: FORMAT_NCHW dims: [ 3, -1 ] }', 'refused'],
+    ['input { name: "a" data_type: TYPE_FP32 format: FORMAT_NCHW dims: [ 3, -1 ] }', 'refused'],
     ['parameters { key: "memory.enable_memory_arena_shrinkage" value { string_value: "cpu:0" } }', 'warned'],
   ])('%s is %s', (text, expected) => {
     expect(outcome(text, 'server')).toBe(expected)

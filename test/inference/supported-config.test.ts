@@ -8,7 +8,7 @@ describe('checkSupported', () => {
   it.each([
     ['sequence_batching { }', 'sequence_batching'],
     ['batch_input { kind: BATCH_ELEMENT_COUNT }', 'batch_input'],
-    ['input { name: "a" reshape { shape: 3 } }', 'reshape'],
+    ['input { name: "a" data_type: TYPE_FP32 dims: 3 reshape { shape: [3, 1] } }', 'reshape'],
     ['output { name: "a" is_shape_tensor: true }', 'is_shape_tensor'],
     ['input { name: "a" allow_ragged_batch: true }', 'allow_ragged_batch'],
     ['model_operations { op_library_filename: "ops.so" }', 'op_library_filename'],
@@ -37,7 +37,7 @@ describe('checkSupported', () => {
 
   it.each([
     'sequence_batching { direct { } }',
-    'input { name: "a" reshape { shape: 3 } }',
+    'input { name: "a" data_type: TYPE_FP32 dims: 3 reshape { shape: [3, 1] } }',
     'response_cache { enable: true }',
     'model_warmup { name: "w" batch_size: 1 }',
     'dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 100 }',

@@ -117,19 +117,4 @@ describe('sequences', () => {
     expect((await values(model, ...sent)).flat()).toEqual([1, 2, 3, 4])
     expect(model.statistics()).toMatchObject({ executionCount: 1, inferenceCount: 4 })
   })
-
-  it.each([
-    ['control_input { name: "START" control { kind: CONTROL_SEQUENCE_START } }', 'control input "START"'],
-    [
-      'control_input { name: "CORRID" control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_FP32 } }',
-      'TYPE_FP32',
-    ],
-  ])('refuses to load %s', async (text, problem) => {
-    await expect(
-      scheduledModel(
-        mirror,
-        config(`${text} ${controls.replace(/control_input \{ name: "(START|CORRID)".*\n/g, '')}`),
-      ),
-    ).rejects.toThrow(problem)
-  })
 })

@@ -43,7 +43,7 @@ export function readDefinition(folder: ModelFolder, configJson?: string): ModelD
       'Give both the same name, or leave the name out.',
     )
   checkFileName(config, source)
-  const warnings = checkSupported(config, source, 'server')
+  const warnings = checkSupported({ ...config, name }, source, 'server')
   return {
     name,
     folder,

@@ -18,17 +18,20 @@ export function batcherRules(config: ModelConfig): RequestSchedulerRules {
   }
 }
 
-/** Without preferred sizes, the largest is preferred. `undefined` for models that take no batches. */
+/**
+ * Without preferred sizes, the largest is preferred. `undefined` for models that take no batches.
+ *
+ * @param preferred - 1 to `maxBatchSize`.
+ */
 export function batchRules(
   maxBatchSize: number,
   preferred: readonly number[],
   maxDelayUs = 0,
 ): BatchRules | undefined {
   if (maxBatchSize <= 0) return undefined
-  const sizes = preferred.filter((size) => size >= 1 && size <= maxBatchSize).sort((a, b) => a - b)
   return {
     maxBatchSize,
-    preferredSizes: sizes.length === 0 ? [maxBatchSize] : sizes,
+    preferredSizes: preferred.length === 0 ? [maxBatchSize] : preferred.toSorted((a, b) => a - b),
     maxDelayMs: maxDelayUs / 1e3,
   }
 }

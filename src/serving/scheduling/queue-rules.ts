@@ -21,17 +21,23 @@ export const plainQueue: QueueRules = {
   defaultLevel: 1,
 }
 
+/** Without `priority_levels` there is one level, and what is said of levels is not read. */
 export function queueRules(batching: DynamicBatching): QueueRules {
-  const levels = Math.max(1, batching.priority_levels ?? 0)
+  const { priority_levels: levels = 0, default_priority_level: defaultLevel = 1 } = batching
+  const policyOf = (level: number) => batching.priority_queue_policy[String(level)] ?? defaultPolicy
+  const defaultPolicy = batching.default_queue_policy ?? {}
+  if (levels === 0) return { levels: [levelRules(defaultPolicy)], defaultLevel: 1 }
   return {
-    levels: Array.from({ length: levels }, (_, index) =>
-      levelRules(batching.priority_queue_policy[String(index + 1)] ?? batching.default_queue_policy ?? {}),
-    ),
-    defaultLevel: Math.min(levels, Math.max(1, batching.default_priority_level ?? 1)),
+    levels: Array.from({ length: levels }, (_, index) => levelRules(policyOf(index + 1))),
+    defaultLevel,
   }
 }
 
-/** The level of a request: its own, or the default for 0 and for levels there are not. */
+/**
+ * The level of a request: its own, or the default for 0 and for levels there are not.
+ *
+ * @see triton-inference-server/core, src/infer_request.cc, InferenceRequest::SetPriority
+ */
 export function levelOf(priority: number, rules: QueueRules): number {
   return priority >= 1 && priority <= rules.levels.length ? priority : rules.defaultLevel
 }

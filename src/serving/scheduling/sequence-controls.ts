@@ -1,4 +1,3 @@
-import { ModelConfigError } from '../../inference/errors.js'
 import type { ControlKind, DataType, ModelConfig, SequenceControl } from '../../inference/model-config.js'
 import { ServingError } from '../serving-error.js'
 import type { Tensor } from '../tensor.js'
@@ -11,7 +10,7 @@ type Control = Readonly<{ name: string; shape: readonly number[]; encode: (state
 /**
  * Fills in the control inputs of a sequence model.
  *
- * @throws ModelConfigError naming the control input
+ * @param config - checked: each control has the values or the type that it needs.
  */
 export function sequenceControls(config: ModelConfig): (state: ControlState) => readonly Tensor[] {
   const batched = (config.max_batch_size ?? 0) > 0
@@ -23,14 +22,13 @@ export function sequenceControls(config: ModelConfig): (state: ControlState) => 
 
 function controlOf(name: string, control: SequenceControl, shape: readonly number[]): Control {
   const kind = control.kind ?? 'CONTROL_SEQUENCE_START'
-  const encode = kind === 'CONTROL_SEQUENCE_CORRID' ? correlationId(name, control) : flag(name, kind, control)
+  const encode = kind === 'CONTROL_SEQUENCE_CORRID' ? correlationId(control) : flag(kind, control)
   return { name, shape, encode: (state) => ({ name, shape, ...encode(state) }) }
 }
 
 type Content = Pick<Tensor, 'datatype' | 'data'>
 
 function flag(
-  name: string,
   kind: ControlKind,
   { int32_false_true, fp32_false_true, bool_false_true }: SequenceControl,
 ): (state: ControlState) => Content {
@@ -40,12 +38,10 @@ function flag(
       : kind === 'CONTROL_SEQUENCE_END'
         ? state.end
         : state.ready
-  const values = <T>(pair: readonly T[], encode: (value: T) => Content) => {
-    const [no, yes] = pair
-    if (no === undefined || yes === undefined || pair.length !== 2)
-      throw wrong(name, 'needs one pair of values for false and true')
-    return (state: ControlState) => encode(isSet(state) ? yes : no)
-  }
+  const values =
+    <T>(falseTrue: readonly T[], encode: (value: T) => Content) =>
+    (state: ControlState) =>
+      encode(falseTrue[isSet(state) ? 1 : 0]!)
   if (int32_false_true.length > 0)
     return values(int32_false_true, (value) => content('INT32', Int32Array.of(value)))
   if (fp32_false_true.length > 0)
@@ -54,13 +50,8 @@ function flag(
 }
 
 /** Ids are text; as numbers they are checked when a request comes. */
-function correlationId(name: string, { data_type = 'TYPE_INVALID' }: SequenceControl) {
-  const encode = idEncoders[data_type]
-  if (encode === undefined)
-    throw wrong(
-      name,
-      `cannot pass a correlation id as ${data_type}; use TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 or TYPE_STRING`,
-    )
+function correlationId({ data_type = 'TYPE_UINT64' }: SequenceControl) {
+  const encode = idEncoders[data_type]!
   return ({ id }: ControlState) => encode(id)
 }
 
@@ -85,11 +76,4 @@ function number(id: string): bigint {
 
 function content(datatype: Tensor['datatype'], values: ArrayBufferView): Content {
   return { datatype, data: new Uint8Array(values.buffer, values.byteOffset, values.byteLength) }
-}
-
-function wrong(name: string, problem: string): ModelConfigError {
-  return new ModelConfigError(
-    `sequence_batching: control input "${name}" ${problem}`,
-    'Correct control_input in config.pbtxt.',
-  )
 }

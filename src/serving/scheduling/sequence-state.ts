@@ -37,8 +37,7 @@ export function nextState(state: ImplicitState, outputs: readonly Tensor[]): rea
 
 /** Zeros unless the configuration has something else; sizes that are open start as 1. */
 function initialState(state: SequenceState, batched: boolean, modelDir: string): Tensor {
-  const [given, ...others] = state.initial_state
-  if (others.length > 0) throw wrong(state, 'has several initial states, but a sequence starts with one')
+  const [given] = state.initial_state
   const dims = (given !== undefined && given.dims.length > 0 ? given.dims : state.dims).map((size) =>
     size === -1 ? 1 : size,
   )

@@ -67,7 +67,6 @@ function warmUpTensor(
       `model_warmup "${warmUpName}", input "${input}": ${problem}`,
       'Give dims without -1, and zero_data, random_data or a file in the folder "warmup" of the model.',
     )
-  if (dims.some((size) => size < 0)) throw wrong('dims must be known')
   if (input_data_file === '')
     return data.random_data === true
       ? randomTensor(input, data_type, shape)
