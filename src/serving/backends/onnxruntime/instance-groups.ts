@@ -1,4 +1,5 @@
 import type { ExecutionProvider } from '../../../config/inference.js'
+import { ModelConfigError } from '../../../inference/errors.js'
 import type { InstanceGroup } from '../../../inference/model-config.js'
 import { deviceOf, missingProviderReason } from '../../../inference/providers.js'
 
@@ -12,7 +13,11 @@ export type Placement = Readonly<{
 /** Instances of a group on CPU that gives no count, as in Triton's ONNX backend. */
 const defaultCpuCount = 2
 
-/** Groups with kind and count filled in. A model without groups has one, on a GPU if there is a provider for one. */
+/**
+ * Groups with kind and count filled in. A model without groups has one, on a GPU if there is a provider for one.
+ *
+ * @throws ModelConfigError for a group on a GPU where no configured provider runs on one
+ */
 export function completeGroups(
   groups: readonly InstanceGroup[],
   model: string,
@@ -23,9 +28,15 @@ export function completeGroups(
   return given.map((group, index) => {
     const kind = kindOf(group, providers)
     const count = group.count ?? 0
+    const name = group.name === undefined || group.name === '' ? `${model}_${index}` : group.name
+    if (kind === 'KIND_GPU' && onGpu(providers).length === 0)
+      throw new ModelConfigError(
+        `instance_group[${index}].kind: instance group ${name} of model ${model} has kind KIND_GPU but server does not support GPUs: inference.providers are [${providers.join(', ')}]`,
+        'Write KIND_CPU, or add cuda to inference.providers.',
+      )
     return {
       ...group,
-      name: group.name === undefined || group.name === '' ? `${model}_${index}` : group.name,
+      name,
       kind,
       count: count > 0 ? count : kind === 'KIND_CPU' ? defaultCpuCount : 1,
     }
@@ -57,8 +68,11 @@ function providersOf(
   providers: readonly ExecutionProvider[],
 ): readonly ExecutionProvider[] {
   if (kind === 'KIND_CPU') return ['cpu']
-  if (kind === 'KIND_GPU') return providers.filter((provider) => deviceOf(provider) === 'gpu')
-  return providers
+  return kind === 'KIND_GPU' ? onGpu(providers) : providers
+}
+
+function onGpu(providers: readonly ExecutionProvider[]): readonly ExecutionProvider[] {
+  return providers.filter((provider) => deviceOf(provider) === 'gpu')
 }
 
 /** AUTO becomes CPU where no provider for a GPU is at hand; else it stays, and falls back on the CPU if the GPU fails. */
