@@ -64,7 +64,10 @@ export type StreamHealth = Readonly<{
   clients: number
 }>
 
-/** `ready` decides the status code of `/readyz`; Kafka, Redis, cameras, the stream and the model server are details that never do. */
+/**
+ * `ready` decides the status code of `/readyz`: engines do, and whether the model repositories can be read. Kafka, Redis, cameras, the
+ * stream and the process of the model server are details that never do.
+ */
 export type Readiness = Readonly<{
   ready: boolean
   reasons: readonly string[]

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { repositoriesOf } from '../config/load.js'
 import type { PipelineConfig } from '../config/pipeline.js'
+import { type UnreadableRepositories, unreadableText } from '../inference/repository-folder.js'
 import { toBase64 } from '../lifecycle/base64.js'
 import { entryPath } from '../lifecycle/entry.js'
 import type { Log } from '../lifecycle/log.js'
@@ -36,13 +37,17 @@ export class ModelServerProcess {
   #beat: ModelServerBeat | undefined
   #besideCameras = false
   #cpuSeconds = 0
+  #unreadable: UnreadableRepositories
 
+  /** @param unreadable - repositories that cannot be read at the start. */
   constructor(
     config: PipelineConfig,
     version: string,
+    unreadable: UnreadableRepositories,
     readonly metrics: ServiceMetrics,
     readonly log: Log,
   ) {
+    this.#unreadable = unreadable
     this.#tempDir = createPrivateFolder()
     this.socketPath = join(this.#tempDir, 'http.sock')
     const returnPath = join(this.#tempDir, 'return.sock')
@@ -83,6 +88,11 @@ export class ModelServerProcess {
     const { models = { total: 0, ready: 0 }, grpcPort = null, grpcReason = '' } = this.#beat ?? {}
     const why = reason !== '' ? reason : grpcReason === '' ? '' : `gRPC: ${grpcReason}`
     return { state, pid, restarts, reason: why, models, grpcPort }
+  }
+
+  /** What makes the service not ready: a repository that cannot be read. Known from the start on, and while the process is away. */
+  get reasons(): readonly string[] {
+    return [...this.#unreadable].map(([repository, reason]) => unreadableText(repository, reason))
   }
 
   get ready(): boolean {
@@ -141,6 +151,7 @@ export class ModelServerProcess {
   #receive(message: FromModelServer): void {
     if (message.type !== 'beat') return
     this.#beat = message.beat
+    this.#unreadable = new Map(message.beat.unreadable)
     const { rssBytes, cpuSeconds, loopP99Ms } = message.beat
     this.metrics.modelServerUp.set(1)
     this.metrics.modelServerRss.set(rssBytes)

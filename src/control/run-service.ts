@@ -2,7 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { collectDefaultMetrics } from 'prom-client'
 import { createResultCache } from '../cache/create-cache.js'
 import { repositoriesOf, type LoadedPipeline } from '../config/load.js'
+import type { PipelineConfig } from '../config/pipeline.js'
 import { repositoryWith } from '../inference/model-repository.js'
+import {
+  checkRepositories,
+  unreadableOf,
+  type UnreadableRepositories,
+} from '../inference/repository-folder.js'
 import { packageVersion } from './package-version.js'
 import { wallMs } from '../lifecycle/clock.js'
 import { Deadline } from '../lifecycle/deadline.js'
@@ -46,6 +52,7 @@ export async function runService(
   { config, baseDir }: LoadedPipeline,
   { log, signal }: Readonly<{ log: Log; signal: AbortSignal }>,
 ): Promise<RunningService> {
+  const unreadable = await unlessAborted(lookAtRepositories(config), signal)
   const metrics = createServiceMetrics()
   // Memory, CPU, handles and loop delay of this process: `process_*` and `nodejs_*`.
   collectDefaultMetrics({ register: metrics.registry, eventLoopMonitoringPrecision: 50 })
@@ -65,7 +72,7 @@ export async function runService(
   await unlessAborted(directory.load(config.cameras), signal)
   const { kafka } = config.sinks
   const modelServer = config.modelServer.enabled
-    ? new ModelServerProcess(config, version, metrics, log)
+    ? new ModelServerProcess(config, version, unreadable, metrics, log)
     : undefined
   const service = new GantryService({
     name: config.name,
@@ -119,6 +126,20 @@ export async function runService(
     metricsUrl: httpUrl.replace(/:\d+$/, `:${address.metricsPort}/metrics`),
     stop,
   }
+}
+
+/**
+ * Before anything runs: whether the models can be read that are to run. A model server that follows its repositories waits for them.
+ *
+ * @throws ModelNotFoundError
+ */
+async function lookAtRepositories(config: PipelineConfig): Promise<UnreadableRepositories> {
+  const { engines, ensemble, models, modelServer } = config
+  const repositories = repositoriesOf(config)
+  if (engines > 0) await checkRepositories([repositoryWith(repositories, ensemble)])
+  if (!modelServer.enabled) return new Map()
+  if (models.control !== 'poll') await checkRepositories(repositories)
+  return unreadableOf(repositories)
 }
 
 /**

@@ -171,6 +171,7 @@ export class GantryService implements Gantry {
       ...waiting.map(
         (engine) => `engine ${engine.index} is ${engine.state}${engine.reason && `: ${engine.reason}`}`,
       ),
+      ...(this.#deps.modelServer?.reasons ?? []),
     ]
     return {
       ready: reasons.length === 0,

@@ -8,6 +8,7 @@ import { matchTensors } from './match-tensors.js'
 import { emptyModelConfig, type ModelConfig } from './model-config.js'
 import { parseModelConfig } from './model-config-text.js'
 import { type OnnxInfo, readOnnxFile } from './onnx-file.js'
+import { reasonOf, repositoryError } from './repository-folder.js'
 import { type Backend, backendOf, checkSupported } from './supported-config.js'
 import { versionsServed } from './version-policy.js'
 
@@ -43,7 +44,7 @@ export type OnnxModel = Readonly<{
 
 const modelName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
 
-/** Names of the folders that look like models, sorted. */
+/** Names of the folders that look like models, sorted. @throws ModelNotFoundError if the repository itself cannot be read. */
 export function modelNames(repositoryDir: string): readonly string[] {
   try {
     return readdirSync(repositoryDir, { withFileTypes: true })
@@ -55,13 +56,7 @@ export function modelNames(repositoryDir: string): readonly string[] {
       .map((entry) => entry.name)
       .sort()
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    const reason =
-      code === 'ENOENT' ? 'no such folder' : code === 'ENOTDIR' ? 'it is a file, not a folder' : message
-    throw new ModelNotFoundError(
-      `cannot read model repository ${repositoryDir}: ${reason}`,
-      'Set models.repository to a folder of models.',
-    )
+    throw repositoryError(new Map([[repositoryDir, reasonOf(repositoryDir, error)]]))
   }
 }
 

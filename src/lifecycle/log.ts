@@ -68,3 +68,8 @@ export function createLog(settings: LogSettings, name: string): Log {
   }
   return pino(options, new RedactingStream(sink))
 }
+
+/** A log nobody reads. */
+export function silentLog(): Log {
+  return pino({ level: 'silent' })
+}

@@ -178,7 +178,9 @@ export const readinessSchema = z
     cache: z.strictObject({ backend: z.enum(['memory', 'redis']), state: linkState, reason: z.string() }),
     cameras: z.strictObject({ total: count, byState: z.record(z.string(), count) }),
   })
-  .describe('Decides the status of `/readyz`. Sinks, cache, stream and cameras are details that never do.')
+  .describe(
+    'Decides the status of `/readyz`: engines do, and whether the model repositories can be read. Sinks, cache, stream and cameras are details that never do.',
+  )
 export type ReadinessView = Readonly<z.infer<typeof readinessSchema>>
 
 export const readinessStatusSchema = readinessSchema

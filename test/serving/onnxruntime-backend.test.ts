@@ -208,7 +208,10 @@ describe('onnxruntime backend', () => {
 
   it.each([
     ['parameters { key: "intra_op_thread_count" value { string_value: "two" } }', 'intra_op_thread_count'],
-    ['instance_group { kind: KIND_GPU }', 'has kind KIND_GPU but server does not support GPUs: inference.providers are [cpu]'],
+    [
+      'instance_group { kind: KIND_GPU }',
+      'has kind KIND_GPU but server does not support GPUs: inference.providers are [cpu]',
+    ],
     [
       'input { name: "in9" data_type: TYPE_FP32 dims: 1 } output { name: "out0" data_type: TYPE_FP32 dims: 1 }',
       'no input "in9"',

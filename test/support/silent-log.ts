@@ -1,10 +1,7 @@
 import { pino } from 'pino'
 import type { Log } from '../../src/lifecycle/log.js'
 
-/** A log nobody reads. */
-export function silentLog(): Log {
-  return pino({ level: 'silent' })
-}
+export { silentLog } from '../../src/lifecycle/log.js'
 
 /** A log whose records end in `lines`, parsed. */
 export function recordingLog(): { log: Log; lines: Record<string, unknown>[] } {

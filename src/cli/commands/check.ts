@@ -29,6 +29,7 @@ export function checkCommand(context: CommandContext): Command {
 async function check({ config, path }: LoadedPipeline, options: CheckOptions): Promise<Finding[]> {
   const [
     { checkAddress },
+    repository,
     { checkModel },
     { checkCameras },
     { checkKafka },
@@ -36,6 +37,7 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
     { checkLimits },
   ] = await Promise.all([
     import('../checks/address-check.js'),
+    import('../checks/repository-check.js'),
     import('../checks/model-check.js'),
     import('../checks/camera-check.js'),
     import('../checks/kafka-check.js'),
@@ -51,7 +53,8 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
       config.engines > 0 && { fix: 'list cameras, or add them by POST /api/v1/cameras while it runs' }),
   }
   const network = options.offline !== true
-  const [seen, kafka, redis] = await Promise.all([
+  const [models, seen, kafka, redis] = await Promise.all([
+    repository.checkRepository(config),
     checkCameras(config, { probe: network && options.probe === true }),
     sinks.kafka ? checkKafka(sinks.kafka, network) : [],
     cache.redis === undefined ? [] : checkRedis(cache.redis, network),
@@ -60,7 +63,8 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
     settings,
     ...checkAddress(config),
     ...checkLimits(config),
-    ...(config.engines === 0
+    ...models,
+    ...(config.engines === 0 || !(await repository.canLookForModel(config))
       ? []
       : checkModel(
           repositoryWith(repositoriesOf(config), config.ensemble),

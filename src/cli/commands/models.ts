@@ -44,15 +44,22 @@ export function modelsCommand(context: CommandContext): Command {
       .option('--tolerance <x>', 'largest difference allowed, relative to the largest value', '0.001'),
   ).action(async (subject: string, _, self: Command) => {
     const options = self.optsWithGlobals<ModelsOptions & SplitCommandOptions>()
-    await splitCommand(subject, repositoryOf(options, context), options, context)
+    await splitCommand(subject, await repositoryOf(options, context), options, context)
   })
   return models
 }
 
-function repositoryOf({ config, repository }: ModelsOptions, { terminal }: CommandContext): string {
+/** @throws ModelNotFoundError if a repository of the pipeline file cannot be read, also one behind the first */
+async function repositoryOf(
+  { config, repository }: ModelsOptions,
+  { terminal }: CommandContext,
+): Promise<string> {
   if (repository !== undefined) return resolve(repository)
-  if (config !== undefined) return repositoriesOf(loadPipeline(config, { env: terminal.env }).config)[0] ?? ''
-  return resolve(installation, 'models')
+  if (config === undefined) return resolve(installation, 'models')
+  const repositories = repositoriesOf(loadPipeline(config, { env: terminal.env }).config)
+  const { checkRepositories } = await import('../../inference/repository-folder.js')
+  await checkRepositories(repositories)
+  return repositories[0] ?? ''
 }
 
 async function list(options: ModelsOptions, context: CommandContext): Promise<void> {
@@ -61,7 +68,7 @@ async function list(options: ModelsOptions, context: CommandContext): Promise<vo
     import('../model-report.js'),
   ])
   const { terminal } = context
-  const repository = repositoryOf(options, context)
+  const repository = await repositoryOf(options, context)
   const models = listModels(repository)
   terminal.out(
     options.json
@@ -76,7 +83,7 @@ async function inspect(name: string, options: ModelsOptions, context: CommandCon
     import('../model-report.js'),
     import('yaml'),
   ])
-  const report = inspectModel(repositoryOf(options, context), name)
+  const report = inspectModel(await repositoryOf(options, context), name)
   context.terminal.out(
     options.json
       ? JSON.stringify(report, undefined, 2)

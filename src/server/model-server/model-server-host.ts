@@ -18,6 +18,7 @@ import { ModelOpener } from '../../serving/model-opener.js'
 import { ModelManager } from '../../serving/repository/model-manager.js'
 import { createProbe } from '../../serving/repository/probe/create-probe.js'
 import { RepositoryPoller } from '../../serving/repository/repository-poller.js'
+import { RepositoryWatch } from '../../serving/repository/repository-watch.js'
 import { createResponseCache } from '../../serving/response-cache/create-response-cache.js'
 import type { ResponseCache } from '../../serving/response-cache/response-cache.js'
 import { RateLimiter } from '../../serving/scheduling/rate-limit/rate-limiter.js'
@@ -34,6 +35,8 @@ import { GrpcListener } from './grpc-listener.js'
 import { ModelServerLog } from './model-server-log.js'
 import type { ModelServerBeat, ModelServerSetup } from './protocol.js'
 
+/** Between two looks whether the repositories can be read. */
+const watchMs = 2_000
 /** Longest that requests in a model that is replaced may take to end. */
 const drainMs = 60_000
 /** At the end, longest for models, then for connections. */
@@ -46,6 +49,7 @@ export class ModelServerHost {
   readonly server: LocalModelServer
   readonly #manager: ModelManager
   readonly #poller: RepositoryPoller | undefined
+  readonly #watch: RepositoryWatch
   readonly #cache: ResponseCache | undefined
   readonly #app: FastifyInstance
   readonly #connections: AdoptedConnections
@@ -88,6 +92,7 @@ export class ModelServerHost {
       models.control === 'poll'
         ? new RepositoryPoller(this.#manager, models.pollSeconds * 1_000, log)
         : undefined
+    this.#watch = new RepositoryWatch(this.#manager, watchMs, log)
     const { dir, maxBytes } = modelServer.trace
     this.#tracer = new Tracer(dir === undefined ? undefined : new TraceFiles(dir, maxBytes, log))
     const settings = new MemorySettings(
@@ -127,18 +132,25 @@ export class ModelServerHost {
   /** Resolves when all models serve or have a reason why not. */
   async loadModels(): Promise<void> {
     await this.#manager.start()
+    this.#watch.start()
     this.#poller?.start()
   }
 
-  state(): Pick<ModelServerBeat, 'models' | 'grpcPort' | 'grpcReason'> {
+  state(): Pick<ModelServerBeat, 'models' | 'unreadable' | 'grpcPort' | 'grpcReason'> {
     const wanted = this.#manager.records().filter((record) => record.wanted)
     const ready = wanted.filter((record) => record.ready).length
     const { port, reason } = this.#grpc.state
-    return { models: { total: wanted.length, ready }, grpcPort: port, grpcReason: reason }
+    return {
+      models: { total: wanted.length, ready },
+      unreadable: [...this.#manager.unreadable],
+      grpcPort: port,
+      grpcReason: reason,
+    }
   }
 
   /** From here on it is not ready, and refuses what is new. Resolves when what was begun is answered, or after `withinMs`. */
   async drain(withinMs: number): Promise<void> {
+    this.#watch.stop()
     this.#poller?.stop()
     this.server.drain()
     this.#manager.refuse()

@@ -56,6 +56,8 @@ export type ModelServerBeat = Readonly<{
   loopP99Ms: number
   /** Models that are to serve, and those of them that do. */
   models: Readonly<{ total: number; ready: number }>
+  /** Repositories that cannot be read, each with the reason. */
+  unreadable: readonly (readonly [repository: string, reason: string])[]
   /** Where gRPC listens; `null` with the reason while it cannot. */
   grpcPort: number | null
   grpcReason: string

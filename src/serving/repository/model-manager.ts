@@ -1,12 +1,14 @@
 import { unlessAborted } from '../../lifecycle/delay.js'
 import type { IndexEntry, LoadRequest } from '../model-server.js'
+import { type UnreadableRepositories, unreadableText } from '../../inference/repository-folder.js'
 import { ServingError } from '../serving-error.js'
 import { loadOrder } from './load-order.js'
 import { backendName, readDefinition, stepsOf, type ModelDefinition } from './model-definition.js'
 import { messageOf, ModelLifecycle, type ModelLifecycleOptions } from './model-lifecycle.js'
 import type { ModelRecord } from './model-record.js'
 import { ModelRecords, needsOf } from './model-records.js'
-import { isModelName, scanRepositories, type RepositoryScan } from './repository-files.js'
+import { Repositories } from './repositories.js'
+import { isModelName, type RepositoryScan } from './repository-files.js'
 import type { ServedModel } from './served-model.js'
 import { writeUploadedModel, type UploadedModel } from './uploaded-model.js'
 
@@ -27,22 +29,37 @@ export type ModelManagerOptions = ModelLifecycleOptions &
 export class ModelManager {
   readonly #records = new ModelRecords()
   readonly #lifecycle: ModelLifecycle
+  readonly #repositories: Repositories
+  /** Repositories that could not be read at the start: what they hold is still to be loaded. */
+  #late: ReadonlySet<string> = new Set()
   #last: Promise<unknown> = Promise.resolve()
   #started = false
   readonly #closing = new AbortController()
 
   constructor(readonly options: ModelManagerOptions) {
     this.#lifecycle = new ModelLifecycle(options, this.#records)
+    this.#repositories = new Repositories(options.repositories, options.configName, options.log)
   }
 
-  /** Whether every model that is to be loaded is. */
+  /** Whether every model that is to be loaded is, and every repository can be read. */
   get ready(): boolean {
-    return this.#started && this.#records.all().every((record) => !record.wanted || record.ready)
+    return (
+      this.#started &&
+      this.unreadable.size === 0 &&
+      this.#records.all().every((record) => !record.wanted || record.ready)
+    )
+  }
+
+  /** Repositories that cannot be read now; models of them serve on. */
+  get unreadable(): UnreadableRepositories {
+    return this.#repositories.unreadable
   }
 
   /** Loads what the control mode says. Resolves when each of them serves or has a reason why not. */
   async start(): Promise<void> {
     await this.#inOrder(async () => {
+      await this.#repositories.look()
+      this.#late = new Set(this.unreadable.keys())
       const scan = this.scan()
       const names = this.#namesAtStart(scan)
       for (const name of names) this.#records.of(name).explicit = true
@@ -51,11 +68,20 @@ export class ModelManager {
     })
   }
 
+  /**
+   * Looks whether the repositories can be read. Models of one that could not at the start are loaded once it can; with `poll`, by
+   * the poller.
+   */
+  async lookAtRepositories(): Promise<void> {
+    const back = await this.#repositories.look()
+    const first = back.filter((repository) => this.#late.has(repository))
+    if (first.length === 0) return
+    this.#late = new Set([...this.#late].filter((repository) => !first.includes(repository)))
+    if (this.options.control !== 'poll') await this.#inOrder(() => this.#bringLate(first))
+  }
+
   scan(): RepositoryScan {
-    const { repositories, configName, log } = this.options
-    const unreadable = (repository: string, error: unknown) =>
-      log.error({ repository, err: error }, 'model repository cannot be read')
-    return scanRepositories(repositories, unreadable, configName)
+    return this.#repositories.scan()
   }
 
   record(name: string): ModelRecord | undefined {
@@ -148,6 +174,18 @@ export class ModelManager {
     return load
   }
 
+  /** What was to be loaded at the start and could not: what the repositories hold, and what waited for it. */
+  async #bringLate(repositories: readonly string[]): Promise<void> {
+    const scan = this.scan()
+    const names = this.#namesAtStart(scan).filter((name) => {
+      const record = this.#records.get(name)
+      if (record === undefined) return repositories.includes(scan.folders.get(name)?.repository ?? '')
+      return record.wanted && record.serving.length === 0
+    })
+    for (const name of names) this.#records.of(name).explicit = true
+    await this.#bringAll(names, scan)
+  }
+
   #checkExplicit(): void {
     if (this.options.control !== 'explicit')
       throw new ServingError(
@@ -162,7 +200,7 @@ export class ModelManager {
     const wasWanted = this.#records.get(name)?.wanted ?? false
     try {
       const folder = upload?.folder ?? scan.folders.get(name)
-      if (folder === undefined) throw notPolled(name)
+      if (folder === undefined) throw this.#notFound(name, scan)
       const definition = this.#definition(name, () => readDefinition(folder, config))
       if (upload !== undefined && backendName(definition.config) === 'js')
         throw new ServingError('UNSUPPORTED', `failed to load '${name}', code is not taken from clients`)
@@ -231,7 +269,7 @@ export class ModelManager {
       if (definitions.has(name)) continue
       const folder = scan.folders.get(name)
       try {
-        if (folder === undefined) throw notFound(name, scan)
+        if (folder === undefined) throw this.#notFound(name, scan)
         const definition = readDefinition(folder)
         definitions.set(name, definition)
         wanted.push(...stepsOf(definition.config).filter((need) => scan.folders.has(need)))
@@ -273,6 +311,15 @@ export class ModelManager {
     }
   }
 
+  #notFound(name: string, scan: RepositoryScan): ServingError {
+    const ambiguous = scan.ambiguous.get(name)
+    if (ambiguous !== undefined) return new ServingError('INTERNAL', ambiguous)
+    return notPolled(
+      name,
+      [...this.unreadable].map(([dir, reason]) => unreadableText(dir, reason)).join('; '),
+    )
+  }
+
   /** One change after another: each sees the state that the one before left. */
   #inOrder<T>(change: () => Promise<T>): Promise<T> {
     const before = this.#last
@@ -286,13 +333,9 @@ function needsIn(definitions: ReadonlyMap<string, ModelDefinition>): Map<string,
   return new Map([...definitions].map(([name, { config }]) => [name, stepsOf(config)]))
 }
 
-function notPolled(name: string): ServingError {
-  return new ServingError('INTERNAL', `failed to load '${name}', failed to poll from model repository`)
-}
-
-function notFound(name: string, scan: RepositoryScan): ServingError {
-  const ambiguous = scan.ambiguous.get(name)
-  return ambiguous === undefined ? notPolled(name) : new ServingError('INTERNAL', ambiguous)
+function notPolled(name: string, reason = ''): ServingError {
+  const why = reason === '' ? '' : `: ${reason}`
+  return new ServingError('INTERNAL', `failed to load '${name}', failed to poll from model repository${why}`)
 }
 
 function lostNeed(ensemble: string, need: string): string {

@@ -45,7 +45,7 @@ export type RepositoryScan = Readonly<{
  */
 export function scanRepositories(
   repositories: readonly string[],
-  unreadable: (repository: string, error: unknown) => void = () => undefined,
+  unreadable: (repository: string, error: unknown) => void,
   configName?: string,
 ): RepositoryScan {
   const found = new Map<string, ModelFolder[]>()

@@ -2,6 +2,7 @@ import { readOnnxFile } from '../../inference/onnx-file.js'
 import type { Log } from '../../lifecycle/log.js'
 import { backendName, modelFileOf, readDefinition } from './model-definition.js'
 import type { ModelManager } from './model-manager.js'
+import type { ModelRecord } from './model-record.js'
 import { printFolder, samePrint, type FolderPrint, type ModelFolder } from './repository-files.js'
 
 /**
@@ -39,11 +40,13 @@ export class RepositoryPoller {
 
   /** One look. Resolves when what it found is loaded and unloaded. */
   async look(): Promise<void> {
+    await this.manager.lookAtRepositories()
     const scan = this.manager.scan()
     const changed = [...scan.folders.values()].filter((folder) => this.#isToLoad(folder))
     const missing = this.manager
       .records()
-      .filter(({ name }) => !scan.folders.has(name) && !scan.ambiguous.has(name))
+      .filter((record) => !scan.folders.has(record.name) && !scan.ambiguous.has(record.name))
+      .filter((record) => this.#isReadable(record))
       .map(({ name }) => name)
     const gone = missing.filter((name) => this.#missing.has(name))
     this.#missing = new Set(missing)
@@ -53,6 +56,12 @@ export class RepositoryPoller {
         changed.map(({ name }) => name),
         gone,
       )
+  }
+
+  /** A folder that cannot be read does not say that its models are gone. */
+  #isReadable({ definition }: ModelRecord): boolean {
+    const { unreadable } = this.manager
+    return definition === undefined ? unreadable.size === 0 : !unreadable.has(definition.folder.repository)
   }
 
   #isToLoad(folder: ModelFolder): boolean {

@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -83,6 +92,58 @@ describe('control mode none', () => {
     const reason = manager.index(false).find(({ name }) => name === 'twice')?.reason
     expect(reason).toContain(join(one, 'twice'))
     expect(reason).toContain(join(two, 'twice'))
+  })
+})
+
+describe('a repository that cannot be read', () => {
+  it.each([
+    ['none', []],
+    ['explicit', ['a']],
+  ] as const)(
+    'at the start of %s is loaded once it can, and does not hold up the others',
+    async (control, load) => {
+      const dir = tempDir()
+      const [here, late] = [join(dir, 'here'), join(dir, 'late')]
+      addModel(here, 'b', { onnx })
+      addModel(here, 'both', { config: ensembleOf('both', 'a', 'b') })
+      const wanted = control === 'none' ? [] : [...load, 'both']
+      const { manager } = managed({ repositories: [here, late], control, load: wanted })
+      await manager.start()
+      expect([...manager.unreadable]).toEqual([[late, 'no such folder']])
+      expect(manager.ready).toBe(false)
+      expect(states(manager)).toContain('both 1 UNAVAILABLE')
+      addModel(late, 'a', { onnx })
+      await manager.lookAtRepositories()
+      expect([...manager.unreadable]).toEqual([])
+      expect(states(manager)).toEqual(['a 1 READY', 'b 1 READY', 'both 1 READY'])
+      expect(manager.ready).toBe(true)
+    },
+  )
+
+  it('later, keeps its models serving, also with poll', async () => {
+    const { manager, repository } = managed({ control: 'poll' })
+    addModel(repository, 'a', { onnx })
+    await manager.start()
+    const poller = new RepositoryPoller(manager, 1_000, silentLog())
+    renameSync(repository, `${repository}.away`)
+    for (let looks = 0; looks < 3; looks++) await poller.look()
+    expect(manager.ready).toBe(false)
+    expect(manager.find('a', '').version).toBe('1')
+    renameSync(`${repository}.away`, repository)
+    await poller.look()
+    expect(manager.ready).toBe(true)
+    rmSync(join(repository, 'a'), { recursive: true })
+    for (let looks = 0; looks < 3; looks++) await poller.look()
+    expect(states(manager)).toEqual([])
+  })
+
+  it('is named when a model is asked for that may be in it', async () => {
+    const dir = tempDir()
+    const { manager } = managed({ repositories: [join(dir, 'none')] })
+    await manager.start()
+    await expect(manager.load('a', noOverride)).rejects.toThrow(
+      `failed to load 'a', failed to poll from model repository: cannot read model repository ${join(dir, 'none')}: no such folder`,
+    )
   })
 })
 

@@ -1,0 +1,187 @@
+import { dirname, join } from 'node:path'
+import { repositoriesOf } from '../../config/load.js'
+import type { PipelineConfig } from '../../config/pipeline.js'
+import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
+import { toErrorRecord } from '../../errors.js'
+import { ModelNotFoundError } from '../../inference/errors.js'
+import { repositoryWith } from '../../inference/model-repository.js'
+import {
+  distinctRepositories,
+  repositoryHint,
+  unreadableOf,
+  unreadableText,
+  type UnreadableRepositories,
+} from '../../inference/repository-folder.js'
+import { checkBatchSizes } from '../../inference/supported-config.js'
+import { silentLog } from '../../lifecycle/log.js'
+import { BackendRegistry } from '../../serving/backends/backend-registry.js'
+import { JsBackend } from '../../serving/backends/js/js-backend.js'
+import { onnxRuntimeBackend } from '../../serving/backends/onnxruntime/onnxruntime-backend.js'
+import { outputLabels } from '../../serving/output-labels.js'
+import { loadOrder } from '../../serving/repository/load-order.js'
+import {
+  backendName,
+  type ModelDefinition,
+  readDefinition,
+  stepsOf,
+} from '../../serving/repository/model-definition.js'
+import { type RepositoryScan, scanRepositories } from '../../serving/repository/repository-files.js'
+import { implicitState } from '../../serving/scheduling/sequence-state.js'
+import { warmUpRequests } from '../../serving/scheduling/warm-up.js'
+import type { Finding } from '../findings.js'
+
+/** Whether the folders of models can be read, and every model that the service would load for API clients could be loaded. */
+export async function checkRepository(config: PipelineConfig): Promise<Finding[]> {
+  const folders = repositoriesInUse(config)
+  const unreadable = await unreadableOf(folders)
+  const scan = scanRepositories(
+    distinctRepositories(folders.filter((folder) => !unreadable.has(folder))),
+    () => undefined,
+    config.models.configName,
+  )
+  return [
+    ...[...unreadable].map(([folder, reason]): Finding => ({
+      subject: `repository ${folder}`,
+      state: 'failed',
+      detail: unreadableText(folder, reason),
+      fix: repositoryHint,
+    })),
+    ...emptyOnes(folders, unreadable, scan),
+    ...(config.modelServer.enabled ? await checkServed(config, scan) : []),
+  ]
+}
+
+/** Whether the cameras' model can be looked for. */
+export async function canLookForModel(config: PipelineConfig): Promise<boolean> {
+  return (await unreadableOf([repositoryWith(repositoriesOf(config), config.ensemble)])).size === 0
+}
+
+function repositoriesInUse(config: PipelineConfig): readonly string[] {
+  const folders = repositoriesOf(config)
+  if (config.modelServer.enabled) return folders
+  return config.engines > 0 ? [repositoryWith(folders, config.ensemble)] : []
+}
+
+function emptyOnes(
+  folders: readonly string[],
+  unreadable: UnreadableRepositories,
+  scan: RepositoryScan,
+): Finding[] {
+  const filled = new Set([...scan.folders.values()].map(({ repository }) => repository))
+  if (scan.ambiguous.size > 0) return []
+  return distinctRepositories(folders.filter((folder) => !unreadable.has(folder)))
+    .filter((folder) => !filled.has(folder))
+    .map((folder) => ({
+      subject: `repository ${folder}`,
+      state: 'warning',
+      detail: 'it has no models',
+      fix: 'put models there, or let clients send them (models.control: explicit)',
+    }))
+}
+
+async function checkServed(config: PipelineConfig, scan: RepositoryScan): Promise<Finding[]> {
+  const { control, load } = config.models
+  const isAll = control !== 'explicit' || load.includes('*')
+  const wanted = isAll ? [...scan.folders.keys(), ...scan.ambiguous.keys()].sort() : [...load]
+  const backends = new BackendRegistry([
+    onnxRuntimeBackend(config.inference),
+    new JsBackend(config.models.allowJsBackends),
+  ])
+  const definitions = new Map<string, ModelDefinition>()
+  const findings: Finding[] = []
+  const seen = new Set<string>()
+  // The list grows by what ensembles need.
+  for (const name of wanted) {
+    if (seen.has(name)) continue
+    seen.add(name)
+    try {
+      const definition = definitionOf(name, scan)
+      definitions.set(name, definition)
+      await tryOpen(definition, backends)
+      const steps = stepsOf(definition.config)
+      wanted.push(...steps.filter((step) => scan.folders.has(step)))
+      findings.push(...missingSteps(name, steps, scan))
+    } catch (error) {
+      const { message, hint } = toErrorRecord(error)
+      findings.push({ subject: subjectOf(name), state: 'failed', detail: message, fix: hint })
+    }
+  }
+  const needs = new Map([...definitions].map(([name, { config: own }]) => [name, stepsOf(own)]))
+  for (const [name, circle] of loadOrder(needs).circular)
+    findings.push({
+      subject: subjectOf(name),
+      state: 'failed',
+      detail: `circular dependency between ensembles: ${circle}`,
+      fix: 'take one of the steps out',
+    })
+  const warnings = [...definitions.values()].flatMap(({ name, warnings: notes }) =>
+    notes.map((detail): Finding => ({ subject: subjectOf(name), state: 'warning', detail })),
+  )
+  const broken = new Set(findings.map(({ subject }) => subject))
+  const good = [...definitions.keys()].filter((name) => !broken.has(subjectOf(name)))
+  const summary: Finding = {
+    subject: 'served models',
+    state: broken.size > 0 ? 'failed' : 'ok',
+    detail: `${good.length} of ${seen.size} can be loaded${good.length > 0 ? `: ${good.join(' ')}` : ''}`,
+  }
+  return [...(seen.size > 0 ? [summary] : []), ...findings, ...warnings]
+}
+
+function subjectOf(name: string): string {
+  return `served model ${name}`
+}
+
+/** @throws ModelNotFoundError, ModelConfigError */
+function definitionOf(name: string, scan: RepositoryScan): ModelDefinition {
+  const ambiguous = scan.ambiguous.get(name)
+  if (ambiguous !== undefined)
+    throw new ModelNotFoundError(
+      ambiguous,
+      'Keep the model in one repository, or give one of them another name.',
+    )
+  const folder = scan.folders.get(name)
+  if (folder === undefined)
+    throw new ModelNotFoundError(
+      `model '${name}' is in no repository, but models.load names it`,
+      'Put the model into a repository, or take the name out.',
+    )
+  const definition = readDefinition(folder)
+  if (definition.versions.length > 0) return definition
+  throw new ModelNotFoundError(
+    `model '${name}' has no version to serve`,
+    `Put the model into a folder named by a number, such as ${join(folder.dir, '1')}, that version_policy does not leave out.`,
+  )
+}
+
+function missingSteps(name: string, steps: readonly string[], scan: RepositoryScan): Finding[] {
+  return steps
+    .filter((step) => !scan.folders.has(step) && !isBuiltInStep(step))
+    .map((step) => ({
+      subject: subjectOf(name),
+      state: 'failed',
+      detail: `the ensemble runs model '${step}', which is in no repository`,
+      fix: 'put the model there, or correct model_name',
+    }))
+}
+
+/** All of a load that needs neither a run of the model nor another server. */
+async function tryOpen(definition: ModelDefinition, backends: BackendRegistry): Promise<void> {
+  const { name, config, folder } = definition
+  const backend = backendName(config)
+  if (backend === 'ensemble') return void outputLabels(config, folder.dir)
+  if (backend === 'kserve') return
+  for (const version of definition.versions) {
+    const versionDir = join(folder.dir, String(version))
+    const context = { name, version: String(version), config, versionDir, log: silentLog() }
+    const opened = await backends.find(backend, name).open(context)
+    try {
+      const modelDir = dirname(versionDir)
+      checkBatchSizes(opened.config, name)
+      outputLabels(opened.config, modelDir, opened.labels)
+      warmUpRequests(opened.config, modelDir)
+      implicitState(opened.config, modelDir)
+    } finally {
+      await opened.close()
+    }
+  }
+}
