@@ -1,5 +1,6 @@
 import { constants, lstatSync, readlinkSync, realpathSync } from 'node:fs'
 import { access, readdir } from 'node:fs/promises'
+import { systemLimit } from '../lifecycle/system-limit.js'
 import { ModelNotFoundError } from './errors.js'
 
 /** Repository -> why it cannot be read. */
@@ -33,7 +34,7 @@ export function reasonOf(repository: string, error: unknown): string {
     case 'ESTALE':
       return 'its network share was replaced or taken away'
     default:
-      return message
+      return systemLimit(error)?.reason ?? message
   }
 }
 
