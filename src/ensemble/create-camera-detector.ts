@@ -107,7 +107,7 @@ function loadOptions(
     scoreThreshold: inference.scoreThreshold,
     iouThreshold: inference.iouThreshold,
     maxDetections: inference.maxDetections,
-    warmUpBatch: { cpu: settingsFor('cpu').maxBatchSize, gpu: settingsFor('gpu').maxBatchSize },
+    maxBatchSize: { cpu: settingsFor('cpu').maxBatchSize, gpu: settingsFor('gpu').maxBatchSize },
   }
 }
 

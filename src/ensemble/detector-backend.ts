@@ -1,7 +1,7 @@
 import ort from '../inference/onnxruntime.js'
 import { ModelInvalidError } from '../inference/errors.js'
 import { OrtModel } from '../inference/ort-model.js'
-import { deviceOf } from '../inference/providers.js'
+import { deviceOf, oneShape } from '../inference/providers.js'
 import type { Outgoing, WorkerBackend } from '../inference/worker-runtime.js'
 import type { TensorType } from '../inference/tensor-type.js'
 import type { SizePx } from '../frames/letterbox.js'
@@ -46,8 +46,7 @@ export class DetectorBackend implements WorkerBackend<
     })
     const loadedMs = nowMs()
     const detector = new LoadedDetector(model, options)
-    const batch = options.warmUpBatch[deviceOf(model.provider)]
-    await detector.warmUp(batch)
+    await detector.warmUp()
     this.#loaded = detector
     return {
       provider: model.provider,
@@ -73,20 +72,25 @@ export class DetectorBackend implements WorkerBackend<
 class LoadedDetector {
   readonly #inputs = new Map<number, Float32Array | Uint8Array>()
   readonly #reader: FrameReader
+  readonly #maxBatchSize: number
+  /** Every batch is filled up to the largest. */
+  readonly #filledUp: boolean
 
   constructor(
     readonly model: OrtModel,
     readonly options: DetectorLoad,
   ) {
+    this.#maxBatchSize = options.maxBatchSize[deviceOf(model.provider)]
+    this.#filledUp = oneShape(model.provider)
     this.#reader = new FrameReader(options.head, options.input.size, options)
   }
 
   /** Runs on zeros, so that the first frame finds memory allocated and code compiled, and checks the real output shape. */
-  async warmUp(batchSize: number): Promise<void> {
+  async warmUp(): Promise<void> {
     const { widthPx, heightPx } = this.options.input.size
     const whole = { x: 0, y: 0, widthPx, heightPx }
     const geometry = { letterbox: { scale: 1, padXPx: 0, padYPx: 0 }, regionPx: whole, source: whole }
-    for (const size of new Set([1, batchSize])) {
+    for (const size of this.#filledUp ? [1] : new Set([1, this.#maxBatchSize])) {
       const frames = Array.from({ length: size }, () => ({
         rgbHwc: new ArrayBuffer(widthPx * heightPx * 3),
         geometry,
@@ -97,7 +101,12 @@ class LoadedDetector {
 
   async run({ frames }: DetectorJob): Promise<DetectorAnswer> {
     const startedMs = nowMs()
-    const outputs = await this.#runModel(this.#fill(frames.map((frame) => frame.rgbHwc)), frames.length)
+    const rows = this.#filledUp ? this.#maxBatchSize : frames.length
+    const input = this.#fill(
+      frames.map((frame) => frame.rgbHwc),
+      rows,
+    )
+    const outputs = await this.#runModel(input, rows)
     let beganMs = nowMs()
     const inferMs = beganMs - startedMs
     const detections = frames.map(({ rgbHwc, geometry }, index): FrameDetections => {
@@ -111,12 +120,19 @@ class LoadedDetector {
     return { startedMs, inferMs, frames: detections }
   }
 
-  #fill(buffers: readonly ArrayBuffer[]): Float32Array | Uint8Array {
+  /**
+   * The frames as an input of so many rows. Rows beyond them repeat the last: sums and extremes over the batch, as some quantised
+   * models take them, see nothing that is not in the frames.
+   */
+  #fill(buffers: readonly ArrayBuffer[], rows: number): Float32Array | Uint8Array {
     const { input } = this.options
     const [only] = buffers
-    if (buffers.length === 1 && only !== undefined && isFrameItself(input)) return new Uint8Array(only)
-    const data = this.#inputFor(buffers.length)
-    buffers.forEach((buffer, index) => writeFrame(input, buffer, data, index * frameElements(input)))
+    if (rows === 1 && only !== undefined && isFrameItself(input)) return new Uint8Array(only)
+    const data = this.#inputFor(rows)
+    const size = frameElements(input)
+    buffers.forEach((buffer, index) => writeFrame(input, buffer, data, index * size))
+    for (let row = buffers.length; row < rows; row++)
+      data.copyWithin(row * size, (buffers.length - 1) * size, buffers.length * size)
     return data
   }
 

@@ -12,8 +12,8 @@ export type DetectorLoad = Readonly<{
   scoreThreshold: number
   iouThreshold: number
   maxDetections: number
-  /** Batch size to warm up with, by device. */
-  warmUpBatch: Readonly<{ cpu: number; gpu: number }>
+  /** Most frames in one run, by device. */
+  maxBatchSize: Readonly<{ cpu: number; gpu: number }>
 }>
 
 export type DetectorReady = Readonly<{

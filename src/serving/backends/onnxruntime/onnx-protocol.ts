@@ -3,11 +3,21 @@ import type { OrtSessionOptions } from '../../../inference/ort-session.js'
 import type { TensorType } from '../../../inference/tensor-type.js'
 import type { Datatype } from '../../datatype.js'
 
+/** What batches of a model are filled up to where its session may see one shape only. */
+export type FullBatch = Readonly<{
+  /** `max_batch_size`, at least 1. */
+  rows: number
+  /** One row each of the inputs that tell a sequence model that a row has no sequence. */
+  idle: Readonly<Record<string, Uint8Array>>
+}>
+
 /** What the thread of an ONNX model is loaded with. */
 export type OnnxLoad = Readonly<{
   session: OrtSessionOptions
   /** By the names of the model. */
   inputTypes: Readonly<Record<string, TensorType>>
+  /** `undefined` for models without a batch dimension: they run in the shapes that clients send. */
+  fullBatch: FullBatch | undefined
 }>
 
 export type OnnxReady = Readonly<{ provider: ExecutionProvider; notes: readonly string[] }>

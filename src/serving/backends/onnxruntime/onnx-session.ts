@@ -2,8 +2,10 @@ import ort from '../../../inference/onnxruntime.js'
 import { nowMs } from '../../../lifecycle/clock.js'
 import { ortTensor } from '../../../inference/ort-tensor.js'
 import { openOrtSession } from '../../../inference/ort-session.js'
+import { oneShape } from '../../../inference/providers.js'
 import type { TensorType } from '../../../inference/tensor-type.js'
 import type { Outgoing, WorkerBackend } from '../../../inference/worker-runtime.js'
+import { BatchPadding } from './batch-padding.js'
 import { datatypeOf, elementsOf, isAligned } from './element-arrays.js'
 import type {
   OnnxAnswer,
@@ -19,26 +21,35 @@ import { decodeStrings, encodeStrings } from './strings.js'
 export class OnnxSession implements WorkerBackend<OnnxLoad, OnnxReady, OnnxJob, OnnxAnswer> {
   #session: ort.InferenceSession | undefined
   #inputTypes: OnnxLoad['inputTypes'] = {}
+  /** Where the session may see one shape only. */
+  #padding: BatchPadding | undefined
 
   async load(options: OnnxLoad): Promise<OnnxReady> {
     const { session, provider, notes } = await openOrtSession(options.session)
     this.#session = session
     this.#inputTypes = options.inputTypes
+    if (oneShape(provider) && options.fullBatch !== undefined)
+      this.#padding = new BatchPadding(options.fullBatch)
     return { provider, notes }
   }
 
   async run(job: OnnxJob): Promise<Outgoing<OnnxAnswer>> {
     let copiedBytes = 0
     const feeds: Record<string, ort.Tensor> = {}
+    const items = job.inputs[0]?.shape[0]
     for (const input of job.inputs) {
-      const fed = toOrt(input, this.#inputTypes[input.name] ?? 'other')
+      const type = this.#inputTypes[input.name] ?? 'other'
+      const fed = toOrt(this.#padding?.fill(input, type === 'string') ?? input, type)
       feeds[input.name] = fed.tensor
       copiedBytes += fed.copiedBytes
     }
     const runStartedMs = nowMs()
     const results = await this.#session!.run(feeds, job.outputs)
     const runEndedMs = nowMs()
-    const outputs = job.outputs.map((name) => fromOrt(name, results[name]))
+    const outputs = job.outputs.map((name) => {
+      const output = fromOrt(name, results[name])
+      return items === undefined ? output : (this.#padding?.cut(output, items) ?? output)
+    })
     return {
       result: { outputs, runStartedMs, runEndedMs, copiedBytes },
       transfer: [...new Set(outputs.map((output) => output.data.buffer as ArrayBuffer))],

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { ExecutionProvider, InferenceConfig } from '../../../config/inference.js'
 import { autoComplete } from '../../../inference/auto-complete.js'
 import {
@@ -17,7 +17,9 @@ import { describeTensor } from '../../../inference/tensor-type.js'
 import type { Backend, BackendContext, BackendInstance, OpenedModel } from '../../backend.js'
 import { datatypeOfConfig } from '../../datatype.js'
 import { zeros } from '../../scheduling/batching-probe.js'
-import type { TensorSpec } from '../../tensor.js'
+import { sequenceControls } from '../../scheduling/sequence-controls.js'
+import { implicitState } from '../../scheduling/sequence-state.js'
+import type { Tensor, TensorSpec } from '../../tensor.js'
 import { isSupported } from './element-arrays.js'
 import { completeGroups, placements } from './instance-groups.js'
 import { OnnxInstance } from './onnx-instance.js'
@@ -54,6 +56,13 @@ function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel
     ...sessionSettings(config, settings.intraOpThreads),
   }
   const inputTypes = Object.fromEntries(onnx.inputs.map((input) => [input.name, input.type]))
+  const idle = sequenceControls(config)({ start: false, end: false, ready: false, id: '' })
+  const rows = config.max_batch_size ?? 0
+  const fullBatch =
+    rows > 0
+      ? { rows, idle: Object.fromEntries(idle.map((tensor) => [tensor.name, tensor.data])) }
+      : undefined
+  const ofSequences = [...idle, ...implicitState(config, dirname(context.versionDir)).initial()]
   let announced = false
   return {
     config,
@@ -68,10 +77,10 @@ function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel
           `model "${name}" has no instance that takes part`,
           'Leave out "passive" of one instance_group at least.',
         )
-      const load: OnnxLoad = { session: { ...session, ...place }, inputTypes }
+      const load: OnnxLoad = { session: { ...session, ...place }, inputTypes, fullBatch }
       const { instance, ready } = await OnnxInstance.start(
         `${name}#${index}`,
-        (config.max_batch_size ?? 0) > 0,
+        fullBatch !== undefined,
         load,
         settings.workerEntry,
       )
@@ -80,7 +89,7 @@ function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel
         for (const note of ready.notes) log.info({ model: name, note }, 'execution provider is not used')
         log.info({ model: name, provider: ready.provider, instances: places.length }, 'model instances start')
       }
-      await runOnce(instance, config)
+      await runOnce(instance, config, ofSequences)
       return instance
     },
     close: () => Promise.resolve(),
@@ -125,11 +134,21 @@ function complete(
   }
 }
 
-/** The first run allocates and is slow. Models whose sizes are open, or that refuse zeros, do it with their first request. */
-async function runOnce(instance: OnnxInstance, config: ModelConfig): Promise<void> {
-  if (config.sequence_batching !== undefined || config.input.some((input) => input.dims.includes(-1))) return
+/**
+ * The first run allocates and is slow. Models whose sizes are open, or that refuse zeros, do it with their first request.
+ *
+ * @param ofSequences - inputs that the sequence scheduler adds.
+ */
+async function runOnce(
+  instance: OnnxInstance,
+  config: ModelConfig,
+  ofSequences: readonly Tensor[],
+): Promise<void> {
+  if (config.input.some((input) => input.dims.includes(-1))) return
   try {
-    await instance.execute([zeros(config)])
+    const one = zeros(config)
+    const inputs = new Map([...one.inputs, ...ofSequences.map((tensor) => [tensor.name, tensor] as const)])
+    await instance.execute([{ ...one, inputs }])
   } catch (error) {
     if (error instanceof WorkerExitedError) throw error
   }
