@@ -53,6 +53,8 @@ export type ModelServerHealth = Readonly<{
   models: Readonly<{ total: number; ready: number }>
   /** Where gRPC listens; `null` while it does not. */
   grpcPort: number | null
+  /** Why models do not run on a provider that is installed, each once. */
+  providerFailures: readonly string[]
 }>
 
 /** The process that serves WebSocket clients. */
@@ -70,6 +72,7 @@ export type StreamHealth = Readonly<{
  */
 export type Readiness = Readonly<{
   ready: boolean
+  /** Why it is not ready, and what runs otherwise than it was asked for. */
   reasons: readonly string[]
   engines: readonly EngineHealth[]
   sinks: readonly SinkHealth[]

@@ -85,9 +85,14 @@ export class ModelServerProcess {
 
   get health(): ModelServerHealth {
     const { state, pid, restarts, reason } = this.#process.health
-    const { models = { total: 0, ready: 0 }, grpcPort = null, grpcReason = '' } = this.#beat ?? {}
+    const {
+      models = { total: 0, ready: 0 },
+      grpcPort = null,
+      grpcReason = '',
+      providerFailures = [],
+    } = this.#beat ?? {}
     const why = reason !== '' ? reason : grpcReason === '' ? '' : `gRPC: ${grpcReason}`
-    return { state, pid, restarts, reason: why, models, grpcPort }
+    return { state, pid, restarts, reason: why, models, grpcPort, providerFailures }
   }
 
   /** What makes the service not ready: a repository that cannot be read. Known from the start on, and while the process is away. */

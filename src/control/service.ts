@@ -166,7 +166,7 @@ export class GantryService implements Gantry {
   readiness(): Readiness {
     const engines = this.#engineHealth()
     const waiting = engines.filter((engine) => engine.state !== 'ready')
-    const reasons = [
+    const inTheWay = [
       ...(this.#draining ? ['the service is shutting down'] : []),
       ...waiting.map(
         (engine) => `engine ${engine.index} is ${engine.state}${engine.reason && `: ${engine.reason}`}`,
@@ -174,8 +174,8 @@ export class GantryService implements Gantry {
       ...(this.#deps.modelServer?.reasons ?? []),
     ]
     return {
-      ready: reasons.length === 0,
-      reasons,
+      ready: inTheWay.length === 0,
+      reasons: [...inTheWay, ...this.#providerFailures(engines)],
       engines,
       sinks: this.#deps.sinks.map((sink) => sink.health),
       cache: this.#deps.cache.health,
@@ -307,6 +307,20 @@ export class GantryService implements Gantry {
       ...health,
       cameras: cameras.filter((entry) => entry.engine === health.index).length,
     }))
+  }
+
+  /** A GPU that should run the models and does not. Work is done, so that it makes nothing unready. */
+  #providerFailures(engines: readonly EngineHealth[]): string[] {
+    return [
+      ...engines.flatMap(({ index, detector }) =>
+        (detector?.providerFailures ?? []).map(
+          (failure) => `engine ${index} runs on ${detector?.provider}: ${failure}`,
+        ),
+      ),
+      ...(this.#deps.modelServer?.health.providerFailures ?? []).map(
+        (failure) => `models of clients run elsewhere: ${failure}`,
+      ),
+    ]
   }
 
   #camerasByState(): Record<string, number> {

@@ -14,6 +14,8 @@ export type DetectorInfo = Readonly<{
   provider: ExecutionProvider
   /** Why a provider earlier in the configured order does not run. */
   providerNotes: readonly string[]
+  /** Those of them that are faults: the provider is installed. */
+  providerFailures: readonly string[]
   instances: number
   maxBatchSize: number
 }>

@@ -2,6 +2,7 @@ import type { InferenceConfig } from '../config/inference.js'
 import { type DeviceKind, deviceOf } from '../inference/providers.js'
 import { graphOptimization } from '../inference/graph-optimization.js'
 import { InstancePool } from '../inference/instance-pool.js'
+import { failuresOf, logNotes, noteText } from '../inference/provider-notes.js'
 import { entryPath } from '../lifecycle/entry.js'
 import type { Log } from '../lifecycle/log.js'
 import type { CameraDetector, DetectorListener } from './camera-detector.js'
@@ -68,7 +69,8 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
       format: { input: plan.input.size, align: plan.input.align },
       head: plan.head.kind,
       provider: first.provider,
-      providerNotes: first.notes,
+      providerNotes: first.notes.map(noteText),
+      providerFailures: failuresOf(first.notes),
       instances: settings.instances,
       maxBatchSize: settings.maxBatchSize,
     },
@@ -118,7 +120,7 @@ function logReady(
   ready: DetectorReady,
   settings: InstanceSettings,
 ): void {
-  for (const note of ready.notes) log.info({ model: model.name, note }, 'execution provider is not used')
+  logNotes(log, model.name, ready)
   log.info(
     {
       model: model.name,

@@ -1,5 +1,6 @@
 import type { ExecutionProvider } from '../config/inference.js'
 import type { OrtSessionOptions } from '../inference/ort-session.js'
+import type { ProviderNote } from '../inference/provider-notes.js'
 import type { FrameGeometry } from './frame-geometry.js'
 import type { HeadPlan } from './heads/head.js'
 import type { InputPlan } from './input-tensor.js'
@@ -18,7 +19,7 @@ export type DetectorLoad = Readonly<{
 
 export type DetectorReady = Readonly<{
   provider: ExecutionProvider
-  notes: readonly string[]
+  notes: readonly ProviderNote[]
   loadMs: number
   warmUpMs: number
 }>

@@ -1,6 +1,7 @@
 import ort from './onnxruntime.js'
 import type { ExecutionProvider } from '../config/inference.js'
-import { openOrtSession, type OrtSessionOptions } from './ort-session.js'
+import { openOrtSession, type OrtSessionOptions, runFailure } from './ort-session.js'
+import type { ProviderNote } from './provider-notes.js'
 import { elementCount, type TensorType } from './tensor-type.js'
 
 export type WantedOutputs = Readonly<{
@@ -24,13 +25,14 @@ export class OrtModel {
   private constructor(
     readonly session: ort.InferenceSession,
     readonly provider: ExecutionProvider,
-    readonly notes: readonly string[],
+    readonly notes: readonly ProviderNote[],
+    readonly deviceId: number,
     readonly wanted: WantedOutputs,
   ) {}
 
   static async open(options: OrtSessionOptions, wanted: WantedOutputs): Promise<OrtModel> {
     const { session, provider, notes } = await openOrtSession(options)
-    return new OrtModel(session, provider, notes, wanted)
+    return new OrtModel(session, provider, notes, options.deviceId, wanted)
   }
 
   /** @returns the wanted outputs by name, valid until the next run. */
@@ -38,10 +40,10 @@ export class OrtModel {
     const feeds = Object.fromEntries(inputs.map(({ name, tensor }) => [name, tensor]))
     const reused = this.#preallocated.get(batchSize)
     if (reused !== undefined) {
-      await this.session.run(feeds, reused)
+      await this.#run(feeds, reused)
       return reused
     }
-    const outputs = (await this.session.run(feeds, this.wanted.names)) as Record<string, ort.Tensor>
+    const outputs = await this.#run(feeds, this.wanted.names)
     const isKnown = this.wanted.sizeIsKnown || this.wanted.names.every((name) => this.#isFixed(name))
     if (isKnown && this.wanted.names.every((name) => (outputs[name]?.type ?? '') in arrays))
       this.#preallocated.set(
@@ -49,6 +51,17 @@ export class OrtModel {
         Object.fromEntries(this.wanted.names.map((name) => [name, emptyLike(outputs[name])])),
       )
     return outputs
+  }
+
+  async #run(
+    feeds: Record<string, ort.Tensor>,
+    fetches: readonly string[] | Record<string, ort.Tensor>,
+  ): Promise<Record<string, ort.Tensor>> {
+    try {
+      return (await this.session.run(feeds, fetches))
+    } catch (error) {
+      throw runFailure(error, this.provider, this.deviceId)
+    }
   }
 
   async release(): Promise<void> {

@@ -2,6 +2,8 @@ import ort from './onnxruntime.js'
 import type { ExecutionProvider } from '../config/inference.js'
 import { ModelInvalidError, ProviderUnavailableError } from './errors.js'
 import type { GraphOptimization } from './graph-optimization.js'
+import { providerFailure } from './provider-failure.js'
+import { noteText, type ProviderNote } from './provider-notes.js'
 import { missingProviderReason } from './providers.js'
 
 /** Only worker threads import this file: a run blocks its thread. */
@@ -28,7 +30,7 @@ export type OpenedSession = Readonly<{
   session: ort.InferenceSession
   provider: ExecutionProvider
   /** Why each provider before it does not run. */
-  notes: readonly string[]
+  notes: readonly ProviderNote[]
 }>
 
 /**
@@ -37,28 +39,34 @@ export type OpenedSession = Readonly<{
  * @throws ProviderUnavailableError if none does; ModelInvalidError if the CPU provider refuses the model itself.
  */
 export async function openOrtSession(options: OrtSessionOptions): Promise<OpenedSession> {
-  const notes: string[] = []
+  const notes: ProviderNote[] = []
   for (const provider of options.providers) {
     const missing = missingProviderReason(provider)
     if (missing !== undefined) {
-      notes.push(`${provider}: ${missing}`)
+      notes.push({ provider, reason: missing, installed: false })
       continue
     }
     try {
       const session = await ort.InferenceSession.create(options.path, sessionOptions(options, provider))
       return { session, provider, notes }
     } catch (error) {
-      const reason = reasonOf(error)
+      const reason = providerFailure(error, provider, options.deviceId)
       if (provider === 'cpu')
         throw new ModelInvalidError(
           `ONNX Runtime cannot load ${options.path}: ${reason}`,
           'Check the model with `gantry models inspect`; export it with an opset this version of ONNX Runtime knows.',
           error,
         )
-      notes.push(`${provider}: ${reason}`)
+      notes.push({ provider, reason, installed: true })
     }
   }
-  throw new ProviderUnavailableError(notes)
+  throw new ProviderUnavailableError(notes.map(noteText))
+}
+
+/** What a run threw; of a GPU without C++ and the name of the host, since clients see it. */
+export function runFailure(error: unknown, provider: ExecutionProvider, deviceId: number): unknown {
+  if (provider === 'cpu') return error
+  return new Error(providerFailure(error, provider, deviceId), { cause: error })
 }
 
 function sessionOptions(
@@ -78,10 +86,4 @@ function sessionOptions(
     // Threads that spin while they wait take the cores from the other instances: 153 against 82 CPU-ms per image.
     extra: { 'session.intra_op.allow_spinning': '0', ...options.sessionConfig },
   }
-}
-
-/** ONNX Runtime's messages begin with the place in its source and the check that failed; the reason comes behind them. */
-function reasonOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error)
-  return (text.split('\n')[0] ?? '').replace(/^\/onnxruntime_src\/\S+ (.* was false\. )?/, '').trim()
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, isAbsolute, join, relative } from 'node:path'
 import type { ExecutionProvider } from '../config/inference.js'
 
 /** `gpu`: few instances and large batches pay; `cpu`: one instance per core and no batches. */
@@ -30,14 +30,34 @@ export function missingProviderReason(provider: ExecutionProvider): string | und
   const library = `libonnxruntime_providers_${provider}.so`
   const dir = onnxRuntimeBinaries()
   if (dir !== undefined && existsSync(join(dir, library))) return undefined
-  return `${library} is not installed; install onnxruntime-node with ONNXRUNTIME_NODE_INSTALL=cuda12`
+  return `${library} is not installed; ${installHint()}`
+}
+
+/**
+ * What installs the library for CUDA and TensorRT. `npm ci` does not: packages run no scripts here (`.npmrc`, `allowScripts`). The
+ * script has it for CUDA 12 on x64 alone.
+ */
+function installHint(): string {
+  if (process.platform !== 'linux' || process.arch !== 'x64')
+    return `onnxruntime-node has none for ${process.platform}/${process.arch}`
+  return `\`${installCommand()}\` installs it, for CUDA 12 with cuDNN 9 (other versions: docs/models.md)`
+}
+
+function installCommand(): string {
+  const script = join(packageDir() ?? 'node_modules/onnxruntime-node', 'script', 'install.js')
+  const near = relative(process.cwd(), script)
+  return `ONNXRUNTIME_NODE_INSTALL=cuda12 node ${near.startsWith('..') || isAbsolute(near) ? script : near}`
 }
 
 /** Folder of ONNX Runtime's libraries, or `undefined` when the package has another layout. */
-function onnxRuntimeBinaries(): string | undefined {
+export function onnxRuntimeBinaries(): string | undefined {
+  const dir = packageDir()
+  return dir === undefined ? undefined : join(dir, 'bin', 'napi-v6', process.platform, process.arch)
+}
+
+function packageDir(): string | undefined {
   try {
-    const packageDir = dirname(createRequire(import.meta.url).resolve('onnxruntime-node/package.json'))
-    return join(packageDir, 'bin', 'napi-v6', process.platform, process.arch)
+    return dirname(createRequire(import.meta.url).resolve('onnxruntime-node/package.json'))
   } catch {
     return undefined
   }

@@ -123,6 +123,9 @@ const detectorSchema = z.strictObject({
   head: z.string().describe('Detector head, as recognised or configured.'),
   provider: z.enum(executionProviders),
   providerNotes: z.array(z.string()).describe('Why a provider earlier in the order does not run.'),
+  providerFailures: z
+    .array(z.string())
+    .describe('Those of the notes that are faults: the provider is installed.'),
   instances: count,
   maxBatchSize: count,
   input: z.strictObject({ widthPx: count, heightPx: count }),
@@ -131,7 +134,11 @@ const detectorSchema = z.strictObject({
 export const readinessSchema = z
   .strictObject({
     ready: z.boolean(),
-    reasons: z.array(z.string()).describe('Why the service is not ready; empty when it is.'),
+    reasons: z
+      .array(z.string())
+      .describe(
+        'Why the service is not ready; and while it is, which installed provider (GPU) does not run the models and why.',
+      ),
     engines: z.array(
       z.strictObject({
         index: count,
@@ -163,6 +170,9 @@ export const readinessSchema = z
           .strictObject({ total: count, ready: count })
           .describe('Models that are to serve, and those of them that do.'),
         grpcPort: z.number().int().nullable().describe('Where gRPC listens; null while it does not.'),
+        providerFailures: z
+          .array(z.string())
+          .describe('Why models do not run on a provider that is installed, each once.'),
       })
       .nullable()
       .describe('The process that answers /v2 and gRPC; it never decides whether the service is ready.'),

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { examineHardwareDecoding } from '../../src/cli/doctor/ffmpeg.js'
 import { examineNode } from '../../src/cli/doctor/machine.js'
-import { examineWebgpu } from '../../src/cli/doctor/onnx-runtime.js'
+import { examineProvider } from '../../src/cli/doctor/onnx-runtime.js'
 import { swiftShader, vulkanPresent } from '../support/vulkan.js'
 import { tempDir } from '../support/temp-dir.js'
 
@@ -55,7 +55,7 @@ describe('WebGPU', () => {
   })
 
   it('is a warning without a Vulkan driver', async () => {
-    expect(await examineWebgpu(environment('/nowhere.json'))).toMatchObject({
+    expect(await examineProvider('webgpu', 0, environment('/nowhere.json'))).toMatchObject({
       subject: 'provider webgpu',
       state: 'warning',
       fix: expect.stringContaining('libvulkan1') as string,
@@ -63,6 +63,6 @@ describe('WebGPU', () => {
   })
 
   it.skipIf(!vulkanPresent)('is there when a driver runs a model', async () => {
-    expect(await examineWebgpu(environment(swiftShader))).toMatchObject({ state: 'ok' })
+    expect(await examineProvider('webgpu', 0, environment(swiftShader))).toMatchObject({ state: 'ok' })
   })
 })

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
 import { checkModel } from '../../src/cli/checks/model-check.js'
 import { readableReport } from '../../src/cli/model-report.js'
-import { inferenceSchema } from '../../src/config/inference.js'
 import { inspectModel } from '../../src/ensemble/model-catalog.js'
 import { addModel } from '../support/onnx-models.js'
 import { channelHeads, idHeads } from '../support/telling-models.js'
@@ -13,7 +12,7 @@ function repositoryWith(onnx: Uint8Array, labels: string): string {
   return repository
 }
 
-const check = (repository: string) => checkModel(repository, 'm', inferenceSchema.parse({}))[0]!
+const check = (repository: string) => checkModel(repository, 'm')[0]!
 
 it('shows the numbers of classes beside their names, and what is none', () => {
   const labels = '__background__\nhelmet\nN/A\nhead\n'

@@ -63,6 +63,7 @@ describe('camera detector', () => {
       head: 'yolov8',
       provider: 'cpu',
       providerNotes: [expect.stringContaining('cuda: libonnxruntime_providers_cuda.so is not installed')],
+      providerFailures: [],
       instances: 2,
       maxBatchSize: 3,
     })

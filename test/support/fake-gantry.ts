@@ -230,6 +230,7 @@ function fakeEngine(): EngineHealth {
       head: 'yolox',
       provider: 'cpu',
       providerNotes: ['cuda: no device'],
+      providerFailures: [],
       instances: 2,
       maxBatchSize: 1,
     },

@@ -1,13 +1,11 @@
-import type { InferenceConfig } from '../../config/inference.js'
 import { findCameraModel } from '../../ensemble/camera-model.js'
 import { classText, classTable } from '../../ensemble/class-table.js'
 import { planDetector } from '../../ensemble/detector-plan.js'
 import { toErrorRecord } from '../../errors.js'
-import { missingProviderReason } from '../../inference/providers.js'
 import type { Finding } from '../findings.js'
 
-/** Whether the cameras can use the model, from its files alone, and which providers could run it. */
-export function checkModel(repository: string, name: string, inference: InferenceConfig): Finding[] {
+/** Whether the cameras can use the model, from its files alone. */
+export function checkModel(repository: string, name: string): Finding[] {
   const subject = `model ${name}`
   try {
     const { detector, version, warnings } = findCameraModel(repository, name)
@@ -23,29 +21,9 @@ export function checkModel(repository: string, name: string, inference: Inferenc
       state: 'warning',
       detail: note,
     }))
-    return [{ subject, state: 'ok', detail }, ...remarks, ...checkProviders(inference)]
+    return [{ subject, state: 'ok', detail }, ...remarks]
   } catch (error) {
     const { message, hint } = toErrorRecord(error)
-    return [{ subject, state: 'failed', detail: message, fix: hint }, ...checkProviders(inference)]
+    return [{ subject, state: 'failed', detail: message, fix: hint }]
   }
-}
-
-function checkProviders({ providers }: InferenceConfig): Finding[] {
-  const missing = providers.map((provider) => ({ provider, reason: missingProviderReason(provider) }))
-  const usable = missing.find(({ reason }) => reason === undefined)
-  const notes = missing
-    .filter(({ reason }) => reason !== undefined)
-    .map(({ provider, reason }) => `${provider}: ${reason}`)
-  if (usable === undefined)
-    return [
-      {
-        subject: 'providers',
-        state: 'failed',
-        detail: notes.join('; '),
-        fix: 'add cpu to inference.providers',
-      },
-    ]
-  return [
-    { subject: 'providers', state: 'ok', detail: [`${usable.provider} is tried first`, ...notes].join('; ') },
-  ]
 }

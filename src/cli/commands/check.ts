@@ -27,23 +27,15 @@ export function checkCommand(context: CommandContext): Command {
 }
 
 async function check({ config, path }: LoadedPipeline, options: CheckOptions): Promise<Finding[]> {
-  const [
-    { checkAddress },
-    repository,
-    { checkModel },
-    { checkCameras },
-    { checkKafka },
-    { checkRedis },
-    { checkLimits },
-  ] = await Promise.all([
-    import('../checks/address-check.js'),
-    import('../checks/repository-check.js'),
-    import('../checks/model-check.js'),
-    import('../checks/camera-check.js'),
-    import('../checks/kafka-check.js'),
-    import('../checks/redis-check.js'),
-    import('../checks/limits-check.js'),
-  ])
+  const [{ checkAddress }, repository, { checkCameras }, { checkKafka }, { checkRedis }, { checkLimits }] =
+    await Promise.all([
+      import('../checks/address-check.js'),
+      import('../checks/repository-check.js'),
+      import('../checks/camera-check.js'),
+      import('../checks/kafka-check.js'),
+      import('../checks/redis-check.js'),
+      import('../checks/limits-check.js'),
+    ])
   const { cameras, sinks, cache } = config
   const settings: Finding = {
     subject: 'settings',
@@ -53,8 +45,9 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
       config.engines > 0 && { fix: 'list cameras, or add them by POST /api/v1/cameras while it runs' }),
   }
   const network = options.offline !== true
-  const [models, seen, kafka, redis] = await Promise.all([
+  const [models, detector, seen, kafka, redis] = await Promise.all([
     repository.checkRepository(config),
+    checkDetector(config),
     checkCameras(config, { probe: network && options.probe === true }),
     sinks.kafka ? checkKafka(sinks.kafka, network) : [],
     cache.redis === undefined ? [] : checkRedis(cache.redis, network),
@@ -64,15 +57,22 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
     ...checkAddress(config),
     ...checkLimits(config),
     ...models,
-    ...(config.engines === 0 || !(await repository.canLookForModel(config))
-      ? []
-      : checkModel(
-          repositoryWith(repositoriesOf(config), config.ensemble),
-          config.ensemble,
-          config.inference,
-        )),
+    ...detector,
     ...seen,
     ...kafka,
     ...redis,
   ]
+}
+
+/** The model of the cameras, and where it would run. */
+async function checkDetector(config: LoadedPipeline['config']): Promise<Finding[]> {
+  const [{ canLookForModel }, { checkModel }, { lookAtProviders, providerFinding }] = await Promise.all([
+    import('../checks/repository-check.js'),
+    import('../checks/model-check.js'),
+    import('../checks/provider-check.js'),
+  ])
+  if (config.engines === 0 || !(await canLookForModel(config))) return []
+  const states = await lookAtProviders(config.inference)
+  const repository = repositoryWith(repositoriesOf(config), config.ensemble)
+  return [...checkModel(repository, config.ensemble), providerFinding(states)]
 }

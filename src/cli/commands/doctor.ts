@@ -19,14 +19,19 @@ export function doctorCommand(context: CommandContext): Command {
     .action(async (_, self: Command) => {
       const options = self.optsWithGlobals<DoctorOptions>()
       const findings = (
-        await Promise.all([examineHost(), examineService(options, context), examineBrokers(options, context)])
+        await Promise.all([
+          examineHost(options, context),
+          examineService(options, context),
+          examineBrokers(options, context),
+        ])
       ).flat()
       printFindings(findings, context.terminal, options)
       if (!allGood(findings)) context.exit(exitCodes.runtime)
     })
 }
 
-async function examineHost(): Promise<Finding[]> {
+async function examineHost({ config }: DoctorOptions, { terminal }: CommandContext): Promise<Finding[]> {
+  const { deviceId } = loadPipeline(config, { env: terminal.env }).config.inference
   const [{ examineFfmpeg }, machine, { examineOnnxRuntime }] = await Promise.all([
     import('../doctor/ffmpeg.js'),
     import('../doctor/machine.js'),
@@ -35,7 +40,7 @@ async function examineHost(): Promise<Finding[]> {
   const [ffmpeg, setpriv, runtime, gpus, java] = await Promise.all([
     examineFfmpeg(),
     machine.examineSetpriv(),
-    examineOnnxRuntime(),
+    examineOnnxRuntime(deviceId),
     machine.examineGpus(),
     machine.examineJava(),
   ])
@@ -52,14 +57,9 @@ async function examineService({ config }: DoctorOptions, { terminal }: CommandCo
     import('../checks/model-check.js'),
     import('../checks/limits-check.js'),
   ])
-  const { ensemble, engines, inference, server, modelServer } = settings
-  const models =
-    engines === 0 ? [] : checkModel(repositoryWith(repositoriesOf(settings), ensemble), ensemble, inference)
-  return [
-    ...checkLimits(settings),
-    ...models.filter(({ subject }) => subject.startsWith('model ')),
-    ...(await examinePorts(server, modelServer.enabled)),
-  ]
+  const { ensemble, engines, server, modelServer } = settings
+  const models = engines === 0 ? [] : checkModel(repositoryWith(repositoriesOf(settings), ensemble), ensemble)
+  return [...checkLimits(settings), ...models, ...(await examinePorts(server, modelServer.enabled))]
 }
 
 async function examineBrokers({ config }: DoctorOptions, { terminal }: CommandContext): Promise<Finding[]> {

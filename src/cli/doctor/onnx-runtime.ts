@@ -1,12 +1,10 @@
 import { createRequire } from 'node:module'
 import { executionProviders, type ExecutionProvider } from '../../config/inference.js'
-import { missingProviderReason } from '../../inference/providers.js'
-import { entryPath } from '../../lifecycle/entry.js'
+import { lookAtProvider, providerFix } from '../checks/provider-check.js'
 import type { Finding } from '../findings.js'
-import { programOutput } from './program-output.js'
 
-/** Whether ONNX Runtime can be loaded, and which of the providers it can be asked for. */
-export async function examineOnnxRuntime(): Promise<Finding[]> {
+/** Whether ONNX Runtime can be loaded, and which of the providers runs a model. */
+export async function examineOnnxRuntime(deviceId: number): Promise<Finding[]> {
   try {
     await import('../../inference/onnxruntime.js')
   } catch (error) {
@@ -15,31 +13,38 @@ export async function examineOnnxRuntime(): Promise<Finding[]> {
   }
   return [
     { subject: 'onnxruntime', state: 'ok', detail: runtimeVersion() },
-    ...(await Promise.all(executionProviders.map(examineProvider))),
+    ...(await Promise.all(executionProviders.map((provider) => examineProvider(provider, deviceId)))),
   ]
 }
 
-async function examineProvider(provider: ExecutionProvider): Promise<Finding> {
-  const reason = missingProviderReason(provider)
+/** Runs a model on it, as far as it is installed. */
+export async function examineProvider(
+  provider: ExecutionProvider,
+  deviceId: number,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Finding> {
   const subject = `provider ${provider}`
-  if (reason !== undefined) return { subject, state: 'skipped', detail: reason }
-  if (provider === 'webgpu') return examineWebgpu()
-  return { subject, state: 'ok', detail: provider === 'cpu' ? 'built in' : 'installed' }
-}
-
-/** Loads a model on it in a process of its own: what a driver does, or prints, stays there. */
-export async function examineWebgpu(env: NodeJS.ProcessEnv = process.env): Promise<Finding> {
-  const subject = 'provider webgpu'
-  const entry = entryPath(import.meta.url, './webgpu-probe.js')
-  // A look leaves no compiled shaders in the home folder.
-  const withoutTrace = { ...env, MESA_SHADER_CACHE_DISABLE: 'true', __GL_SHADER_DISK_CACHE: '0' }
-  if ((await programOutput(process.execPath, [entry], withoutTrace)) !== undefined)
-    return { subject, state: 'ok', detail: 'built in, and a Vulkan driver runs a small model' }
-  return {
-    subject,
-    state: 'warning',
-    detail: 'built in, but no Vulkan driver runs a model',
-    fix: 'install the driver of the card and libvulkan1 (Debian: mesa-vulkan-drivers), or leave webgpu out of inference.providers',
+  const { state, reason } = await lookAtProvider(provider, deviceId, env)
+  const there = provider === 'webgpu' ? 'built in' : 'installed'
+  switch (state) {
+    case 'not installed':
+      return { subject, state: 'skipped', detail: reason }
+    case 'fails':
+      return {
+        subject,
+        state: 'warning',
+        detail: `${there}, but runs no model: ${reason}`,
+        fix: providerFix(provider),
+      }
+    case 'runs':
+      if (provider === 'cpu') return { subject, state: 'ok', detail: 'built in' }
+      return {
+        subject,
+        state: 'ok',
+        detail: `${there}, and runs a small model${provider === 'webgpu' ? '' : ` on GPU ${deviceId}`}`,
+      }
+    default:
+      return state satisfies never
   }
 }
 

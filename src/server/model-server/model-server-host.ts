@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import ort from '../../inference/onnxruntime.js'
 import { InternalError } from '../../errors.js'
 import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
+import { failuresOf } from '../../inference/provider-notes.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
 import { BackendRegistry } from '../../serving/backends/backend-registry.js'
@@ -56,6 +57,8 @@ export class ModelServerHost {
   readonly #requests: RequestsUnderWay
   readonly #grpc: GrpcListener
   readonly #tracer: Tracer
+  /** By model, of its last load. */
+  readonly #providerFailures = new Map<string, readonly string[]>()
   readonly #ending = new AbortController()
 
   constructor(
@@ -66,7 +69,10 @@ export class ModelServerHost {
     this.#cache = createResponseCache(models.cache, log)
     const opener = new ModelOpener({
       backends: new BackendRegistry([
-        onnxRuntimeBackend(setup.inference),
+        onnxRuntimeBackend({
+          ...setup.inference,
+          onNotes: (model, notes) => this.#providerFailures.set(model, failuresOf(notes)),
+        }),
         new KserveBackend(),
         new JsBackend(models.allowJsBackends),
       ]),
@@ -136,15 +142,17 @@ export class ModelServerHost {
     this.#poller?.start()
   }
 
-  state(): Pick<ModelServerBeat, 'models' | 'unreadable' | 'grpcPort' | 'grpcReason'> {
+  state(): Pick<ModelServerBeat, 'models' | 'unreadable' | 'grpcPort' | 'grpcReason' | 'providerFailures'> {
     const wanted = this.#manager.records().filter((record) => record.wanted)
     const ready = wanted.filter((record) => record.ready).length
     const { port, reason } = this.#grpc.state
+    const failures = wanted.flatMap(({ name }) => this.#providerFailures.get(name) ?? [])
     return {
       models: { total: wanted.length, ready },
       unreadable: [...this.#manager.unreadable],
       grpcPort: port,
       grpcReason: reason,
+      providerFailures: [...new Set(failures)],
     }
   }
 

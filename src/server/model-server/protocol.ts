@@ -61,6 +61,8 @@ export type ModelServerBeat = Readonly<{
   /** Where gRPC listens; `null` with the reason while it cannot. */
   grpcPort: number | null
   grpcReason: string
+  /** Why models do not run on a provider that is installed, each once. */
+  providerFailures: readonly string[]
 }>
 
 /** Model server -> control. */

@@ -72,7 +72,7 @@ function readinessView({ gantry, draining }: RouteContext): ReadinessView {
   const stopping = draining()
   return {
     ready: ready && !stopping,
-    reasons: stopping && reasons.length === 0 ? ['the service is stopping'] : [...reasons],
+    reasons: stopping && ready ? ['the service is stopping', ...reasons] : [...reasons],
     engines: engines.map(({ detector, ...engine }) => ({
       ...engine,
       detector: detector === null ? null : detectorView(detector),
@@ -80,7 +80,8 @@ function readinessView({ gantry, draining }: RouteContext): ReadinessView {
     sinks: [...sinks],
     cache,
     stream,
-    modelServer,
+    modelServer:
+      modelServer === null ? null : { ...modelServer, providerFailures: [...modelServer.providerFailures] },
     cameras,
   }
 }
@@ -88,6 +89,12 @@ function readinessView({ gantry, draining }: RouteContext): ReadinessView {
 type Detector = NonNullable<ReturnType<RouteContext['gantry']['readiness']>['engines'][number]['detector']>
 
 function detectorView(detector: Detector): NonNullable<ReadinessView['engines'][number]['detector']> {
-  const { format, labels, providerNotes, ...rest } = detector
-  return { ...rest, labels: [...labels], providerNotes: [...providerNotes], input: format.input }
+  const { format, labels, providerNotes, providerFailures, ...rest } = detector
+  return {
+    ...rest,
+    labels: [...labels],
+    providerNotes: [...providerNotes],
+    providerFailures: [...providerFailures],
+    input: format.input,
+  }
 }

@@ -1,5 +1,6 @@
 import type { ExecutionProvider } from '../../../config/inference.js'
 import type { OrtSessionOptions } from '../../../inference/ort-session.js'
+import type { ProviderNote } from '../../../inference/provider-notes.js'
 import type { TensorType } from '../../../inference/tensor-type.js'
 import type { Datatype } from '../../datatype.js'
 
@@ -20,7 +21,7 @@ export type OnnxLoad = Readonly<{
   fullBatch: FullBatch | undefined
 }>
 
-export type OnnxReady = Readonly<{ provider: ExecutionProvider; notes: readonly string[] }>
+export type OnnxReady = Readonly<{ provider: ExecutionProvider; notes: readonly ProviderNote[] }>
 
 /** An input of a whole batch. */
 export type OnnxJobInput = Readonly<{

@@ -1,7 +1,7 @@
 import ort from '../../../inference/onnxruntime.js'
 import { nowMs } from '../../../lifecycle/clock.js'
 import { ortTensor } from '../../../inference/ort-tensor.js'
-import { openOrtSession } from '../../../inference/ort-session.js'
+import { openOrtSession, runFailure } from '../../../inference/ort-session.js'
 import { oneShape } from '../../../inference/providers.js'
 import type { TensorType } from '../../../inference/tensor-type.js'
 import type { Outgoing, WorkerBackend } from '../../../inference/worker-runtime.js'
@@ -20,6 +20,7 @@ import { decodeStrings, encodeStrings } from './strings.js'
 /** One ONNX Runtime session in a thread of its own. */
 export class OnnxSession implements WorkerBackend<OnnxLoad, OnnxReady, OnnxJob, OnnxAnswer> {
   #session: ort.InferenceSession | undefined
+  #explain: (error: unknown) => unknown = (error) => error
   #inputTypes: OnnxLoad['inputTypes'] = {}
   /** Where the session may see one shape only. */
   #padding: BatchPadding | undefined
@@ -27,6 +28,7 @@ export class OnnxSession implements WorkerBackend<OnnxLoad, OnnxReady, OnnxJob, 
   async load(options: OnnxLoad): Promise<OnnxReady> {
     const { session, provider, notes } = await openOrtSession(options.session)
     this.#session = session
+    this.#explain = (error) => runFailure(error, provider, options.session.deviceId)
     this.#inputTypes = options.inputTypes
     if (oneShape(provider) && options.fullBatch !== undefined)
       this.#padding = new BatchPadding(options.fullBatch)
@@ -39,12 +41,15 @@ export class OnnxSession implements WorkerBackend<OnnxLoad, OnnxReady, OnnxJob, 
     const items = job.inputs[0]?.shape[0]
     for (const input of job.inputs) {
       const type = this.#inputTypes[input.name] ?? 'other'
-      const fed = toOrt(this.#padding?.fill(input, type === 'string') ?? input, type)
+      const whole = this.#padding?.fill(input, type === 'string') ?? input
+      const fed = toOrt(whole, type)
       feeds[input.name] = fed.tensor
-      copiedBytes += fed.copiedBytes
+      copiedBytes += fed.copiedBytes + (whole === input ? 0 : bytesOf(input))
     }
     const runStartedMs = nowMs()
-    const results = await this.#session!.run(feeds, job.outputs)
+    const results = await this.#session!.run(feeds, job.outputs).catch((error: unknown) => {
+      throw this.#explain(error)
+    })
     const runEndedMs = nowMs()
     const outputs = job.outputs.map((name) => {
       const output = fromOrt(name, results[name])
@@ -78,6 +83,10 @@ function toOrt(
     tensor: ortTensor(type as ort.Tensor.Type, elements, dims),
     copiedBytes: whole === only ? 0 : whole.byteLength,
   }
+}
+
+function bytesOf({ parts }: OnnxJobInput): number {
+  return parts.reduce((sum, part) => sum + part.byteLength, 0)
 }
 
 function gathered(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {

@@ -13,6 +13,7 @@ import { labelsFromMetadata } from '../../../inference/labels.js'
 import { matchTensors } from '../../../inference/match-tensors.js'
 import type { ModelConfig } from '../../../inference/model-config.js'
 import { type OnnxInfo, readOnnxFile } from '../../../inference/onnx-file.js'
+import { logNotes, type ProviderNote } from '../../../inference/provider-notes.js'
 import { describeTensor } from '../../../inference/tensor-type.js'
 import type { Backend, BackendContext, BackendInstance, OpenedModel } from '../../backend.js'
 import { datatypeOfConfig } from '../../datatype.js'
@@ -29,6 +30,8 @@ import { sessionSettings } from './session-settings.js'
 /** What of the pipeline's inference settings holds for API models. */
 export type OnnxSettings = Pick<InferenceConfig, 'providers' | 'deviceId' | 'intraOpThreads'> &
   Readonly<{
+    /** Told at each load of a model why providers do not run it. */
+    onNotes?: (model: string, notes: readonly ProviderNote[]) => void
     /** Path of the entry of the threads; tests have one of their own. */
     workerEntry?: string
   }>
@@ -86,7 +89,8 @@ function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel
       )
       if (!announced) {
         announced = true
-        for (const note of ready.notes) log.info({ model: name, note }, 'execution provider is not used')
+        logNotes(log, name, ready)
+        settings.onNotes?.(name, ready.notes)
         log.info({ model: name, provider: ready.provider, instances: places.length }, 'model instances start')
       }
       await runOnce(instance, config, ofSequences)
