@@ -1,5 +1,5 @@
 import { classText } from '../ensemble/class-table.js'
-import type { ModelReport, ModelSummary } from '../ensemble/model-catalog.js'
+import type { DetectorReport, ModelReport, ModelSummary } from '../ensemble/model-catalog.js'
 import { describeTensor, type ModelTensor } from '../inference/tensor-type.js'
 import { styled } from './terminal.js'
 import { table } from './table.js'
@@ -24,9 +24,14 @@ function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(1)} MB`
 }
 
-/** `gantry models inspect` for people: the report without what the configuration file says itself. */
-export function readableReport(report: ModelReport): Readonly<Record<string, unknown>> {
-  const { name, backend, versions, dir, configFrom, warnings, file, steps, detector, detectorError } = report
+/**
+ * `gantry models inspect` for people: the report without what the configuration file says itself.
+ *
+ * @param taken - which detector runs on this machine, where there are two.
+ */
+export function readableReport(report: ModelReport, taken = ''): Readonly<Record<string, unknown>> {
+  const { name, backend, versions, dir, configFrom, warnings, file, steps } = report
+  const { detector, gpuDetector, detectorError } = report
   return {
     name,
     backend,
@@ -42,17 +47,21 @@ export function readableReport(report: ModelReport): Readonly<Record<string, unk
       inputs: file.inputs.map(tensorText),
       outputs: file.outputs.map(tensorText),
     }),
-    ...(detector && {
-      cameras: {
-        detector: detector.detector,
-        head: `${detector.head}, known by ${detector.headFrom}; reads ${detector.headOutputs.join(', ')}`,
-        input: `${detector.input.size.widthPx}x${detector.input.size.heightPx} ${detector.input.layout}, ${detector.input.channels}, ${detector.input.range}, letterbox ${detector.input.align}`,
-        labels: detector.labels.join(', '),
-        [detector.classesBy === 'column' ? 'columns of scores' : 'class numbers']:
-          detector.classes.map(classText),
-      },
-    }),
+    ...(detector && { cameras: detectorText(detector) }),
+    ...(gpuDetector && { 'cameras on a GPU': detectorText(gpuDetector), 'runs here': taken }),
     ...(detectorError && { cameras: `cannot use it: ${detectorError.message}`, hint: detectorError.hint }),
+  }
+}
+
+function detectorText(detector: DetectorReport): Readonly<Record<string, unknown>> {
+  const { size, layout, channels, range, align } = detector.input
+  return {
+    detector: detector.detector,
+    head: `${detector.head}, known by ${detector.headFrom}; reads ${detector.headOutputs.join(', ')}`,
+    input: `${size.widthPx}x${size.heightPx} ${layout}, ${channels}, ${range}, letterbox ${align}`,
+    labels: detector.labels.join(', '),
+    [detector.classesBy === 'column' ? 'columns of scores' : 'class numbers']:
+      detector.classes.map(classText),
   }
 }
 

@@ -5,7 +5,10 @@ import type { ShedCause } from '../frames/accounting.js'
 
 /** What runs behind the cameras. */
 export type DetectorInfo = Readonly<{
+  /** What records name. */
   model: Readonly<{ name: string; version: string }>
+  /** The model file behind it; another one on a GPU where the ensemble says so. */
+  detector: Readonly<{ name: string; version: string }>
   labels: readonly string[]
   /** What frames must look like to enter. */
   format: FrameFormat

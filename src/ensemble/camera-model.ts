@@ -6,12 +6,15 @@ import {
   readModelEntry,
 } from '../inference/model-repository.js'
 import { type EnsembleGraph, readEnsemble, type ResolvedStep } from './ensemble-graph.js'
+import { checkSameLabels, gpuModelOf, withGpuModel } from './gpu-model.js'
 
 /** The model cameras run on, and the name their results carry. */
 export type CameraModel = Readonly<{
   name: string
   version: string
   detector: OnnxModel
+  /** The one that takes its place on a GPU, where the ensemble names one. */
+  gpuDetector: OnnxModel | undefined
   /** Settings of the configuration that have no effect. */
   warnings: readonly string[]
 }>
@@ -29,11 +32,13 @@ export function findCameraModel(repositoryDir: string, name: string): CameraMode
   if (entry.backend === 'ensemble') {
     const graph = readEnsemble(repositoryDir, entry)
     const detector = detectorOf(graph)
+    const gpuDetector = gpuDetectorOf(repositoryDir, entry, graph, detector)
     return {
       name,
       version: graph.version,
       detector,
-      warnings: [...entry.warnings, ...detector.warnings],
+      gpuDetector,
+      warnings: [...entry.warnings, ...detector.warnings, ...(gpuDetector?.warnings ?? [])],
     }
   }
   if (entry.backend !== 'onnxruntime')
@@ -42,7 +47,26 @@ export function findCameraModel(repositoryDir: string, name: string): CameraMode
       'Set `ensemble` to an ensemble or a detector model.',
     )
   const detector = openOnnxModel(entry)
-  return { name, version: detector.version, detector, warnings: detector.warnings }
+  return { name, version: detector.version, detector, gpuDetector: undefined, warnings: detector.warnings }
+}
+
+/** Checks that the model for GPUs fits where the ensemble's own is. */
+function gpuDetectorOf(
+  repositoryDir: string,
+  entry: ModelEntry,
+  { name, steps }: EnsembleGraph,
+  detector: OnnxModel,
+): OnnxModel | undefined {
+  const gpuModel = gpuModelOf(entry.config)
+  if (gpuModel === undefined) return undefined
+  const config = withGpuModel(name, entry.config, gpuModel, (_, index) => steps[index]?.model !== undefined)
+  const onGpu = detectorOf(readEnsemble(repositoryDir, { ...entry, config }))
+  checkSameLabels(
+    name,
+    { name: detector.name, labels: detector.labels ?? [] },
+    { name: onGpu.name, labels: onGpu.labels ?? [] },
+  )
+  return onGpu
 }
 
 function entryOf(repositoryDir: string, name: string): ModelEntry {

@@ -1,7 +1,8 @@
-import type { InferenceConfig } from '../config/inference.js'
-import { type DeviceKind, deviceOf } from '../inference/providers.js'
+import type { ExecutionProvider, InferenceConfig } from '../config/inference.js'
+import { type DeviceKind, deviceOf, gpuProvidersOf } from '../inference/providers.js'
 import { graphOptimization } from '../inference/graph-optimization.js'
 import { InstancePool } from '../inference/instance-pool.js'
+import type { OnnxModel } from '../inference/model-repository.js'
 import { failuresOf, logNotes, noteText } from '../inference/provider-notes.js'
 import { entryPath } from '../lifecycle/entry.js'
 import type { Log } from '../lifecycle/log.js'
@@ -9,7 +10,13 @@ import type { CameraDetector, DetectorListener } from './camera-detector.js'
 import { type CameraModel, findCameraModel } from './camera-model.js'
 import { ClassDoubts } from './class-doubts.js'
 import { type DetectorPlan, planDetector } from './detector-plan.js'
-import type { DetectorAnswer, DetectorJob, DetectorLoad, DetectorReady } from './detector-protocol.js'
+import type {
+  DetectorAnswer,
+  DetectorCandidate,
+  DetectorJob,
+  DetectorLoad,
+  DetectorReady,
+} from './detector-protocol.js'
 import { type InstanceSettings, instanceSettings } from './instance-settings.js'
 import { ScheduledDetector } from './scheduled-detector.js'
 
@@ -42,17 +49,20 @@ const aheadUpToMs = 30
 export async function createCameraDetector(options: CameraDetectorOptions): Promise<CameraDetector> {
   const { inference, listener, log } = options
   const model = findCameraModel(options.repositoryDir, options.ensemble)
-  const plan = planDetector(model.detector)
-  for (const note of [...model.warnings, ...plan.notes]) log.warn({ model: model.detector.name }, note)
+  const choices = choicesOf(model, inference)
+  const warnings = new Set([...model.warnings, ...choices.flatMap(({ plan }) => plan.notes)])
+  for (const note of warnings) log.warn({ model: model.detector.name }, note)
 
-  const settingsFor = (device: DeviceKind) =>
-    instanceSettings(device, inference, model.detector, plan.maxBatchSize)
+  const settingsFor = ({ candidate, provider }: DetectorReady) => {
+    const { detector, plan } = choices[candidate]!
+    return instanceSettings(deviceOf(provider), inference, detector, plan.maxBatchSize)
+  }
   let instanceFreed: () => void = () => undefined
   const pool = new InstancePool<DetectorLoad, DetectorReady, DetectorJob, DetectorAnswer>({
-    name: `${model.detector.name}:${model.detector.version}`,
+    name: `${model.name}:${model.version}`,
     entry: options.workerEntry ?? entryPath(import.meta.url, './detector-worker.js'),
-    load: (first) => loadOptions(model, plan, inference, settingsFor, first),
-    count: (first) => settingsFor(deviceOf(first.provider)).instances,
+    load: (first) => loadOptions(choices, inference, first),
+    count: (first) => settingsFor(first).instances,
     log,
     onExit: (error) => listener.instanceExited(error),
     onIdle: () => instanceFreed(),
@@ -61,10 +71,12 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
     onHung: (error) => listener.hung(error),
   })
   const first = await pool.start()
-  const settings = settingsFor(deviceOf(first.provider))
+  const settings = settingsFor(first)
+  const { plan, detector: running } = choices[first.candidate]!
   const detector = new ScheduledDetector(
     {
       model: { name: model.name, version: model.version },
+      detector: { name: running.name, version: running.version },
       labels: plan.labels,
       format: { input: plan.input.size, align: plan.input.align },
       head: plan.head.kind,
@@ -85,38 +97,70 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
     ),
   )
   instanceFreed = () => detector.pump()
-  logReady(log, model, plan, first, settings)
+  logReady(log, model, choices[first.candidate]!, first, settings)
   return detector
 }
 
+/** A detector and where it is tried. */
+type Choice = Readonly<{
+  detector: OnnxModel
+  plan: DetectorPlan
+  providers: readonly ExecutionProvider[]
+}>
+
+/** In the order of the providers: the model for GPUs on those, the ensemble's own on the CPU. */
+function choicesOf(
+  { detector, gpuDetector }: CameraModel,
+  { providers }: InferenceConfig,
+): readonly Choice[] {
+  const own = { detector, plan: planDetector(detector) }
+  if (gpuDetector === undefined) return [{ ...own, providers }]
+  const forGpu = { detector: gpuDetector, plan: planDetector(gpuDetector) }
+  const onGpu = gpuProvidersOf(providers)
+  return [
+    { ...forGpu, providers: onGpu },
+    { ...own, providers: providers.slice(onGpu.length) },
+  ].filter((choice) => choice.providers.length > 0)
+}
+
 function loadOptions(
-  model: CameraModel,
-  plan: DetectorPlan,
+  choices: readonly Choice[],
   inference: InferenceConfig,
-  settingsFor: (device: DeviceKind) => InstanceSettings,
   first: DetectorReady | undefined,
 ): DetectorLoad {
+  const candidates = choices.map(({ detector, plan, providers }): DetectorCandidate => {
+    const batchOn = (device: DeviceKind) =>
+      instanceSettings(device, inference, detector, plan.maxBatchSize).maxBatchSize
+    return {
+      session: {
+        path: detector.path,
+        providers,
+        deviceId: inference.deviceId,
+        intraOpThreads: inference.intraOpThreads,
+        graphOptimization: graphOptimization(detector.config),
+      },
+      input: plan.input,
+      head: plan.head,
+      maxBatchSize: { cpu: batchOn('cpu'), gpu: batchOn('gpu') },
+    }
+  })
   return {
-    session: {
-      path: model.detector.path,
-      providers: first === undefined ? inference.providers : [first.provider],
-      deviceId: inference.deviceId,
-      intraOpThreads: inference.intraOpThreads,
-      graphOptimization: graphOptimization(model.detector.config),
-    },
-    input: plan.input,
-    head: plan.head,
+    candidates: first === undefined ? candidates : [onlyOn(candidates[first.candidate]!, first.provider)],
     scoreThreshold: inference.scoreThreshold,
     iouThreshold: inference.iouThreshold,
     maxDetections: inference.maxDetections,
-    maxBatchSize: { cpu: settingsFor('cpu').maxBatchSize, gpu: settingsFor('gpu').maxBatchSize },
   }
+}
+
+/** Instances after the first run where that one does. */
+function onlyOn(candidate: DetectorCandidate, provider: ExecutionProvider): DetectorCandidate {
+  return { ...candidate, session: { ...candidate.session, providers: [provider] } }
 }
 
 function logReady(
   log: Log,
   model: CameraModel,
-  plan: DetectorPlan,
+  { detector, plan }: Choice,
   ready: DetectorReady,
   settings: InstanceSettings,
 ): void {
@@ -124,7 +168,7 @@ function logReady(
   log.info(
     {
       model: model.name,
-      detector: `${model.detector.name}:${model.detector.version}`,
+      detector: `${detector.name}:${detector.version}`,
       head: plan.head.kind,
       input: `${plan.input.layout} ${plan.input.size.widthPx}x${plan.input.size.heightPx}`,
       provider: ready.provider,

@@ -1,6 +1,7 @@
 import ort from '../inference/onnxruntime.js'
-import { ModelInvalidError } from '../inference/errors.js'
+import { ModelInvalidError, ProviderUnavailableError } from '../inference/errors.js'
 import { OrtModel } from '../inference/ort-model.js'
+import type { ProviderNote } from '../inference/provider-notes.js'
 import { deviceOf, oneShape } from '../inference/providers.js'
 import type { Outgoing, WorkerBackend } from '../inference/worker-runtime.js'
 import type { TensorType } from '../inference/tensor-type.js'
@@ -8,6 +9,7 @@ import type { SizePx } from '../frames/letterbox.js'
 import { nowMs } from '../lifecycle/clock.js'
 import {
   type DetectorAnswer,
+  type DetectorCandidate,
   type DetectorJob,
   type DetectorLoad,
   type DetectorReady,
@@ -40,17 +42,15 @@ export class DetectorBackend implements WorkerBackend<
 
   async load(options: DetectorLoad): Promise<DetectorReady> {
     const beganMs = nowMs()
-    const model = await OrtModel.open(options.session, {
-      names: outputsOf(options.head),
-      sizeIsKnown: options.head.kind !== 'end-to-end' && options.head.others === undefined,
-    })
+    const { model, candidate, notes } = await openFirst(options.candidates)
     const loadedMs = nowMs()
-    const detector = new LoadedDetector(model, options)
+    const detector = new LoadedDetector(model, { ...options, ...options.candidates[candidate]! })
     await detector.warmUp()
     this.#loaded = detector
     return {
+      candidate,
       provider: model.provider,
-      notes: model.notes,
+      notes,
       loadMs: loadedMs - beganMs,
       warmUpMs: nowMs() - loadedMs,
     }
@@ -69,6 +69,26 @@ export class DetectorBackend implements WorkerBackend<
   }
 }
 
+/** @throws ProviderUnavailableError if no candidate runs, ModelInvalidError */
+async function openFirst(
+  candidates: readonly DetectorCandidate[],
+): Promise<Readonly<{ model: OrtModel; candidate: number; notes: readonly ProviderNote[] }>> {
+  const notes: ProviderNote[] = []
+  for (const [candidate, { session, head }] of candidates.entries()) {
+    try {
+      const model = await OrtModel.open(session, {
+        names: outputsOf(head),
+        sizeIsKnown: head.kind !== 'end-to-end' && head.others === undefined,
+      })
+      return { model, candidate, notes: [...notes, ...model.notes] }
+    } catch (error) {
+      if (!(error instanceof ProviderUnavailableError)) throw error
+      notes.push(...error.notes)
+    }
+  }
+  throw new ProviderUnavailableError(notes)
+}
+
 class LoadedDetector {
   readonly #inputs = new Map<number, Float32Array | Uint8Array>()
   readonly #reader: FrameReader
@@ -78,7 +98,7 @@ class LoadedDetector {
 
   constructor(
     readonly model: OrtModel,
-    readonly options: DetectorLoad,
+    readonly options: DetectorLoad & DetectorCandidate,
   ) {
     this.#maxBatchSize = options.maxBatchSize[deviceOf(model.provider)]
     this.#filledUp = oneShape(model.provider)

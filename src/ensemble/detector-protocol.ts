@@ -7,17 +7,25 @@ import type { InputPlan } from './input-tensor.js'
 
 /** What the worker of a detector is loaded with, told, and answers; bodies of the messages of `worker-protocol.ts`. */
 export type DetectorLoad = Readonly<{
-  session: OrtSessionOptions
-  input: InputPlan
-  head: HeadPlan
+  /** The first whose providers run it is taken. */
+  candidates: readonly DetectorCandidate[]
   scoreThreshold: number
   iouThreshold: number
   maxDetections: number
+}>
+
+/** A model and how it is fed and read. */
+export type DetectorCandidate = Readonly<{
+  session: OrtSessionOptions
+  input: InputPlan
+  head: HeadPlan
   /** Most frames in one run, by device. */
   maxBatchSize: Readonly<{ cpu: number; gpu: number }>
 }>
 
 export type DetectorReady = Readonly<{
+  /** Which of the candidates runs. */
+  candidate: number
   provider: ExecutionProvider
   notes: readonly ProviderNote[]
   loadMs: number

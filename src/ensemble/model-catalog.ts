@@ -1,6 +1,12 @@
 import { toErrorRecord, type ErrorRecord } from '../errors.js'
 import type { ModelConfig } from '../inference/model-config.js'
-import { type ModelEntry, modelNames, openOnnxModel, readModelEntry } from '../inference/model-repository.js'
+import {
+  type ModelEntry,
+  modelNames,
+  openOnnxModel,
+  type OnnxModel,
+  readModelEntry,
+} from '../inference/model-repository.js'
 import type { ModelTensor } from '../inference/tensor-type.js'
 import { findCameraModel } from './camera-model.js'
 import { classTable, type HeadClass } from './class-table.js'
@@ -62,6 +68,8 @@ export type ModelReport = Readonly<{
   steps?: readonly Readonly<{ model: string; backend: string; version: string }>[]
   /** Absent when cameras cannot use it; `detectorError` then says why. */
   detector?: DetectorReport
+  /** The one that takes its place on a GPU, by `gantry.gpu_model`. */
+  gpuDetector?: DetectorReport
   detectorError?: ErrorRecord
 }>
 
@@ -136,23 +144,28 @@ export function inspectModel(repositoryDir: string, name: string): ModelReport {
 function detectorReport(
   repositoryDir: string,
   name: string,
-): Pick<ModelReport, 'detector' | 'detectorError'> {
+): Pick<ModelReport, 'detector' | 'gpuDetector' | 'detectorError'> {
   try {
-    const { detector } = findCameraModel(repositoryDir, name)
-    const { head, input, labels } = planDetector(detector)
+    const { detector, gpuDetector } = findCameraModel(repositoryDir, name)
     return {
-      detector: {
-        detector: `${detector.name}:${detector.version}`,
-        head: head.kind,
-        headOutputs: outputsOf(head),
-        headFrom: head.reason ?? '',
-        input,
-        labels,
-        classesBy: head.columns === undefined ? 'number' : 'column',
-        classes: classTable(head, labels),
-      },
+      detector: reportOf(detector),
+      ...(gpuDetector === undefined ? {} : { gpuDetector: reportOf(gpuDetector) }),
     }
   } catch (error) {
     return { detectorError: toErrorRecord(error) }
+  }
+}
+
+function reportOf(detector: OnnxModel): DetectorReport {
+  const { head, input, labels } = planDetector(detector)
+  return {
+    detector: `${detector.name}:${detector.version}`,
+    head: head.kind,
+    headOutputs: outputsOf(head),
+    headFrom: head.reason ?? '',
+    input,
+    labels,
+    classesBy: head.columns === undefined ? 'number' : 'column',
+    classes: classTable(head, labels),
   }
 }

@@ -1,4 +1,4 @@
-import type { ModelConfig } from './model-config.js'
+import { type ModelConfig, parameterOf } from './model-config.js'
 
 const ortParameters =
   /^(intra_op_thread_count|inter_op_thread_count|execution_mode|enable_mem_(arena|pattern)|memory\.|session\.|arena_|cudnn_|gpu_mem_limit)/
@@ -46,6 +46,18 @@ export const refused: readonly Rule[] = [
       c.ensemble_scheduling !== undefined &&
       (c.instance_group.length > 0 || c.optimization !== undefined || c.model_warmup.length > 0),
     why: 'an ensemble has no instances; set it on the models of its steps',
+  },
+  {
+    field: 'gantry.gpu_model',
+    isSet: (c) => c.ensemble_scheduling === undefined && parameterOf(c, 'gantry.gpu_model') !== undefined,
+    why: 'it belongs to the ensemble whose model is another one on a GPU',
+  },
+  {
+    field: 'gantry.files_of',
+    isSet: (c) =>
+      parameterOf(c, 'gantry.files_of') !== undefined &&
+      (c.ensemble_scheduling !== undefined || !['', 'onnxruntime'].includes(c.backend ?? '')),
+    why: 'only backend onnxruntime has model files',
   },
   {
     field: 'input.format',

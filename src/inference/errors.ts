@@ -1,4 +1,5 @@
 import { GantryError, type ErrorRecord } from '../errors.js'
+import { noteText, type ProviderNote } from './provider-notes.js'
 
 export class ModelNotFoundError extends GantryError {
   readonly code = 'GANTRY_MODEL_NOT_FOUND'
@@ -54,8 +55,8 @@ export class ModelLabelsError extends GantryError {
 export class ProviderUnavailableError extends GantryError {
   readonly code = 'GANTRY_PROVIDER_UNAVAILABLE'
   readonly hint = 'Add "cpu" to inference.providers, or see `gantry doctor` for what this machine has.'
-  constructor(readonly notes: readonly string[]) {
-    super(`no execution provider can run the model: ${notes.join('; ')}`)
+  constructor(readonly notes: readonly ProviderNote[]) {
+    super(`no execution provider can run the model: ${notes.map(noteText).join('; ')}`)
     this.name = 'ProviderUnavailableError'
   }
 }

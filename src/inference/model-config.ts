@@ -242,6 +242,8 @@ export const gantryParameters = [
   'gantry.kserve_ca_file',
   'gantry.kserve_token_file',
   'gantry.timeout_ms',
+  'gantry.files_of',
+  'gantry.gpu_model',
 ] as const
 export type GantryParameter = (typeof gantryParameters)[number]
 

@@ -1,12 +1,14 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { autoComplete } from './auto-complete.js'
+import { filesDirOf } from './borrowed-files.js'
 import type { Audience } from './config-rules.js'
 import { ModelConfigError, ModelNotFoundError } from './errors.js'
 import { labelsFromMetadata, readLabelsFile } from './labels.js'
 import { matchTensors } from './match-tensors.js'
 import { emptyModelConfig, type ModelConfig } from './model-config.js'
 import { parseModelConfig } from './model-config-text.js'
+import { isModelName } from './model-name.js'
 import { type OnnxInfo, readOnnxFile } from './onnx-file.js'
 import { reasonOf, repositoryError } from './repository-folder.js'
 import { type Backend, backendOf, checkSupported } from './supported-config.js'
@@ -16,6 +18,8 @@ import { versionsServed } from './version-policy.js'
 export type ModelEntry = Readonly<{
   name: string
   dir: string
+  /** Holds versions, labels and data: `dir`, or that of the model in `gantry.files_of`. */
+  filesDir: string
   backend: Backend
   /** As written; nothing is filled in. */
   config: ModelConfig
@@ -42,15 +46,13 @@ export type OnnxModel = Readonly<{
   warnings: readonly string[]
 }>
 
-const modelName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
-
 /** Names of the folders that look like models, sorted. @throws ModelNotFoundError if the repository itself cannot be read. */
 export function modelNames(repositoryDir: string): readonly string[] {
   try {
     return readdirSync(repositoryDir, { withFileTypes: true })
       .filter(
         (entry) =>
-          modelName.test(entry.name) &&
+          isModelName(entry.name) &&
           statSync(join(repositoryDir, entry.name), { throwIfNoEntry: false })?.isDirectory() === true,
       )
       .map((entry) => entry.name)
@@ -62,7 +64,7 @@ export function modelNames(repositoryDir: string): readonly string[] {
 
 /** The first of several repositories that has a model of that name; the first of all where none has it. */
 export function repositoryWith(repositories: readonly string[], name: string): string {
-  const found = repositories.find((dir) => modelName.test(name) && existsSync(join(dir, name)))
+  const found = repositories.find((dir) => isModelName(name) && existsSync(join(dir, name)))
   return found ?? repositories[0] ?? ''
 }
 
@@ -77,7 +79,7 @@ export function readModelEntry(
   audience: Audience = 'cameras',
 ): ModelEntry {
   const dir = join(repositoryDir, name)
-  if (!modelName.test(name) || !existsSync(dir)) {
+  if (!isModelName(name) || !existsSync(dir)) {
     const names = modelNames(repositoryDir)
     throw new ModelNotFoundError(
       `model "${name}" is not in ${repositoryDir}`,
@@ -94,8 +96,9 @@ export function readModelEntry(
     )
   const backend = backendOf(config, file)
   const warnings = checkSupported({ ...config, name }, file, audience)
-  const versions = servedVersions(dir, config, backend)
-  return { name, dir, backend, config, hasConfigFile, versions, warnings }
+  const filesDir = filesDirOf({ repositoryDir, name, config, source: file })
+  const versions = servedVersions(filesDir, config, backend)
+  return { name, dir, filesDir, backend, config, hasConfigFile, versions, warnings }
 }
 
 function servedVersions(dir: string, config: ModelConfig, backend: Backend): readonly number[] {
@@ -121,7 +124,7 @@ export function openOnnxModel(entry: ModelEntry, version = -1): OnnxModel {
       version === -1
         ? `model "${entry.name}" has no version to serve`
         : `model "${entry.name}" has no version ${version}`,
-      `Put the model at ${join(entry.dir, String(version === -1 ? 1 : version), modelFile(entry))}; version folders are numbers from 1.`,
+      `Put the model at ${join(entry.filesDir, String(version === -1 ? 1 : version), modelFile(entry))}; version folders are numbers from 1.`,
     )
   const path = onnxPath(entry, chosen)
   const onnx = readOnnxFile(path)
@@ -152,7 +155,7 @@ function modelFile(entry: ModelEntry): string {
 
 /** The model file; a folder of that name holds a model with its weights beside it. */
 function onnxPath(entry: ModelEntry, version: number): string {
-  const path = join(entry.dir, String(version), modelFile(entry))
+  const path = join(entry.filesDir, String(version), modelFile(entry))
   if (!existsSync(path))
     throw new ModelNotFoundError(
       `model "${entry.name}" has no file ${path}`,
@@ -168,8 +171,8 @@ function labelsOf(entry: ModelEntry, onnx: OnnxInfo): Pick<OnnxModel, 'labels' |
       `${join(entry.dir, 'config.pbtxt')}: label_filename "${named}" is not a plain file name`,
       'Name a file in the model folder.',
     )
-  const file = named ?? (existsSync(join(entry.dir, 'labels.txt')) ? 'labels.txt' : undefined)
-  if (file !== undefined) return { labels: readLabelsFile(join(entry.dir, file)), labelsFrom: file }
+  const file = named ?? (existsSync(join(entry.filesDir, 'labels.txt')) ? 'labels.txt' : undefined)
+  if (file !== undefined) return { labels: readLabelsFile(join(entry.filesDir, file)), labelsFrom: file }
   const labels = labelsFromMetadata(onnx.metadata)
   return { labels, labelsFrom: labels === undefined ? '' : 'model metadata' }
 }

@@ -58,7 +58,7 @@ export class OrtModel {
     fetches: readonly string[] | Record<string, ort.Tensor>,
   ): Promise<Record<string, ort.Tensor>> {
     try {
-      return (await this.session.run(feeds, fetches))
+      return await this.session.run(feeds, fetches)
     } catch (error) {
       throw runFailure(error, this.provider, this.deviceId)
     }

@@ -3,7 +3,7 @@ import type { ExecutionProvider } from '../config/inference.js'
 import { ModelInvalidError, ProviderUnavailableError } from './errors.js'
 import type { GraphOptimization } from './graph-optimization.js'
 import { providerFailure } from './provider-failure.js'
-import { noteText, type ProviderNote } from './provider-notes.js'
+import type { ProviderNote } from './provider-notes.js'
 import { missingProviderReason } from './providers.js'
 
 /** Only worker threads import this file: a run blocks its thread. */
@@ -60,7 +60,7 @@ export async function openOrtSession(options: OrtSessionOptions): Promise<Opened
       notes.push({ provider, reason, installed: true })
     }
   }
-  throw new ProviderUnavailableError(notes.map(noteText))
+  throw new ProviderUnavailableError(notes)
 }
 
 /** What a run threw; of a GPU without C++ and the name of the host, since clients see it. */

@@ -49,6 +49,12 @@ function installCommand(): string {
   return `ONNXRUNTIME_NODE_INSTALL=cuda12 node ${near.startsWith('..') || isAbsolute(near) ? script : near}`
 }
 
+/** Providers for a GPU that are tried before the CPU, which takes every model. */
+export function gpuProvidersOf(providers: readonly ExecutionProvider[]): readonly ExecutionProvider[] {
+  const cpu = providers.indexOf('cpu')
+  return cpu < 0 ? providers : providers.slice(0, cpu)
+}
+
 /** Folder of ONNX Runtime's libraries, or `undefined` when the package has another layout. */
 export function onnxRuntimeBinaries(): string | undefined {
   const dir = packageDir()

@@ -118,7 +118,10 @@ export const acceptedFrameSchema = z.strictObject({
 const linkState = z.enum(['connecting', 'up', 'down', 'stopped'])
 
 const detectorSchema = z.strictObject({
-  model: z.strictObject({ name: z.string(), version: z.string() }),
+  model: z.strictObject({ name: z.string(), version: z.string() }).describe('What records name.'),
+  detector: z
+    .strictObject({ name: z.string(), version: z.string() })
+    .describe('The model that runs; another one on a GPU where the ensemble has gantry.gpu_model.'),
   labels: z.array(z.string()),
   head: z.string().describe('Detector head, as recognised or configured.'),
   provider: z.enum(executionProviders),

@@ -62,6 +62,8 @@ export interface OpenedModel {
   readonly outputs: readonly TensorSpec[]
   /** `dynamic_batching` was filled in and not written: it is left off where a probe at load says that batches do not pay. */
   readonly batchingIsAutomatic?: boolean
+  /** Whether the instances that were started run on a GPU; absent for backends that never do. */
+  onGpu?(): boolean
   /** Class names in the model file, for outputs that have none in the model's folder. */
   readonly labels?: readonly string[]
   /** Starts one instance, warm. `index` counts over all groups of the model. */

@@ -13,6 +13,8 @@ export interface LoadedModel {
   readonly platform: string
   readonly inputs: readonly TensorSpec[]
   readonly outputs: readonly TensorSpec[]
+  /** Whether it runs on a GPU. Absent: it does not. */
+  readonly onGpu?: boolean
   /** Class names of an output, for classification; empty if it has none. */
   labels(output: string): readonly string[]
   statistics(): ModelStatistics

@@ -50,7 +50,10 @@ function repositoryOf(config: string): string {
   writeFileSync(join(models, 'ppe_detect/config.pbtxt'), config)
   mkdirSync(join(models, 'ppe'))
   const ppe = readFileSync(join(root, 'models/ppe/config.pbtxt'), 'utf8')
-  writeFileSync(join(models, 'ppe/config.pbtxt'), ppe.replace('ppe_detect_video', 'ppe_detect'))
+  const withoutGpuModel = ppe
+    .replace(/^parameters \{ key: "gantry\.gpu_model".*$/m, '')
+    .replace('ppe_detect_video', 'ppe_detect')
+  writeFileSync(join(models, 'ppe/config.pbtxt'), withoutGpuModel)
   return models
 }
 

@@ -58,6 +58,7 @@ describe('camera detector', () => {
     })
     expect(rig.detector.info).toEqual({
       model: { name: 'red', version: '1' },
+      detector: { name: 'red', version: '1' },
       labels: ['blue', 'red'],
       format: { input: { widthPx: 64, heightPx: 64 }, align: 'center' },
       head: 'yolov8',

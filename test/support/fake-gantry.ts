@@ -225,6 +225,7 @@ function fakeEngine(): EngineHealth {
     cameras: 0,
     detector: {
       model: { name: 'ppe', version: '1' },
+      detector: { name: 'ppe_detect_video', version: '1' },
       labels: ['helmet', 'head', 'person'],
       format: { input: { widthPx: 416, heightPx: 416 }, align: 'center' },
       head: 'yolox',

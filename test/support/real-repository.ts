@@ -10,20 +10,32 @@ import { ModelManager } from '../../src/serving/repository/model-manager.js'
 import type { ResponseCache } from '../../src/serving/response-cache/response-cache.js'
 import { MemorySettings } from '../../src/serving/settings.js'
 import type { Tracer } from '../../src/serving/tracing/tracer.js'
+import { oneShapeWorkers } from './one-shape.js'
 import { silentLog } from './silent-log.js'
 import { tempDir } from './temp-dir.js'
 
-type RepositoryOptions = Readonly<{ cache?: ResponseCache; control?: 'none' | 'explicit'; tracer?: Tracer }>
+type RepositoryOptions = Readonly<{
+  cache?: ResponseCache
+  control?: 'none' | 'explicit'
+  tracer?: Tracer
+  /** With CUDA, as `one-shape.ts` has it, for models of KIND_GPU. */
+  onGpu?: boolean
+}>
 
 /** Serves a folder of models in this process, as the model server does; it ends with the test. */
 export async function serveRepository(
   dir: string,
-  { cache, control = 'none', tracer }: RepositoryOptions = {},
+  { cache, control = 'none', tracer, onGpu = false }: RepositoryOptions = {},
 ): Promise<LocalModelServer> {
   const log = silentLog()
   const opener: ModelOpener = new ModelOpener({
     backends: new BackendRegistry([
-      onnxRuntimeBackend({ providers: ['cpu'], deviceId: 0, intraOpThreads: 1 }),
+      onnxRuntimeBackend({
+        providers: onGpu ? ['cuda', 'cpu'] : ['cpu'],
+        deviceId: 0,
+        intraOpThreads: 1,
+        ...(onGpu ? { workerEntry: oneShapeWorkers.onnx } : {}),
+      }),
     ]),
     find: (name: string) => {
       try {
@@ -42,6 +54,7 @@ export async function serveRepository(
     repositories: [dir],
     control,
     load: ['*'],
+    onGpu,
     isBuiltIn: isBuiltInStep,
     open: (context, before) => opener.open(context, before),
     probe: () => Promise.resolve(),

@@ -2,28 +2,48 @@ import { findCameraModel } from '../../ensemble/camera-model.js'
 import { classText, classTable } from '../../ensemble/class-table.js'
 import { planDetector } from '../../ensemble/detector-plan.js'
 import { toErrorRecord } from '../../errors.js'
+import type { OnnxModel } from '../../inference/model-repository.js'
 import type { Finding } from '../findings.js'
+import { type ProviderState, runningProvider, runsOnGpu } from './provider-check.js'
 
-/** Whether the cameras can use the model, from its files alone. */
-export function checkModel(repository: string, name: string): Finding[] {
+/**
+ * Whether the cameras can use the model, from its files alone.
+ *
+ * @param states - of the providers, which decide whether a model for GPUs takes the place of the ensemble's own.
+ */
+export function checkModel(repository: string, name: string, states: readonly ProviderState[]): Finding[] {
   const subject = `model ${name}`
   try {
-    const { detector, version, warnings } = findCameraModel(repository, name)
-    const { head, input, labels, notes } = planDetector(detector)
+    const { detector, gpuDetector, version, warnings } = findCameraModel(repository, name)
+    // Both are looked at, so that neither fails on another machine only.
+    const plans = [detector, ...(gpuDetector === undefined ? [] : [gpuDetector])].map(planDetector)
+    const { head, input, labels } = plans.at(runsOnGpu(states) ? -1 : 0)!
     const size = `${input.size.widthPx}x${input.size.heightPx}`
     const classes = classTable(head, labels)
     const shown = classes.slice(0, 9).map(classText).join(', ')
     const more = classes.length > 9 ? `, ... ${classes.length - 9} more` : ''
     const by = head.columns === undefined ? 'by number' : 'by column'
     const detail = `version ${version}, ${head.kind} head, ${size}, ${labels.length} labels; classes ${by}: ${shown || 'not named'}${more}; head known by ${head.reason ?? 'its output'}`
-    const remarks = [...warnings, ...notes].map((note): Finding => ({
-      subject,
-      state: 'warning',
-      detail: note,
-    }))
-    return [{ subject, state: 'ok', detail }, ...remarks]
+    const taken = gpuDetector === undefined ? '' : `; ${choiceText(detector, gpuDetector, states)}`
+    const remarks = new Set([...warnings, ...plans.flatMap(({ notes }) => notes)])
+    return [
+      { subject, state: 'ok', detail: detail + taken },
+      ...[...remarks].map((note): Finding => ({ subject, state: 'warning', detail: note })),
+    ]
   } catch (error) {
     const { message, hint } = toErrorRecord(error)
     return [{ subject, state: 'failed', detail: message, fix: hint }]
   }
+}
+
+/** Which of two detectors is taken, and why. */
+export function choiceText(
+  own: Pick<OnnxModel, 'name'>,
+  onGpu: Pick<OnnxModel, 'name'>,
+  states: readonly ProviderState[],
+): string {
+  const provider = runningProvider(states) ?? 'no provider'
+  return runsOnGpu(states)
+    ? `runs ${onGpu.name} (gantry.gpu_model), as ${provider} runs the models here, and ${own.name} on a CPU`
+    : `runs ${own.name}, as ${provider} runs the models here, and ${onGpu.name} (gantry.gpu_model) on a GPU`
 }

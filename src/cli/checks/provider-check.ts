@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import type { ExecutionProvider, InferenceConfig } from '../../config/inference.js'
-import { missingProviderReason } from '../../inference/providers.js'
+import { deviceOf, missingProviderReason } from '../../inference/providers.js'
 import { entryPath } from '../../lifecycle/entry.js'
 import type { Finding } from '../findings.js'
 
@@ -49,16 +49,26 @@ export async function lookAtProviders({
   return states
 }
 
+/** Where models run. */
+export function runningProvider(states: readonly ProviderState[]): ExecutionProvider | undefined {
+  return states.find(({ state }) => state === 'runs')?.provider
+}
+
+export function runsOnGpu(states: readonly ProviderState[]): boolean {
+  const provider = runningProvider(states)
+  return provider !== undefined && deviceOf(provider) === 'gpu'
+}
+
 /** Where models run, and why not where they were to run first. */
 export function providerFinding(states: readonly ProviderState[]): Finding {
   const notes = states
     .filter(({ state }) => state !== 'runs')
     .map(({ provider, reason }) => `${provider}: ${reason}`)
   const subject = 'providers'
-  const used = states.find(({ state }) => state === 'runs')
+  const used = runningProvider(states)
   if (used === undefined)
     return { subject, state: 'failed', detail: notes.join('; '), fix: 'add cpu to inference.providers' }
-  const detail = [`${used.provider} runs the models`, ...notes].join('; ')
+  const detail = [`${used} runs the models`, ...notes].join('; ')
   const failing = states.find(({ state }) => state === 'fails')
   if (failing === undefined) return { subject, state: 'ok', detail }
   return { subject, state: 'warning', detail, fix: providerFix(failing.provider) }

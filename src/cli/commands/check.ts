@@ -74,5 +74,5 @@ async function checkDetector(config: LoadedPipeline['config']): Promise<Finding[
   if (config.engines === 0 || !(await canLookForModel(config))) return []
   const states = await lookAtProviders(config.inference)
   const repository = repositoryWith(repositoriesOf(config), config.ensemble)
-  return [...checkModel(repository, config.ensemble), providerFinding(states)]
+  return [...checkModel(repository, config.ensemble, states), providerFinding(states)]
 }

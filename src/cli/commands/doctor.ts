@@ -52,13 +52,21 @@ async function examineService({ config }: DoctorOptions, { terminal }: CommandCo
   const repository = { flag: 'doctor', path: 'models.repository', text: join(installation, 'models') }
   const flags = config === undefined ? [repository] : []
   const settings = loadPipeline(config, { env: terminal.env, flags }).config
-  const [{ examinePorts }, { checkModel }, { checkLimits }] = await Promise.all([
+  const [{ examinePorts }, { checkModel }, { checkLimits }, { lookAtProviders }] = await Promise.all([
     import('../doctor/ports.js'),
     import('../checks/model-check.js'),
     import('../checks/limits-check.js'),
+    import('../checks/provider-check.js'),
   ])
-  const { ensemble, engines, server, modelServer } = settings
-  const models = engines === 0 ? [] : checkModel(repositoryWith(repositoriesOf(settings), ensemble), ensemble)
+  const { ensemble, engines, inference, server, modelServer } = settings
+  const models =
+    engines === 0
+      ? []
+      : checkModel(
+          repositoryWith(repositoriesOf(settings), ensemble),
+          ensemble,
+          await lookAtProviders(inference),
+        )
   return [...checkLimits(settings), ...models, ...(await examinePorts(server, modelServer.enabled))]
 }
 

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { resolve } from 'node:path'
 import { loadPipeline, repositoriesOf } from '../../config/load.js'
+import type { DetectorReport, ModelReport } from '../../ensemble/model-catalog.js'
 import { configOption, type GlobalOptions } from '../options.js'
 import type { CommandContext } from '../command-context.js'
 import { splitCommand, type SplitCommandOptions } from './models-split.js'
@@ -84,9 +85,26 @@ async function inspect(name: string, options: ModelsOptions, context: CommandCon
     import('yaml'),
   ])
   const report = inspectModel(await repositoryOf(options, context), name)
+  const taken = await takenHere(report, options, context)
   context.terminal.out(
     options.json
-      ? JSON.stringify(report, undefined, 2)
-      : stringify(readableReport(report), { lineWidth: 0 }).trimEnd(),
+      ? JSON.stringify({ ...report, ...(taken === undefined ? {} : { runsHere: taken }) }, undefined, 2)
+      : stringify(readableReport(report, taken), { lineWidth: 0 }).trimEnd(),
   )
+}
+
+/** Which detector runs on this machine, of an ensemble that has one for GPUs. */
+async function takenHere(
+  { detector, gpuDetector }: ModelReport,
+  { config }: ModelsOptions,
+  { terminal }: CommandContext,
+): Promise<string | undefined> {
+  if (detector === undefined || gpuDetector === undefined) return undefined
+  const [{ choiceText }, { lookAtProviders }] = await Promise.all([
+    import('../checks/model-check.js'),
+    import('../checks/provider-check.js'),
+  ])
+  const { inference } = loadPipeline(config, { env: terminal.env }).config
+  const named = ({ detector: text }: DetectorReport) => ({ name: text })
+  return choiceText(named(detector), named(gpuDetector), await lookAtProviders(inference))
 }

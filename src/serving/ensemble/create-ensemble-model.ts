@@ -1,4 +1,5 @@
 import { isBuiltInStep, type BuiltInStepName } from '../../ensemble/built-in-steps.js'
+import { checkSameLabels, gpuModelOf, withGpuModel } from '../../ensemble/gpu-model.js'
 import {
   emptyModelConfig,
   type EnsembleStep,
@@ -50,9 +51,7 @@ export async function createEnsembleModel(
   host: EnsembleHost,
 ): Promise<EnsembleModel> {
   const { name, version, config, labels } = definition
-  const steps = (config.ensemble_scheduling?.step ?? []).map((step, index) =>
-    findStep(name, step, index, host),
-  )
+  const { graph, steps } = onGpuWhereItRuns(name, config, host)
   const binder = new StepBinder(
     name,
     steps.map(({ title, step, builtIn, model }) => ({
@@ -74,7 +73,7 @@ export async function createEnsembleModel(
       ownSteps.push(own.model)
       models.push(ownStep(title, own.model, own.labels))
     }
-    const plan = planEnsemble(name, config, models)
+    const plan = planEnsemble(name, graph, models)
     const statistics = definition.statistics ?? new StatisticsRecorder(name, version, config.metric_tags)
     statistics.recordLoaded()
     return new EnsembleModel({ name, version, config, plan, labels, ownSteps, statistics })
@@ -82,6 +81,43 @@ export async function createEnsembleModel(
     await Promise.all(ownSteps.map((step) => step.close(0)))
     throw error
   }
+}
+
+type Found = Readonly<{ graph: ModelConfig; steps: readonly FoundStep[] }>
+
+/**
+ * The steps with the ensemble's model for GPUs in its place, where that is loaded and runs on one.
+ *
+ * @throws ModelConfigError
+ */
+function onGpuWhereItRuns(name: string, config: ModelConfig, host: EnsembleHost): Found {
+  const own = foundIn(name, config, host)
+  const gpuModel = gpuModelOf(config)
+  if (gpuModel === undefined) return own
+  const runsFile = (_: EnsembleStep, index: number) =>
+    own.steps[index]?.model?.platform === 'onnxruntime_onnx'
+  const graph = withGpuModel(name, config, gpuModel, runsFile)
+  if (host.find(gpuModel, -1)?.onGpu !== true) {
+    host.log.info({ model: name, gpuModel }, 'the model for GPUs is not used: it does not run on one')
+    return own
+  }
+  const onGpu = foundIn(name, graph, host)
+  const index = own.steps.findIndex(({ step }, at) => runsFile(step, at))
+  checkSameLabels(name, labelled(own.steps[index]?.model), labelled(onGpu.steps[index]?.model))
+  host.log.info({ model: name, gpuModel }, 'the model for GPUs is used')
+  return onGpu
+}
+
+function foundIn(name: string, graph: ModelConfig, host: EnsembleHost): Found {
+  const steps = (graph.ensemble_scheduling?.step ?? []).map((step, index) =>
+    findStep(name, step, index, host),
+  )
+  return { graph, steps }
+}
+
+function labelled(model: LoadedModel | undefined): Readonly<{ name: string; labels: readonly string[] }> {
+  const outputs = model?.outputs ?? []
+  return { name: model?.name ?? '', labels: outputs.flatMap((output) => model?.labels(output.name) ?? []) }
 }
 
 type FoundStep = Readonly<{

@@ -1,12 +1,15 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { gpuModelOf } from '../../ensemble/gpu-model.js'
+import { filesDirOf } from '../../inference/borrowed-files.js'
 import { ModelConfigError } from '../../inference/errors.js'
 import { emptyModelConfig, type ModelConfig } from '../../inference/model-config.js'
 import { parseModelConfigJson } from '../../inference/model-config-json.js'
 import { parseModelConfig } from '../../inference/model-config-text.js'
+import { isModelName } from '../../inference/model-name.js'
 import { checkSupported } from '../../inference/supported-config.js'
 import { versionsServed } from '../../inference/version-policy.js'
-import { isFileName, isVersion, printFolder, type FolderPrint, type ModelFolder } from './repository-files.js'
+import { isFileName, isVersion, printModel, type FolderPrint, type ModelFolder } from './repository-files.js'
 
 const maxConfigBytes = 4 * 1024 ** 2
 
@@ -14,11 +17,13 @@ const maxConfigBytes = 4 * 1024 ** 2
 export type ModelDefinition = Readonly<{
   name: string
   folder: ModelFolder
+  /** Holds versions, labels and data: that of the folder, or of the model in `gantry.files_of`. */
+  filesDir: string
   /** As written; nothing is filled in. */
   config: ModelConfig
   /** Versions that the policy serves, lowest first. */
   versions: readonly number[]
-  /** What the folder had before anything in it was read. */
+  /** What the folder had before a model file was read. */
   print: FolderPrint
   /** A client gave the configuration. */
   overridden: boolean
@@ -33,8 +38,7 @@ export type ModelDefinition = Readonly<{
  * @throws ModelConfigError, and what the file system throws
  */
 export function readDefinition(folder: ModelFolder, configJson?: string): ModelDefinition {
-  const { name, dir, configFile: file } = folder
-  const print = printFolder(folder)
+  const { name, configFile: file } = folder
   const source = configJson === undefined ? file : `configuration of model '${name}'`
   const config = configJson === undefined ? configOfFile(file) : parseModelConfigJson(configJson, source)
   if (config.name !== undefined && config.name !== '' && config.name !== name)
@@ -44,12 +48,17 @@ export function readDefinition(folder: ModelFolder, configJson?: string): ModelD
     )
   checkFileName(config, source)
   const warnings = checkSupported({ ...config, name }, source, 'server')
+  checkGpuModel(folder, config, source)
+  const filesDir = filesDirOf({ repositoryDir: folder.repository, name, config, source })
+  // What changes while it is loaded is seen by a second look.
+  const print = printModel(folder, filesDir)
   return {
     name,
     folder,
     config: { ...config, name },
-    versions: versionsOf(dir, config),
+    versions: versionsOf(filesDir, config),
     print,
+    filesDir,
     overridden: configJson !== undefined,
     warnings,
   }
@@ -63,14 +72,34 @@ export function backendName({ platform = '', backend = '', ensemble_scheduling }
 }
 
 /** Path of the model file of a version; a folder of that name holds a model with its weights beside it. */
-export function modelFileOf({ folder, config }: ModelDefinition, version: number): string {
-  const path = join(folder.dir, String(version), config.default_model_filename || 'model.onnx')
+export function modelFileOf({ filesDir, config }: ModelDefinition, version: number): string {
+  const path = join(filesDir, String(version), config.default_model_filename || 'model.onnx')
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true ? join(path, 'model.onnx') : path
 }
 
 /** Models an ensemble runs, each once. */
 export function stepsOf({ ensemble_scheduling }: ModelConfig): readonly string[] {
   return [...new Set((ensemble_scheduling?.step ?? []).map((step) => step.model_name))]
+}
+
+/** Models that must be loaded before this one: the steps of an ensemble, and what takes the place of one on a GPU. */
+export function needsOf(config: ModelConfig): readonly string[] {
+  const gpuModel = gpuModelOf(config)
+  return gpuModel === undefined ? stepsOf(config) : [...stepsOf(config), gpuModel]
+}
+
+/** The name is told wrong also where there is no GPU. @throws ModelConfigError */
+function checkGpuModel({ name, repository }: ModelFolder, config: ModelConfig, source: string): void {
+  const gpuModel = gpuModelOf(config)
+  if (
+    gpuModel === undefined ||
+    (gpuModel !== name && isModelName(gpuModel) && existsSync(join(repository, gpuModel)))
+  )
+    return
+  throw new ModelConfigError(
+    `${source}: gantry.gpu_model is "${gpuModel}", which is no other model of this repository`,
+    'Name a model with the tensors and labels of the step it takes the place of, or leave the parameter out.',
+  )
 }
 
 function configOfFile(file: string): ModelConfig {

@@ -8,7 +8,7 @@ import { differsInInstancesOnly, isUnchanged } from './definition-changes.js'
 import { stepsOf, type ModelDefinition } from './model-definition.js'
 import { type ModelRecord, unloadedReason } from './model-record.js'
 import type { ModelRecords } from './model-records.js'
-import { printFolder, samePrint } from './repository-files.js'
+import { printModel, samePrint } from './repository-files.js'
 import { ServedModel } from './served-model.js'
 import type { UploadedModel } from './uploaded-model.js'
 
@@ -108,15 +108,15 @@ export class ModelLifecycle {
     version: number,
     before: ServedModel | undefined,
   ): Promise<ServedModel> {
-    const { name, config, folder, print } = definition
+    const { name, config, folder, filesDir, print } = definition
     const { log } = this.options
     const beganMs = nowMs()
     this.#checkNeeds(definition)
     await this.options.probe(definition, version)
-    const versionDir = join(folder.dir, String(version))
+    const versionDir = join(filesDir, String(version))
     const context = { name, version: String(version), config, versionDir, log }
     const model = new ServedModel(await this.options.open(context, before?.inner))
-    if (!samePrint(print, printFolder(folder))) {
+    if (!samePrint(print, printModel(folder, filesDir))) {
       void this.#drain(model)
       throw new ServingError('UNAVAILABLE', 'its files changed while it was loaded')
     }

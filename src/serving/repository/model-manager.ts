@@ -1,14 +1,23 @@
+import { gpuModelOf } from '../../ensemble/gpu-model.js'
+import { isModelName } from '../../inference/model-name.js'
+import { emptyModelConfig, type ModelConfig } from '../../inference/model-config.js'
 import { unlessAborted } from '../../lifecycle/delay.js'
 import type { IndexEntry, LoadRequest } from '../model-server.js'
 import { type UnreadableRepositories, unreadableText } from '../../inference/repository-folder.js'
 import { ServingError } from '../serving-error.js'
 import { loadOrder } from './load-order.js'
-import { backendName, readDefinition, stepsOf, type ModelDefinition } from './model-definition.js'
+import {
+  backendName,
+  needsOf as needsOfConfig,
+  readDefinition,
+  stepsOf,
+  type ModelDefinition,
+} from './model-definition.js'
 import { messageOf, ModelLifecycle, type ModelLifecycleOptions } from './model-lifecycle.js'
 import type { ModelRecord } from './model-record.js'
 import { ModelRecords, needsOf } from './model-records.js'
 import { Repositories } from './repositories.js'
-import { isModelName, type RepositoryScan } from './repository-files.js'
+import { type RepositoryScan } from './repository-files.js'
 import type { ServedModel } from './served-model.js'
 import { writeUploadedModel, type UploadedModel } from './uploaded-model.js'
 
@@ -21,6 +30,8 @@ export type ModelManagerOptions = ModelLifecycleOptions &
     control: 'none' | 'poll' | 'explicit'
     /** With `explicit`: what to load at the start; `*` is everything. */
     load: readonly string[]
+    /** Whether there is a GPU that models may run on: without one, models that ensembles have for GPUs are loaded only by name. */
+    onGpu?: boolean
     /** Folder for files that clients send; private to the service. */
     uploadDir: string
   }>
@@ -238,7 +249,7 @@ export class ModelManager {
   ): Promise<void> {
     const definitions = new Map([[definition.name, definition]])
     for (const { config } of definitions.values())
-      for (const need of stepsOf(config)) {
+      for (const need of this.#needsOf(config)) {
         const folder = scan.folders.get(need)
         // A model with what a client sent serves as it is.
         const sent = this.#records.get(need)?.definition?.overridden === true
@@ -272,11 +283,12 @@ export class ModelManager {
         if (folder === undefined) throw this.#notFound(name, scan)
         const definition = readDefinition(folder)
         definitions.set(name, definition)
-        wanted.push(...stepsOf(definition.config).filter((need) => scan.folders.has(need)))
+        wanted.push(...this.#needsOf(definition.config).filter((need) => scan.folders.has(need)))
       } catch (error) {
         this.#lifecycle.failed(this.#records.of(name), messageOf(error))
       }
     }
+    this.#leaveOutForGpus(definitions)
     const { order, circular } = loadOrder(needsIn(definitions))
     for (const [name, circle] of circular)
       this.#lifecycle.failed(this.#records.of(name), `circular dependency between ensembles: ${circle}`)
@@ -284,6 +296,27 @@ export class ModelManager {
       const definition = definitions.get(name)
       if (definition !== undefined && !this.#closing.signal.aborted)
         await this.#lifecycle.bring(definition, undefined).catch(() => undefined)
+    }
+  }
+
+  #needsOf(config: ModelConfig): readonly string[] {
+    return this.options.onGpu === true ? needsOfConfig(config) : stepsOf(config)
+  }
+
+  /** Drops models that only stand in for steps of ensembles on a GPU, where there is none and nobody asked for them by name. */
+  #leaveOutForGpus(definitions: Map<string, ModelDefinition>): void {
+    if (this.options.onGpu === true) return
+    const known = [...definitions.values(), ...this.records().flatMap(({ definition }) => definition ?? [])]
+    const steps = new Set(known.flatMap(({ config }) => stepsOf(config)))
+    const named = this.options.control === 'explicit' ? this.options.load : []
+    for (const { config } of known) {
+      const gpuModel = gpuModelOf(config)
+      if (gpuModel === undefined || steps.has(gpuModel) || named.includes(gpuModel)) continue
+      const record = this.#records.get(gpuModel)
+      // A client has loaded it.
+      if ((record?.serving.length ?? 0) > 0) continue
+      definitions.delete(gpuModel)
+      if (record !== undefined) record.wanted = false
     }
   }
 
@@ -306,6 +339,7 @@ export class ModelManager {
   /** Ensembles that run the model, and the ensembles that run these. */
   #retireDependents(name: string): void {
     for (const dependent of this.#records.dependents(name)) {
+      if (!this.#needsOf(dependent.definition?.config ?? emptyModelConfig).includes(name)) continue
       this.#retireDependents(dependent.name)
       this.#lifecycle.retire(dependent, lostNeed(dependent.name, name))
     }
@@ -330,7 +364,7 @@ export class ModelManager {
 }
 
 function needsIn(definitions: ReadonlyMap<string, ModelDefinition>): Map<string, readonly string[]> {
-  return new Map([...definitions].map(([name, { config }]) => [name, stepsOf(config)]))
+  return new Map([...definitions].map(([name, { config }]) => [name, needsOfConfig(config)]))
 }
 
 function notPolled(name: string, reason = ''): ServingError {

@@ -1,6 +1,6 @@
 import type { IndexEntry } from '../model-server.js'
 import { ServingError } from '../serving-error.js'
-import { stepsOf } from './model-definition.js'
+import { needsOf as needsOfConfig } from './model-definition.js'
 import { ModelRecord } from './model-record.js'
 import type { ServedModel } from './served-model.js'
 
@@ -65,5 +65,5 @@ export class ModelRecords {
 
 /** Models that the ensemble runs; none for other models. */
 export function needsOf(record: ModelRecord): readonly string[] {
-  return record.definition === undefined ? [] : stepsOf(record.definition.config)
+  return record.definition === undefined ? [] : needsOfConfig(record.definition.config)
 }

@@ -1,18 +1,13 @@
 import { existsSync, lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import { ModelConfigError } from '../../inference/errors.js'
+import { isModelName } from '../../inference/model-name.js'
 
-const modelName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
 const fileName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
 const versionName = /^[1-9]\d{0,14}$/
 
 /** More files in one model's folder are not looked at: it is no model. */
 const maxFiles = 10_000
-
-/** Names that can be a folder of a repository: no separators, no leading dot. */
-export function isModelName(name: string): boolean {
-  return modelName.test(name)
-}
 
 export function isFileName(name: string): boolean {
   return fileName.test(name)
@@ -125,6 +120,13 @@ function checkLink(path: string, root: string): void {
       `${path} is a link that leads out of the model repository`,
       'Put the file itself there, or link to a place inside the repository.',
     )
+}
+
+/** Also those of the folder that the model's files are in, where that is another one's. */
+export function printModel(folder: ModelFolder, filesDir: string): FolderPrint {
+  const own = printFolder(folder)
+  if (filesDir === folder.dir) return own
+  return new Map([...printFolder({ ...folder, dir: filesDir }), ...own])
 }
 
 /** Whether two looks saw the same files. */

@@ -3,7 +3,7 @@ import type { Log } from '../../lifecycle/log.js'
 import { backendName, modelFileOf, readDefinition } from './model-definition.js'
 import type { ModelManager } from './model-manager.js'
 import type { ModelRecord } from './model-record.js'
-import { printFolder, samePrint, type FolderPrint, type ModelFolder } from './repository-files.js'
+import { printModel, samePrint, type FolderPrint, type ModelFolder } from './repository-files.js'
 
 /**
  * Follows changes of the repositories.
@@ -96,10 +96,19 @@ export class RepositoryPoller {
   }
 }
 
+/** A configuration that cannot be read names no other folder. */
+function filesDirIn(folder: ModelFolder): string {
+  try {
+    return readDefinition(folder).filesDir
+  } catch {
+    return folder.dir
+  }
+}
+
 /** `undefined` while files come and go under the reader. */
 function printOf(folder: ModelFolder): FolderPrint | undefined {
   try {
-    return printFolder(folder)
+    return printModel(folder, filesDirIn(folder))
   } catch {
     return undefined
   }

@@ -31,6 +31,10 @@ export class ServedModel implements LoadedModel {
     this.outputs = inner.outputs
   }
 
+  get onGpu(): boolean {
+    return this.inner.onGpu ?? false
+  }
+
   labels(output: string): readonly string[] {
     return this.inner.labels(output)
   }

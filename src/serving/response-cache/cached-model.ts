@@ -38,6 +38,10 @@ export class CachedModel implements LoadedModel {
     return this.inner.platform
   }
 
+  get onGpu(): boolean {
+    return this.inner.onGpu ?? false
+  }
+
   get inputs(): LoadedModel['inputs'] {
     return this.inner.inputs
   }

@@ -155,6 +155,7 @@ function withConfig(opened: OpenedModel, config: ModelConfig): OpenedModel {
     inputs: opened.inputs,
     outputs: opened.outputs,
     start: (index) => opened.start(index),
+    ...(opened.onGpu === undefined ? {} : { onGpu: () => opened.onGpu?.() ?? false }),
     close: () => opened.close(),
   }
 }

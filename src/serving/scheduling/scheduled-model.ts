@@ -58,6 +58,10 @@ export class ScheduledModel implements LoadedModel {
     return this.parts.opened.platform
   }
 
+  get onGpu(): boolean {
+    return this.parts.opened.onGpu?.() ?? false
+  }
+
   get inputs(): LoadedModel['inputs'] {
     return this.parts.opened.inputs
   }

@@ -152,6 +152,8 @@ describe('a detector cut into stages', () => {
         version: '1',
         config: {
           ...config,
+          // It would take the place of a model file, and here is an ensemble.
+          parameters: {},
           ensemble_scheduling: {
             step: (config.ensemble_scheduling?.step ?? []).map((step) =>
               step.model_name === 'ppe_detect_video' ? { ...step, model_name: 'red_split' } : step,

@@ -14,6 +14,7 @@ import { matchTensors } from '../../../inference/match-tensors.js'
 import type { ModelConfig } from '../../../inference/model-config.js'
 import { type OnnxInfo, readOnnxFile } from '../../../inference/onnx-file.js'
 import { logNotes, type ProviderNote } from '../../../inference/provider-notes.js'
+import { type DeviceKind, deviceOf } from '../../../inference/providers.js'
 import { describeTensor } from '../../../inference/tensor-type.js'
 import type { Backend, BackendContext, BackendInstance, OpenedModel } from '../../backend.js'
 import { datatypeOfConfig } from '../../datatype.js'
@@ -67,6 +68,7 @@ function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel
       : undefined
   const ofSequences = [...idle, ...implicitState(config, dirname(context.versionDir)).initial()]
   let announced = false
+  const devices = new Set<DeviceKind>()
   return {
     config,
     platform: 'onnxruntime_onnx',
@@ -87,6 +89,7 @@ function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel
         load,
         settings.workerEntry,
       )
+      devices.add(deviceOf(ready.provider))
       if (!announced) {
         announced = true
         logNotes(log, name, ready)
@@ -96,6 +99,7 @@ function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel
       await runOnce(instance, config, ofSequences)
       return instance
     },
+    onGpu: () => devices.has('gpu') && !devices.has('cpu'),
     close: () => Promise.resolve(),
   }
 }
