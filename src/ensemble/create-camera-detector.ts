@@ -4,6 +4,7 @@ import { graphOptimization } from '../inference/graph-optimization.js'
 import { InstancePool } from '../inference/instance-pool.js'
 import type { OnnxModel } from '../inference/model-repository.js'
 import { failuresOf, logNotes, noteText } from '../inference/provider-notes.js'
+import { sessionConfig } from '../inference/session-settings.js'
 import { entryPath } from '../lifecycle/entry.js'
 import type { Log } from '../lifecycle/log.js'
 import type { CameraDetector, DetectorListener } from './camera-detector.js'
@@ -138,6 +139,7 @@ function loadOptions(
         deviceId: inference.deviceId,
         intraOpThreads: inference.intraOpThreads,
         graphOptimization: graphOptimization(detector.config),
+        sessionConfig: sessionConfig(detector.config),
       },
       input: plan.input,
       head: plan.head,

@@ -3,6 +3,9 @@ import { type ModelConfig, parameterOf } from './model-config.js'
 const ortParameters =
   /^(intra_op_thread_count|inter_op_thread_count|execution_mode|enable_mem_(arena|pattern)|memory\.|session\.|arena_|cudnn_|gpu_mem_limit)/
 
+/** Of those, the ones that detectors of cameras follow as well. */
+const sessionParameters = /^session\./
+
 /** Of those, the ones that the binding of ONNX Runtime for Node has no way to pass on. */
 const memoryParameters = /^(memory\.|arena_|cudnn_|gpu_mem_limit)/
 
@@ -228,7 +231,8 @@ export const ignored: readonly Rule[] = [
   },
   {
     field: 'parameters of the ONNX Runtime backend',
-    isSet: (c) => Object.keys(c.parameters).some((key) => ortParameters.test(key)),
+    isSet: (c) =>
+      Object.keys(c.parameters).some((key) => ortParameters.test(key) && !sessionParameters.test(key)),
     why: 'threads are set by inference.intraOpThreads, and memory arenas are left as they are',
     only: 'cameras',
   },

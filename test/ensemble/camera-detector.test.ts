@@ -50,6 +50,16 @@ describe('camera detector', () => {
     ])
   })
 
+  it('opens its sessions with the session options of its configuration', async () => {
+    const config = 'parameters { key: "session.load_model_format" value { string_value: "ORT" } }'
+    const started = startDetector({
+      repositoryDir: repositoryWith(redDetector('uint8-nhwc'), config),
+      ensemble: 'red',
+    })
+    // ONNX Runtime takes the file for one of its own format, as it is told.
+    await expect(started).rejects.toThrow('ORT model verification failed')
+  })
+
   it('tells what runs', async () => {
     const rig = await startDetector({
       repositoryDir: red(),

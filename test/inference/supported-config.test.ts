@@ -35,6 +35,12 @@ describe('checkSupported', () => {
     expect(checkSupported(config(text), 'c')).toEqual([expect.stringContaining(field)])
   })
 
+  it('has nothing to say of session options, which everybody follows', () => {
+    const text = 'parameters { key: "session.x64quantprecision" value { string_value: "1" } }'
+    for (const audience of ['cameras', 'server'] as const)
+      expect(checkSupported(config(text), 'c', audience)).toEqual([])
+  })
+
   it.each([
     'sequence_batching { direct { } }',
     'input { name: "a" data_type: TYPE_FP32 dims: 3 reshape { shape: [3, 1] } }',

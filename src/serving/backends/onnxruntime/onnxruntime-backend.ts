@@ -15,6 +15,7 @@ import type { ModelConfig } from '../../../inference/model-config.js'
 import { type OnnxInfo, readOnnxFile } from '../../../inference/onnx-file.js'
 import { logNotes, type ProviderNote } from '../../../inference/provider-notes.js'
 import { type DeviceKind, deviceOf } from '../../../inference/providers.js'
+import { sessionSettings } from '../../../inference/session-settings.js'
 import { describeTensor } from '../../../inference/tensor-type.js'
 import type { Backend, BackendContext, BackendInstance, OpenedModel } from '../../backend.js'
 import { datatypeOfConfig } from '../../datatype.js'
@@ -26,7 +27,6 @@ import { isSupported } from './element-arrays.js'
 import { completeGroups, placements } from './instance-groups.js'
 import { OnnxInstance } from './onnx-instance.js'
 import type { OnnxLoad } from './onnx-protocol.js'
-import { sessionSettings } from './session-settings.js'
 
 /** What of the pipeline's inference settings holds for API models. */
 export type OnnxSettings = Pick<InferenceConfig, 'providers' | 'deviceId' | 'intraOpThreads'> &

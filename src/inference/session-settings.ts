@@ -1,8 +1,17 @@
-import { ModelConfigError } from '../../../inference/errors.js'
-import type { ModelConfig } from '../../../inference/model-config.js'
-import type { OrtSessionOptions } from '../../../inference/ort-session.js'
+import { ModelConfigError } from './errors.js'
+import type { ModelConfig } from './model-config.js'
+import type { OrtSessionOptions } from './ort-session.js'
 
 type SessionSettings = Omit<OrtSessionOptions, 'path' | 'providers' | 'deviceId' | 'graphOptimization'>
+
+/** ONNX Runtime's own session settings, by their whole key: the `parameters` that begin with `session.`. */
+export function sessionConfig({ parameters }: ModelConfig): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(parameters)
+      .filter(([key]) => key.startsWith('session.'))
+      .map(([key, value]) => [key, value.string_value ?? '']),
+  )
+}
 
 /**
  * Session options from the `parameters` of a configuration, with the names of Triton's ONNX Runtime backend.
@@ -15,18 +24,13 @@ export function sessionSettings(config: ModelConfig, intraOpThreads: number): Se
   const interOpThreads = number('inter_op_thread_count')
   const arena = number('enable_mem_arena')
   const pattern = number('enable_mem_pattern')
-  const sessionConfig = Object.fromEntries(
-    Object.entries(config.parameters)
-      .filter(([key]) => key.startsWith('session.'))
-      .map(([key, value]) => [key, value.string_value ?? '']),
-  )
   return {
     intraOpThreads: number('intra_op_thread_count') ?? intraOpThreads,
     ...(interOpThreads === undefined ? {} : { interOpThreads }),
     ...(number('execution_mode') === 1 ? { parallelExecution: true } : {}),
     ...(arena === undefined ? {} : { memoryArena: arena !== 0 }),
     ...(pattern === undefined ? {} : { memoryPattern: pattern !== 0 }),
-    sessionConfig,
+    sessionConfig: sessionConfig(config),
   }
 }
 
