@@ -1,6 +1,7 @@
 """Checkpoint -> the published models: fp32, int8 (QDQ), fp16, and int8 for video; each a Triton model folder.
 
-`python -m ppe.export RUN/last.pt --models ../models --data ../shared/datasets --cache RUN/cache`
+`python -m ppe.export RUN/last.pt --models ../models --data ../shared/datasets --cache RUN/cache`. Without a checkpoint the int8 files alone
+are made anew, from the fp32 file that is there.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from .weights import load_init, save_compact
 OPSET = 17
 IMAGE_SIZE = (416, 416)  # width, height
 VIDEO_SIZE = (800, 448)  # of a 16:9 picture 3.7 times as many pixels arrive as at 416 x 416, for twice the work
-VARIANTS = {"ppe_detect": "float32", "ppe_detect_int8": "int8", "ppe_detect_fp16": "float16"}
+VARIANTS = FP32, INT8, FP16 = "ppe_detect", "ppe_detect_int8", "ppe_detect_fp16"  # of IMAGE_SIZE
 VIDEO = "ppe_detect_video"  # the int8 network for cameras, calibrated at VIDEO_SIZE
 
 
@@ -122,7 +123,7 @@ def write_folder(models, name, size):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("checkpoint", help="RUN/last.pt (its moving average is taken), an .npz or an .onnx")
+    p.add_argument("checkpoint", nargs="?", help="RUN/last.pt (its moving average is taken), an .npz or an .onnx; none: int8 only")
     p.add_argument("--models", default="../models")
     p.add_argument("--data", required=True, help="data sets, for calibration")
     p.add_argument("--cache", default=".cache/ppe")
@@ -130,19 +131,25 @@ def main():
     p.add_argument("--size", type=int, nargs=2, default=IMAGE_SIZE, metavar=("WIDTH", "HEIGHT"))
     p.add_argument("--compact", help="also write the weights as a float16 .npz, to train on from")
     a = p.parse_args()
-    model = Detector().eval()
-    load_init(model, a.checkpoint)
-    if a.compact:
-        save_compact(model, a.compact)
-    fp32, int8, fp16 = (write_folder(a.models, n, a.size) for n in VARIANTS)
-    write_graph(Deployed(fuse(model)), fp32, a.size)
-    write_graph(Half(fuse(model)), fp16, a.size)
-    video = write_folder(a.models, VIDEO, VIDEO_SIZE)
+    folder = lambda name, size=a.size: write_folder(a.models, name, size)
+    if a.checkpoint:
+        model = Detector().eval()
+        load_init(model, a.checkpoint)
+        if a.compact:
+            save_compact(model, a.compact)
+        fp32, fp16 = folder(FP32), folder(FP16)
+        write_graph(Deployed(fuse(model)), fp32, a.size)
+        write_graph(Half(fuse(model)), fp16, a.size)
+        stamp(fp32, "float32", a.size), stamp(fp16, "float16", a.size)
+    else:
+        fp32 = Path(a.models) / FP32 / "1" / "model.onnx"
+        if not fp32.is_file():
+            raise SystemExit(f"{fp32} is not there to be quantised: name a checkpoint")
     store = load(a.data, a.cache, "train", a.simulator)
-    quantise(fp32, int8, store, a.size)
-    quantise(fp32, video, store, VIDEO_SIZE)
-    for path, precision, size in zip((fp32, int8, fp16, video), (*VARIANTS.values(), "int8"), (*[a.size] * 3, VIDEO_SIZE)):
-        stamp(path, precision, size)
+    for name, size in ((INT8, a.size), (VIDEO, VIDEO_SIZE)):
+        path = folder(name, size)
+        quantise(fp32, path, store, size)
+        stamp(path, "int8", size)
         print(path, f"{path.stat().st_size / 1e6:.1f} MB")
 
 

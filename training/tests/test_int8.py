@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 
 from ppe.export import VIDEO, write_graph
-from ppe.int8 import CELL, FIRST, Graph, by_cells, quantise, rounded, through_average
+from ppe.arithmetic import saturates
+from ppe.int8 import CELL, FIRST, LARGEST, Graph, by_cells, quantise, rounded, rounded_by, through_average, windows
 from ppe.model import Deployed, fuse
 
 from .test_export import MODELS, noise, plain, published, random_network, session
@@ -60,6 +61,40 @@ def test_rounding_keeps_what_an_even_picture_gives():
     assert np.abs((whole - steps).sum((2, 3))).max() <= 0.5 < np.abs((np.rint(steps) - steps).sum((2, 3))).max()
 
 
+def test_weights_are_rounded_so_that_results_stay():
+    rng = np.random.default_rng(0)
+    inputs = np.maximum(rng.normal(size=(4000, 12)) @ rng.normal(size=(12, 72)) + 1, 0)  # as alike as those of a network are
+    weight = rng.normal(size=(8, 72))
+    scale = np.abs(weight).max(1, keepdims=True) / LARGEST
+    nearest, fitted = np.rint(weight / scale), rounded_by(weight, scale, inputs.T @ inputs / len(inputs))
+    error = lambda steps: np.square(inputs @ (steps * scale - weight).T).mean()
+    assert error(fitted) < 0.25 * error(nearest)
+    assert (fitted == np.rint(fitted)).all() and np.abs(fitted).max() <= LARGEST
+
+
+@pytest.mark.parametrize("settings", [{}, {"pads": [1, 1, 1, 1], "strides": [2, 2]}, {"pads": [1, 1, 1, 1], "group": 4}])
+def test_windows_are_what_a_convolution_reads(settings):
+    rng, groups = np.random.default_rng(0), settings.get("group", 1)
+    picture, weight = rng.normal(size=(4, 9, 10)), rng.normal(size=(8, 4 // groups, 3, 3))
+    options = {"padding": settings.get("pads", [0])[0], "stride": settings.get("strides", [1])[0], "groups": groups}
+    results = F.conv2d(torch.from_numpy(picture)[None], torch.from_numpy(weight), **options)[0].reshape(groups, 8 // groups, -1)
+    read = windows(picture, (3, 3), settings, rng)
+    for group in range(groups):
+        got = read[group] @ weight.reshape(groups, 8 // groups, -1)[group].T
+        distance = np.abs(got[:, None] - results[group].numpy().T[None]).max(2)
+        assert distance.min(1).max() < 1e-9 and len(set(distance.argmin(1))) > 9
+
+
+def test_a_channel_without_input_is_rounded_to_the_nearest():
+    products = np.zeros((3, 3))
+    assert rounded_by(np.array([[0.26, -0.24, 0.5]]), np.array([[0.1]]), products).tolist() == [[3, -2, 5]]
+
+
+def test_this_processor_saturates_or_does_not():
+    flags = next((line for line in open("/proc/cpuinfo") if line.startswith("flags")), "").split()
+    assert saturates() == ("avx2" in flags and not {"avx512_vnni", "avx_vnni"} & set(flags))
+
+
 def test_a_convolution_that_needs_more_than_two_cells_is_refused():
     with pytest.raises(ValueError, match="7 pixels, stride 2 and padding 3 does not fit"):
         by_cells(np.zeros((1, 3, 7, 7), np.float32), 2, 3)
@@ -108,6 +143,12 @@ class TestPublished:
         ]
         assert len(floats) == 6 and all(n.endswith(("/box/Conv", "/cls/Conv")) for n in floats)
         assert sum(n.name.endswith(FIRST) for n in graph.nodes) == 2
+
+    def test_weights_have_seven_bits(self, name):
+        graph = self.graph(name)
+        steps = [graph.constants[n.input[0]] for n in graph.nodes if n.op_type == "DequantizeLinear" and n.input[0] in graph.constants]
+        weights = [s for s in steps if s.dtype == np.int8]
+        assert len(weights) > 70 and max(np.abs(w.astype(int)).max() for w in weights) == LARGEST
 
     def test_concatenations_copy_bytes(self, name):
         graph = self.graph(name)
