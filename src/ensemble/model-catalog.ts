@@ -7,7 +7,9 @@ import {
   type OnnxModel,
   readModelEntry,
 } from '../inference/model-repository.js'
+import { type Processor, thisProcessor } from '../inference/processor.js'
 import type { ModelTensor } from '../inference/tensor-type.js'
+import { saturationOf } from '../inference/wide-weights.js'
 import { findCameraModel } from './camera-model.js'
 import { classTable, type HeadClass } from './class-table.js'
 import { planDetector } from './detector-plan.js'
@@ -109,9 +111,14 @@ function fileBytes(repositoryDir: string, entry: ModelEntry): number {
 /**
  * All that can be said of a model without running it.
  *
+ * @param processor - what it would run on.
  * @throws ModelNotFoundError, ModelConfigError, ModelInvalidError, ModelLabelsError
  */
-export function inspectModel(repositoryDir: string, name: string): ModelReport {
+export function inspectModel(
+  repositoryDir: string,
+  name: string,
+  processor: Processor = thisProcessor(),
+): ModelReport {
   const entry = readModelEntry(repositoryDir, name)
   const common = {
     name,
@@ -123,22 +130,34 @@ export function inspectModel(repositoryDir: string, name: string): ModelReport {
     warnings: entry.warnings,
   }
   if (entry.backend === 'ensemble') {
-    const steps = readEnsemble(repositoryDir, entry).steps.map(({ step, backend, model }) => ({
+    const found = readEnsemble(repositoryDir, entry).steps
+    const steps = found.map(({ step, backend, model }) => ({
       model: step.model_name,
       backend,
       version: model?.version ?? '',
     }))
-    return { ...common, steps, ...detectorReport(repositoryDir, name) }
+    const saturation = found.flatMap(({ step, model }) =>
+      saturationWarnings(model, processor).map((warning) => `${step.model_name}: ${warning}`),
+    )
+    const warnings = [...entry.warnings, ...saturation]
+    return { ...common, warnings, steps, ...detectorReport(repositoryDir, name) }
   }
   if (entry.backend !== 'onnxruntime') return common
-  const { config, path, version, onnx, labelsFrom } = openOnnxModel(entry)
+  const model = openOnnxModel(entry)
+  const { config, path, version, onnx, labelsFrom } = model
   const { producer, opsets, inputs, outputs, metadata } = onnx
   return {
     ...common,
     config,
+    warnings: [...entry.warnings, ...saturationWarnings(model, processor)],
     file: { path, version, bytes: onnx.fileBytes, producer, opsets, inputs, outputs, metadata, labelsFrom },
     ...detectorReport(repositoryDir, name),
   }
+}
+
+function saturationWarnings(model: OnnxModel | undefined, processor: Processor): readonly string[] {
+  const saturation = model === undefined ? undefined : saturationOf(model, processor)
+  return saturation === undefined ? [] : [`${saturation.detail}; ${saturation.fix}`]
 }
 
 function detectorReport(

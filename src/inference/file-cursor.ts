@@ -17,6 +17,11 @@ export class FileCursor {
     this.#end = fileBytes
   }
 
+  /** Of the next byte, from the start of the file. */
+  get position(): number {
+    return this.#position
+  }
+
   get atEnd(): boolean {
     return this.#position >= this.#end
   }

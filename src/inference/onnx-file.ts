@@ -55,6 +55,15 @@ const maxDescriptionBytes = 16 * 1024 * 1024
  * @throws ModelInvalidError `GANTRY_MODEL_INVALID` if the file cannot be read or is no ONNX model.
  */
 export function readOnnxFile(path: string): OnnxInfo {
+  return readOnnx(path, readInfo)
+}
+
+/**
+ * Reads an ONNX file by a cursor at its start.
+ *
+ * @throws ModelInvalidError `GANTRY_MODEL_INVALID` if the file cannot be read, or `read` throws.
+ */
+export function readOnnx<T>(path: string, read: (cursor: FileCursor) => T): T {
   let fd: number
   try {
     fd = openSync(path, 'r')
@@ -66,7 +75,7 @@ export function readOnnxFile(path: string): OnnxInfo {
     )
   }
   try {
-    return readOpenFile(fd)
+    return read(new FileCursor(fd, fstatSync(fd).size))
   } catch (error) {
     throw new ModelInvalidError(
       `${path} is not a readable ONNX model: ${text(error)}`,
@@ -78,8 +87,7 @@ export function readOnnxFile(path: string): OnnxInfo {
   }
 }
 
-function readOpenFile(fd: number): OnnxInfo {
-  const fileBytes = fstatSync(fd).size
+function readInfo(cursor: FileCursor): OnnxInfo {
   const draft: Draft = {
     irVersion: 0,
     producer: '',
@@ -90,10 +98,10 @@ function readOpenFile(fd: number): OnnxInfo {
     weights: new Set(),
     hasGraph: false,
   }
-  readModel(new FileCursor(fd, fileBytes), draft)
+  readModel(cursor, draft)
   if (!draft.hasGraph) throw new Error('it has no graph')
   const { weights, hasGraph: _, inputs, ...rest } = draft
-  return { ...rest, inputs: inputs.filter((input) => !weights.has(input.name)), fileBytes }
+  return { ...rest, inputs: inputs.filter((input) => !weights.has(input.name)), fileBytes: cursor.fileBytes }
 }
 
 /** Fields of `ModelProto`. */
@@ -139,7 +147,8 @@ function tensorName(cursor: FileCursor): string {
   return name
 }
 
-function description(cursor: FileCursor, length: number): Buffer {
+/** Bytes of a field that describes. @throws RangeError where it is too long to do so */
+export function description(cursor: FileCursor, length: number): Buffer {
   if (length > maxDescriptionBytes) throw new RangeError(`a description of ${length} bytes`)
   return cursor.bytes(length)
 }

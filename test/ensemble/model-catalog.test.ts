@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { inspectModel, listModels } from '../../src/ensemble/model-catalog.js'
 import { addModel, redDetector } from '../support/onnx-models.js'
+import { qdqConv } from '../support/quantised-models.js'
 import { tempDir } from '../support/temp-dir.js'
 
 const own = join(import.meta.dirname, '../../models')
@@ -42,6 +43,24 @@ describe('model catalogue', () => {
       },
       detector: { detector: 'red:1', head: 'yolov8', labels: ['blue', 'red'] },
     })
+  })
+
+  it('warns of int8 weights that this processor adds up wrongly, also those of a step', () => {
+    const repository = tempDir()
+    addModel(repository, 'wide', { onnx: qdqConv().onnx })
+    addModel(repository, 'all', {
+      config: `platform: "ensemble"
+        input { name: "in" data_type: TYPE_FP32 dims: [ 1, 16, 8, 8 ] }
+        output { name: "out" data_type: TYPE_FP32 dims: [ 1, 16, 8, 8 ] }
+        ensemble_scheduling { step {
+          model_name: "wide" model_version: -1
+          input_map { key: "x" value: "in" } output_map { key: "z" value: "out" } } }`,
+    })
+    const warnings = (name: string, ...flags: string[]) =>
+      inspectModel(repository, name, { architecture: 'x64', flags: new Set(flags) }).warnings
+    expect(warnings('wide', 'avx2')).toEqual([expect.stringMatching(/results are wrong.*reduce_range/)])
+    expect(warnings('all', 'avx2')).toEqual([expect.stringMatching(/^wide: results are wrong/)])
+    expect(warnings('wide', 'avx2', 'avx_vnni')).toEqual([])
   })
 
   it('says why cameras cannot use a model that is otherwise fine', () => {

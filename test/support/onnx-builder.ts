@@ -18,13 +18,13 @@ message GraphProto {
 }
 message NodeProto {
   repeated string input = 1; repeated string output = 2; string name = 3; string op_type = 4;
-  repeated AttributeProto attribute = 5;
+  repeated AttributeProto attribute = 5; string domain = 7;
 }
 message AttributeProto {
-  string name = 1; float f = 2; int64 i = 3; repeated float floats = 7; repeated int64 ints = 8; int32 type = 20;
+  string name = 1; TensorProto t = 5; float f = 2; int64 i = 3; repeated float floats = 7; repeated int64 ints = 8; int32 type = 20;
 }
 message TensorProto {
-  repeated int64 dims = 1; int32 data_type = 2; string name = 8; bytes raw_data = 9;
+  repeated int64 dims = 1; int32 data_type = 2; repeated int32 int32_data = 5; string name = 8; bytes raw_data = 9;
   repeated StringStringEntryProto external_data = 13; int32 data_location = 14;
 }
 message ValueInfoProto { string name = 1; TypeProto type = 2; }
@@ -60,17 +60,24 @@ export type TensorSpec = Readonly<{ name: string; type: ElementType; shape: read
 export type Constant = Readonly<{
   name: string
   shape: readonly number[]
-  data: Float32Array | BigInt64Array | Uint8Array
+  data: Float32Array | BigInt64Array | Uint8Array | Int8Array | Int32Array
   /** File that has the data in place of the model; `data` then only tells the type. */
   location?: string
+  /** Where in that file. */
+  offset?: number
+  /** How exporters write few elements. */
+  asNumbers?: boolean
 }>
 
 export type Node = Readonly<{
   op: string
+  domain?: 'com.microsoft'
   inputs: readonly string[]
   outputs: readonly string[]
   /** Whole numbers, alone or in lists. */
   attributes?: Readonly<Record<string, number | readonly number[]>>
+  /** Of a Constant. */
+  value?: Constant
 }>
 
 export type OnnxSpec = Readonly<{
@@ -91,32 +98,58 @@ export function buildOnnx(spec: OnnxSpec): Uint8Array {
     .encode({
       ir_version: 8,
       producer_name: 'gantry-tests',
-      opset_import: [{ domain: '', version: 17 }],
+      opset_import: [
+        { domain: '', version: 17 },
+        ...(spec.nodes.some(({ domain }) => domain !== undefined)
+          ? [{ domain: 'com.microsoft', version: 1 }]
+          : []),
+      ],
       metadata_props: Object.entries(spec.metadata ?? {}).map(([key, value]) => ({ key, value })),
       graph: {
         name: 'graph',
         input: [...spec.inputs, ...constantInputs].map(valueInfo),
         output: spec.outputs.map(valueInfo),
-        initializer: constants.map((constant) => ({
-          name: constant.name,
-          dims: constant.shape,
-          data_type: elementTypes[constantSpec(constant).type],
-          ...(constant.location === undefined
-            ? { raw_data: bytesOf(constant.data) }
-            : { data_location: 1, external_data: [{ key: 'location', value: constant.location }] }),
-        })),
+        initializer: constants.map(tensorProto),
         node: spec.nodes.map((node, index) => ({
           name: `${node.op}_${index}`,
           op_type: node.op,
+          ...(node.domain === undefined ? {} : { domain: node.domain }),
           input: node.inputs,
           output: node.outputs,
-          attribute: Object.entries(node.attributes ?? {}).map(([name, value]) =>
-            typeof value === 'number' ? { name, i: value, type: 2 } : { name, ints: value, type: 7 },
-          ),
+          attribute: [
+            ...Object.entries(node.attributes ?? {}).map(([name, value]) =>
+              typeof value === 'number' ? { name, i: value, type: 2 } : { name, ints: value, type: 7 },
+            ),
+            ...(node.value === undefined ? [] : [{ name: 'value', t: tensorProto(node.value), type: 4 }]),
+          ],
         })),
       },
     })
     .finish()
+}
+
+function tensorProto(constant: Constant): object {
+  return {
+    name: constant.name,
+    dims: constant.shape,
+    data_type: elementTypes[constantSpec(constant).type],
+    ...dataOf(constant),
+  }
+}
+
+function dataOf({ data, location, offset, asNumbers }: Constant): object {
+  if (location === undefined)
+    return asNumbers === true ? { int32_data: Array.from(data, Number) } : { raw_data: bytesOf(data) }
+  const entries = [
+    { key: 'location', value: location },
+    ...(offset === undefined
+      ? []
+      : [
+          { key: 'offset', value: String(offset) },
+          { key: 'length', value: String(data.byteLength) },
+        ]),
+  ]
+  return { data_location: 1, external_data: entries }
 }
 
 function bytesOf(data: Constant['data']): Uint8Array {
@@ -124,8 +157,10 @@ function bytesOf(data: Constant['data']): Uint8Array {
 }
 
 function constantSpec({ name, shape, data }: Constant): TensorSpec {
-  const type = data instanceof Float32Array ? 'float32' : data instanceof Uint8Array ? 'uint8' : 'int64'
-  return { name, type, shape }
+  if (data instanceof Float32Array) return { name, type: 'float32', shape }
+  if (data instanceof Uint8Array) return { name, type: 'uint8', shape }
+  if (data instanceof Int8Array) return { name, type: 'int8', shape }
+  return { name, type: data instanceof Int32Array ? 'int32' : 'int64', shape }
 }
 
 function valueInfo({ name, type, shape }: TensorSpec): object {

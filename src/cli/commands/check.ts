@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { repositoriesOf, type LoadedPipeline } from '../../config/load.js'
 import { repositoryWith } from '../../inference/model-repository.js'
+import type { ProviderState } from '../checks/provider-check.js'
 import { exitCodes } from '../failure.js'
 import { allGood, printFindings, type Finding } from '../findings.js'
 import { configOption, setOption, type GlobalOptions, type PipelineOptions } from '../options.js'
@@ -27,15 +28,25 @@ export function checkCommand(context: CommandContext): Command {
 }
 
 async function check({ config, path }: LoadedPipeline, options: CheckOptions): Promise<Finding[]> {
-  const [{ checkAddress }, repository, { checkCameras }, { checkKafka }, { checkRedis }, { checkLimits }] =
-    await Promise.all([
-      import('../checks/address-check.js'),
-      import('../checks/repository-check.js'),
-      import('../checks/camera-check.js'),
-      import('../checks/kafka-check.js'),
-      import('../checks/redis-check.js'),
-      import('../checks/limits-check.js'),
-    ])
+  const [
+    { checkAddress },
+    repository,
+    { checkInt8 },
+    { checkCameras },
+    { checkKafka },
+    { checkRedis },
+    { checkLimits },
+    { lookAtProviders },
+  ] = await Promise.all([
+    import('../checks/address-check.js'),
+    import('../checks/repository-check.js'),
+    import('../checks/int8-check.js'),
+    import('../checks/camera-check.js'),
+    import('../checks/kafka-check.js'),
+    import('../checks/redis-check.js'),
+    import('../checks/limits-check.js'),
+    import('../checks/provider-check.js'),
+  ])
   const { cameras, sinks, cache } = config
   const settings: Finding = {
     subject: 'settings',
@@ -45,9 +56,10 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
       config.engines > 0 && { fix: 'list cameras, or add them by POST /api/v1/cameras while it runs' }),
   }
   const network = options.offline !== true
+  const providers = await lookAtProviders(config.inference)
   const [models, detector, seen, kafka, redis] = await Promise.all([
     repository.checkRepository(config),
-    checkDetector(config),
+    checkDetector(config, providers),
     checkCameras(config, { probe: network && options.probe === true }),
     sinks.kafka ? checkKafka(sinks.kafka, network) : [],
     cache.redis === undefined ? [] : checkRedis(cache.redis, network),
@@ -58,6 +70,7 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
     ...checkLimits(config),
     ...models,
     ...detector,
+    ...checkInt8(repositoriesOf(config), providers),
     ...seen,
     ...kafka,
     ...redis,
@@ -65,14 +78,16 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
 }
 
 /** The model of the cameras, and where it would run. */
-async function checkDetector(config: LoadedPipeline['config']): Promise<Finding[]> {
-  const [{ canLookForModel }, { checkModel }, { lookAtProviders, providerFinding }] = await Promise.all([
+async function checkDetector(
+  config: LoadedPipeline['config'],
+  states: readonly ProviderState[],
+): Promise<Finding[]> {
+  const [{ canLookForModel }, { checkModel }, { providerFinding }] = await Promise.all([
     import('../checks/repository-check.js'),
     import('../checks/model-check.js'),
     import('../checks/provider-check.js'),
   ])
   if (config.engines === 0 || !(await canLookForModel(config))) return []
-  const states = await lookAtProviders(config.inference)
   const repository = repositoryWith(repositoriesOf(config), config.ensemble)
   return [...checkModel(repository, config.ensemble, states), providerFinding(states)]
 }

@@ -52,22 +52,24 @@ async function examineService({ config }: DoctorOptions, { terminal }: CommandCo
   const repository = { flag: 'doctor', path: 'models.repository', text: join(installation, 'models') }
   const flags = config === undefined ? [repository] : []
   const settings = loadPipeline(config, { env: terminal.env, flags }).config
-  const [{ examinePorts }, { checkModel }, { checkLimits }, { lookAtProviders }] = await Promise.all([
-    import('../doctor/ports.js'),
-    import('../checks/model-check.js'),
-    import('../checks/limits-check.js'),
-    import('../checks/provider-check.js'),
-  ])
+  const [{ examinePorts }, { checkModel }, { checkInt8 }, { checkLimits }, { lookAtProviders }] =
+    await Promise.all([
+      import('../doctor/ports.js'),
+      import('../checks/model-check.js'),
+      import('../checks/int8-check.js'),
+      import('../checks/limits-check.js'),
+      import('../checks/provider-check.js'),
+    ])
   const { ensemble, engines, inference, server, modelServer } = settings
+  const providers = await lookAtProviders(inference)
   const models =
-    engines === 0
-      ? []
-      : checkModel(
-          repositoryWith(repositoriesOf(settings), ensemble),
-          ensemble,
-          await lookAtProviders(inference),
-        )
-  return [...checkLimits(settings), ...models, ...(await examinePorts(server, modelServer.enabled))]
+    engines === 0 ? [] : checkModel(repositoryWith(repositoriesOf(settings), ensemble), ensemble, providers)
+  return [
+    ...checkLimits(settings),
+    ...models,
+    ...checkInt8(repositoriesOf(settings), providers),
+    ...(await examinePorts(server, modelServer.enabled)),
+  ]
 }
 
 async function examineBrokers({ config }: DoctorOptions, { terminal }: CommandContext): Promise<Finding[]> {
