@@ -91,6 +91,17 @@ export const testTools = [
       onPath('gst-inspect-1.0') &&
       gstPlugins.every((plugin) => succeeds('gst-inspect-1.0', ['--exists', plugin])),
   },
+  // On another architecture these tests are skipped, and nothing is missing.
+  ...(process.arch === 'x64'
+    ? [
+        {
+          name: 'qemu-x86_64',
+          why: 'tests of int8 on a processor without VNNI',
+          apt: ['qemu-user'],
+          found: () => onPath('qemu-x86_64'),
+        },
+      ]
+    : []),
   {
     name: 'strace',
     why: 'tests that nothing leaves the machine',

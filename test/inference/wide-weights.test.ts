@@ -23,7 +23,7 @@ const processor = (architecture: string, ...flags: string[]): Processor => ({
 })
 const zen3 = processor('x64', 'avx', 'avx2', 'fma')
 
-describe('R21: readWideWeights', () => {
+describe('R26: readWideWeights', () => {
   // `int8-arithmetic.test.ts` holds what is concerned against what ONNX Runtime computes.
   it.each(quantisedLayers)('tells whether sums of this layer can saturate: $name', ({ onnx, concerned }) => {
     expect(readWideWeights(written(onnx)).wide).toBe(concerned ? 1 : 0)
