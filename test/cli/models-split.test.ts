@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { run } from '../../src/cli/program.js'
@@ -38,6 +38,15 @@ describe('gantry models split', () => {
     expect(stdout).toMatch(/red_stage1: \d+ nodes, \d+ % of the work, [\d.]+ MB, cpu/)
     for (const name of ['red_stage1', 'red_stage2', 'red_split'])
       expect(existsSync(join(dir, name, 'config.pbtxt'))).toBe(true)
+  })
+
+  it('gives every stage the session options of the model', async () => {
+    const dir = tempDir()
+    const exact = 'parameters { key: "session.x64quantprecision" value { string_value: "1" } }'
+    addModel(dir, 'red', { onnx: redDetector('uint8-nhwc'), config: `max_batch_size: 4 ${exact}` })
+    expect((await split('red', '--repository', dir, '--stages', '2', '--runs', '1')).code).toBe(0)
+    for (const stage of ['red_stage1', 'red_stage2'])
+      expect(readFileSync(join(dir, stage, 'config.pbtxt'), 'utf8')).toContain(exact)
   })
 
   it('tells programs with --json, of a file as of a model', async () => {

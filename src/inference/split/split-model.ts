@@ -128,7 +128,7 @@ function writeStage(
   const inputs = plan.inputs.map(border)
   writeFileSync(
     join(dir, 'config.pbtxt'),
-    stageConfig(name, model.config.max_batch_size ?? 0, inputs, plan.outputs.map(border), on),
+    stageConfig(name, model.config, inputs, plan.outputs.map(border), on),
   )
   return { path, bytes: bytes.byteLength }
 }

@@ -1,18 +1,20 @@
 import type { ModelConfig, ModelInput, ModelOutput } from '../model-config.js'
+import { sessionConfig } from '../session-settings.js'
 import { configDataType } from '../tensor-type.js'
 import type { BorderTensor } from './write-graph.js'
 
 /** Where a stage runs. */
 export type StageDevice = Readonly<{ kind: 'KIND_CPU' }> | Readonly<{ kind: 'KIND_GPU'; gpu: number }>
 
-/** `config.pbtxt` of one stage. */
+/** `config.pbtxt` of one stage. @param config - of the whole model, whose batch size and session options the stage has. */
 export function stageConfig(
   name: string,
-  maxBatchSize: number,
+  config: ModelConfig,
   inputs: readonly BorderTensor[],
   outputs: readonly BorderTensor[],
   device: StageDevice,
 ): string {
+  const maxBatchSize = config.max_batch_size ?? 0
   const gpus = device.kind === 'KIND_GPU' ? ` gpus: [ ${device.gpu} ]` : ''
   return [
     `name: "${name}"`,
@@ -21,8 +23,13 @@ export function stageConfig(
     ...inputs.map((tensor) => `input [ ${border(tensor, maxBatchSize)} ]`),
     ...outputs.map((tensor) => `output [ ${border(tensor, maxBatchSize)} ]`),
     `instance_group [ { count: 1 kind: ${device.kind}${gpus} } ]`,
+    ...Object.entries(sessionConfig(config)).map(([key, value]) => parameter(key, value)),
     '',
   ].join('\n')
+}
+
+function parameter(key: string, value: string): string {
+  return `parameters { key: "${key}" value { string_value: "${value}" } }`
 }
 
 export type StageBorder = Readonly<{ name: string; inputs: readonly string[]; outputs: readonly string[] }>
@@ -42,10 +49,7 @@ export function ensembleConfig(name: string, config: ModelConfig, stages: readon
     ...config.output.map((output) => `output [ ${whole(output)} ]`),
     ...Object.entries(config.parameters)
       .filter(([key]) => key.startsWith('gantry.'))
-      .map(
-        ([key, { string_value = '' }]) =>
-          `parameters { key: "${key}" value { string_value: "${string_value}" } }`,
-      ),
+      .map(([key, { string_value = '' }]) => parameter(key, string_value)),
     'ensemble_scheduling {',
     ...stages.flatMap((stage) => [
       '  step {',
