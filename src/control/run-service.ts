@@ -107,14 +107,16 @@ export async function runService(
   new DescriptorWatch(log)
   const { host, grpcPort, drainSeconds } = config.server
   let stopped: Promise<void> | undefined
-  const stop = () => (stopped ??= stopInOrder(service, server, drainSeconds, log))
+  const end = () => stopInOrder(service, server, drainSeconds)
+  const stop = () => (stopped ??= told(end, drainSeconds, log))
   try {
     await server.start(signal)
     if (modelServer) await grpcPortFree(host, grpcPort, grpcPortFreeWithinMs, signal)
     await unlessAborted(service.start(), signal)
     keepYoungGenerationSmall()
   } catch (error) {
-    await stop()
+    // What makes the start impossible is told by whoever catches it, alone.
+    await (signal.aborted ? stop() : end())
     throw error
   }
   const { address } = server
@@ -146,17 +148,16 @@ async function lookAtRepositories(config: PipelineConfig): Promise<UnreadableRep
  * Nothing new is begun from here on. What was begun is finished within `drainSeconds`, and readiness and liveness are told until then;
  * then all is ended.
  */
-async function stopInOrder(
-  service: GantryService,
-  server: HttpServer,
-  drainSeconds: number,
-  log: Log,
-): Promise<void> {
+async function stopInOrder(service: GantryService, server: HttpServer, drainSeconds: number): Promise<void> {
   const deadline = new Deadline(drainSeconds * 1_000)
   server.drain()
-  log.info({ drainSeconds }, 'stopping: what was begun is finished, nothing new is taken')
   await Promise.all([server.answered(deadline.leftMs), service.finish(deadline)])
   await service.stop()
   await server.stop(0)
+}
+
+async function told(end: () => Promise<void>, drainSeconds: number, log: Log): Promise<void> {
+  log.info({ drainSeconds }, 'stopping: what was begun is finished, nothing new is taken')
+  await end()
   log.info('stopped')
 }

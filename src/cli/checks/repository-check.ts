@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { repositoriesOf } from '../../config/load.js'
 import type { PipelineConfig } from '../../config/pipeline.js'
 import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
@@ -22,8 +22,8 @@ import { loadOrder } from '../../serving/repository/load-order.js'
 import {
   backendName,
   type ModelDefinition,
+  needsOf,
   readDefinition,
-  stepsOf,
 } from '../../serving/repository/model-definition.js'
 import { type RepositoryScan, scanRepositories } from '../../serving/repository/repository-files.js'
 import { implicitState } from '../../serving/scheduling/sequence-state.js'
@@ -98,7 +98,7 @@ async function checkServed(config: PipelineConfig, scan: RepositoryScan): Promis
       const definition = definitionOf(name, scan)
       definitions.set(name, definition)
       await tryOpen(definition, backends)
-      const steps = stepsOf(definition.config)
+      const steps = needsOf(definition.config)
       wanted.push(...steps.filter((step) => scan.folders.has(step)))
       findings.push(...missingSteps(name, steps, scan))
     } catch (error) {
@@ -106,7 +106,7 @@ async function checkServed(config: PipelineConfig, scan: RepositoryScan): Promis
       findings.push({ subject: subjectOf(name), state: 'failed', detail: message, fix: hint })
     }
   }
-  const needs = new Map([...definitions].map(([name, { config: own }]) => [name, stepsOf(own)]))
+  const needs = new Map([...definitions].map(([name, { config: own }]) => [name, needsOf(own)]))
   for (const [name, circle] of loadOrder(needs).circular)
     findings.push({
       subject: subjectOf(name),
@@ -166,20 +166,19 @@ function missingSteps(name: string, steps: readonly string[], scan: RepositorySc
 
 /** All of a load that needs neither a run of the model nor another server. */
 async function tryOpen(definition: ModelDefinition, backends: BackendRegistry): Promise<void> {
-  const { name, config, folder } = definition
+  const { name, config, filesDir } = definition
   const backend = backendName(config)
-  if (backend === 'ensemble') return void outputLabels(config, folder.dir)
+  if (backend === 'ensemble') return void outputLabels(config, filesDir)
   if (backend === 'kserve') return
   for (const version of definition.versions) {
-    const versionDir = join(folder.dir, String(version))
+    const versionDir = join(filesDir, String(version))
     const context = { name, version: String(version), config, versionDir, log: silentLog() }
     const opened = await backends.find(backend, name).open(context)
     try {
-      const modelDir = dirname(versionDir)
       checkBatchSizes(opened.config, name)
-      outputLabels(opened.config, modelDir, opened.labels)
-      warmUpRequests(opened.config, modelDir)
-      implicitState(opened.config, modelDir)
+      outputLabels(opened.config, filesDir, opened.labels)
+      warmUpRequests(opened.config, filesDir)
+      implicitState(opened.config, filesDir)
     } finally {
       await opened.close()
     }
