@@ -2,6 +2,7 @@ import { cameraSchema, type CameraConfig, type CameraPatch, type NewCamera } fro
 import type { CameraNetworks } from '../config/camera-networks.js'
 import { redactUrl } from '../config/redact.js'
 import { CameraExistsError, CameraNotFoundError } from '../engine/engine-errors.js'
+import { isSystemLimit } from '../lifecycle/system-limit.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import { AddressPolicy } from '../sources/address-policy.js'
 import { validateCameraUrl } from '../sources/camera-url.js'
@@ -152,7 +153,12 @@ export class CameraDirectory {
     const { cameraNetworks, mediaRoot } = this.deps
     const loopbackClosed = this.loopbackClosedFor(camera)
     const addresses = new AddressPolicy({ ...cameraNetworks, loopbackClosed })
-    await validateCameraUrl(camera.url, { mediaRoot, addresses })
+    try {
+      await validateCameraUrl(camera.url, { mediaRoot, addresses })
+    } catch (error) {
+      // The camera says so, and is tried again.
+      if (!isSystemLimit(error)) throw error
+    }
   }
 
   #admit(camera: CameraConfig, persist: boolean, origin: CameraView['origin'], life = 0): CameraEntry {

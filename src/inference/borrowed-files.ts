@@ -1,5 +1,6 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { isThere } from '../lifecycle/system-limit.js'
 import { ModelConfigError } from './errors.js'
 import { emptyModelConfig, type ModelConfig, parameterOf } from './model-config.js'
 import { parseModelConfig } from './model-config-text.js'
@@ -38,7 +39,7 @@ export function filesDirOf({ repositoryDir, name, config, source }: ConfiguredMo
 
 function configIn(dir: string): ModelConfig {
   const file = join(dir, 'config.pbtxt')
-  return existsSync(file) ? parseModelConfig(readFileSync(file, 'utf8'), file) : emptyModelConfig
+  return isThere(file) ? parseModelConfig(readFileSync(file, 'utf8'), file) : emptyModelConfig
 }
 
 function isFolder(path: string): boolean {

@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
+import { byTrueName, isSystemLimit } from '../lifecycle/system-limit.js'
 import { ModelLabelsError } from './errors.js'
 
 const maxLabelsBytes = 1024 * 1024
@@ -10,7 +11,7 @@ export const noLabel = 'N/A'
  * Reads a labels file: one label per line, or a label map of TensorFlow's detection API (`item { id: 1 name: "helmet" }`), where
  * {@link noLabel} stands for the numbers it leaves out.
  *
- * @throws ModelLabelsError `GANTRY_MODEL_LABELS` if it cannot be read, is empty, or has an empty line in between.
+ * @throws ModelLabelsError `GANTRY_MODEL_LABELS` if it is not there, is empty, or has an empty line in between; SystemLimitError.
  */
 export function readLabelsFile(path: string): readonly string[] {
   const text = readText(path).replace(/^\uFEFF/, '')
@@ -59,6 +60,7 @@ function readText(path: string): string {
     if (statSync(path).size > maxLabelsBytes) throw new Error(`more than ${maxLabelsBytes} bytes`)
     return readFileSync(path, 'utf8')
   } catch (error) {
+    if (isSystemLimit(error)) throw byTrueName(`cannot read labels ${path}`, error)
     throw new ModelLabelsError(
       `cannot read labels ${path}: ${error instanceof Error ? error.message : String(error)}`,
       'Put the file into the model folder, or correct label_filename in config.pbtxt.',

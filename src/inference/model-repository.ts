@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { byTrueName, isThere } from '../lifecycle/system-limit.js'
 import { autoComplete } from './auto-complete.js'
 import { filesDirOf } from './borrowed-files.js'
 import type { Audience } from './config-rules.js'
@@ -71,15 +72,23 @@ export function repositoryWith(repositories: readonly string[], name: string): s
 /**
  * Reads a model's folder and configuration; the model file itself is not opened.
  *
- * @throws ModelNotFoundError, ModelConfigError
+ * @throws ModelNotFoundError, ModelConfigError; SystemLimitError when something may not, or cannot now, be read
  */
 export function readModelEntry(
   repositoryDir: string,
   name: string,
   audience: Audience = 'cameras',
 ): ModelEntry {
+  try {
+    return readEntry(repositoryDir, name, audience)
+  } catch (error) {
+    throw byTrueName(`model "${name}" of ${repositoryDir} cannot be read`, error)
+  }
+}
+
+function readEntry(repositoryDir: string, name: string, audience: Audience): ModelEntry {
   const dir = join(repositoryDir, name)
-  if (!isModelName(name) || !existsSync(dir)) {
+  if (!isModelName(name) || !isThere(dir)) {
     const names = modelNames(repositoryDir)
     throw new ModelNotFoundError(
       `model "${name}" is not in ${repositoryDir}`,
@@ -87,7 +96,7 @@ export function readModelEntry(
     )
   }
   const file = join(dir, 'config.pbtxt')
-  const hasConfigFile = existsSync(file)
+  const hasConfigFile = isThere(file)
   const config = hasConfigFile ? parseModelConfig(readFileSync(file, 'utf8'), file) : emptyModelConfig
   if (config.name !== undefined && config.name !== '' && config.name !== name)
     throw new ModelConfigError(
@@ -115,9 +124,17 @@ function servedVersions(dir: string, config: ModelConfig, backend: Backend): rea
  * Opens one version of an ONNX model: reads what the file says of its tensors, without running it, and its labels.
  *
  * @param version - the highest served one without it, or with -1.
- * @throws ModelNotFoundError, ModelConfigError, ModelInvalidError, ModelLabelsError
+ * @throws ModelNotFoundError, ModelConfigError, ModelInvalidError, ModelLabelsError, SystemLimitError
  */
 export function openOnnxModel(entry: ModelEntry, version = -1): OnnxModel {
+  try {
+    return openVersion(entry, version)
+  } catch (error) {
+    throw byTrueName(`model "${entry.name}" cannot be read`, error)
+  }
+}
+
+function openVersion(entry: ModelEntry, version: number): OnnxModel {
   const chosen = version === -1 ? entry.versions.at(-1) : entry.versions.find((served) => served === version)
   if (chosen === undefined)
     throw new ModelNotFoundError(
@@ -156,7 +173,7 @@ function modelFile(entry: ModelEntry): string {
 /** The model file; a folder of that name holds a model with its weights beside it. */
 function onnxPath(entry: ModelEntry, version: number): string {
   const path = join(entry.filesDir, String(version), modelFile(entry))
-  if (!existsSync(path))
+  if (!isThere(path))
     throw new ModelNotFoundError(
       `model "${entry.name}" has no file ${path}`,
       'Put the model there, or name the file in default_model_filename.',
@@ -171,7 +188,7 @@ function labelsOf(entry: ModelEntry, onnx: OnnxInfo): Pick<OnnxModel, 'labels' |
       `${join(entry.dir, 'config.pbtxt')}: label_filename "${named}" is not a plain file name`,
       'Name a file in the model folder.',
     )
-  const file = named ?? (existsSync(join(entry.filesDir, 'labels.txt')) ? 'labels.txt' : undefined)
+  const file = named ?? (isThere(join(entry.filesDir, 'labels.txt')) ? 'labels.txt' : undefined)
   if (file !== undefined) return { labels: readLabelsFile(join(entry.filesDir, file)), labelsFrom: file }
   const labels = labelsFromMetadata(onnx.metadata)
   return { labels, labelsFrom: labels === undefined ? '' : 'model metadata' }

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync } from 'node:fs'
 import protobuf from 'protobufjs'
+import { isSystemLimit, byTrueName } from '../lifecycle/system-limit.js'
 import { ModelInvalidError } from './errors.js'
 import { FileCursor, readField, readVarint, skipField } from './file-cursor.js'
 import { onnxProto } from './onnx-schema.js'
@@ -52,7 +53,8 @@ const maxDescriptionBytes = 16 * 1024 * 1024
 /**
  * Reads inputs, outputs and metadata of an ONNX file, skipping nodes and weights, so that the size of the model costs nothing.
  *
- * @throws ModelInvalidError `GANTRY_MODEL_INVALID` if the file cannot be read or is no ONNX model.
+ * @throws ModelInvalidError `GANTRY_MODEL_INVALID` if the file is not there or is no ONNX model;
+ *   SystemLimitError if a limit of the system keeps it from being read.
  */
 export function readOnnxFile(path: string): OnnxInfo {
   return readOnnx(path, readInfo)
@@ -68,6 +70,7 @@ export function readOnnx<T>(path: string, read: (cursor: FileCursor) => T): T {
   try {
     fd = openSync(path, 'r')
   } catch (error) {
+    if (isSystemLimit(error)) throw byTrueName(`cannot read ${path}`, error)
     throw new ModelInvalidError(
       `cannot read ${path}: ${text(error)}`,
       'Check the path and its permissions.',
@@ -77,6 +80,7 @@ export function readOnnx<T>(path: string, read: (cursor: FileCursor) => T): T {
   try {
     return read(new FileCursor(fd, fstatSync(fd).size))
   } catch (error) {
+    if (isSystemLimit(error)) throw byTrueName(`cannot read ${path}`, error)
     throw new ModelInvalidError(
       `${path} is not a readable ONNX model: ${text(error)}`,
       'Export the model again, or copy the file again: it may be cut short.',

@@ -1,5 +1,6 @@
 import ort from './onnxruntime.js'
 import type { ExecutionProvider } from '../config/inference.js'
+import { systemLimitIn, SystemLimitError } from '../lifecycle/system-limit.js'
 import { ModelInvalidError, ProviderUnavailableError } from './errors.js'
 import type { GraphOptimization } from './graph-optimization.js'
 import { providerFailure } from './provider-failure.js'
@@ -36,7 +37,8 @@ export type OpenedSession = Readonly<{
 /**
  * Opens a model on the first provider that takes it.
  *
- * @throws ProviderUnavailableError if none does; ModelInvalidError if the CPU provider refuses the model itself.
+ * @throws ProviderUnavailableError if none does; ModelInvalidError if the CPU provider refuses the model itself;
+ *   SystemLimitError if a limit of the system keeps it from being loaded.
  */
 export async function openOrtSession(options: OrtSessionOptions): Promise<OpenedSession> {
   const notes: ProviderNote[] = []
@@ -51,6 +53,9 @@ export async function openOrtSession(options: OrtSessionOptions): Promise<Opened
       return { session, provider, notes }
     } catch (error) {
       const reason = providerFailure(error, provider, options.deviceId)
+      const limit = provider === 'cpu' ? systemLimitIn(reason) : undefined
+      if (limit !== undefined)
+        throw new SystemLimitError(`ONNX Runtime cannot load ${options.path}`, limit, error)
       if (provider === 'cpu')
         throw new ModelInvalidError(
           `ONNX Runtime cannot load ${options.path}: ${reason}`,

@@ -1,5 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
 import { toErrorRecord } from '../errors.js'
+import { byTrueName } from '../lifecycle/system-limit.js'
 import type { FromWorker, ToWorker } from './worker-protocol.js'
 
 /** A result and the buffers in it that are to be transferred. */
@@ -53,7 +54,8 @@ async function answer<Load, Ready, Job, Result>(
         message satisfies never
     }
   } catch (error) {
-    post({ type: 'failed', requestId, error: toErrorRecord(error) })
+    const named = byTrueName(`cannot ${message.type} the model`, error)
+    post({ type: 'failed', requestId, error: toErrorRecord(named) })
     if (message.type === 'stop') port.close()
   }
 }

@@ -1,4 +1,5 @@
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
+import { getSystemErrorName } from 'node:util'
 import { GantryError } from '../errors.js'
 
 /** What the system refused, whatever was asked of it. */
@@ -122,10 +123,17 @@ export function systemLimit(error: unknown): SystemLimit | undefined {
 
 /** The same, from what another program said before it ended. */
 export function systemLimitIn(text: string): SystemLimit | undefined {
-  const found = Object.entries(kinds).find(([, { words }]) => words.test(text))
+  const byNumber = codeOfNumber(text)
+  const found = Object.entries(kinds).find(([code, { words }]) => code === byNumber || words.test(text))
   if (found === undefined) return undefined
   const [code, { reason, hint }] = found
   return { code, reason: reason(), hint }
+}
+
+/** ONNX Runtime gives the number alone, in words of its own. */
+function codeOfNumber(text: string): string | undefined {
+  const number = /system error number (\d{1,3})\b/.exec(text)?.[1]
+  return number === undefined ? undefined : getSystemErrorName(-Number(number))
 }
 
 /** What this process has run out of at this moment, where an error does not tell: a name, for instance, is just not found then. */
@@ -164,6 +172,26 @@ export class SystemLimitError extends GantryError {
     this.name = 'SystemLimitError'
     this.hint = limit.hint
   }
+}
+
+/** Whether a limit of the system is behind an error, also one that arrived from another thread or process. */
+export function isSystemLimit(error: unknown): boolean {
+  if (systemLimit(error) !== undefined) return true
+  let next = error
+  for (let depth = 0; depth < 8 && next instanceof Error; depth += 1) {
+    if (next instanceof GantryError && next.code === 'GANTRY_ENVIRONMENT') return true
+    next = next.cause
+  }
+  return false
+}
+
+/**
+ * Whether a path exists; unlike `existsSync` it does not take one that may not be looked at for one that is not there.
+ *
+ * @throws what the file system says
+ */
+export function isThere(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined
 }
 
 /** An error as it is, or by its true name where a limit of the system is behind it. */

@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { ModelConfigError } from '../inference/errors.js'
 import { noLabel, readLabelsFile } from '../inference/labels.js'
 import type { ModelOutput } from '../inference/model-config.js'
+import { isThere } from '../lifecycle/system-limit.js'
 
 type LabelledOutput = Pick<ModelOutput, 'name' | 'label_filename'> & Readonly<{ dims?: readonly number[] }>
 
@@ -25,7 +25,7 @@ export function outputLabels(
       named.map(({ name, label_filename = '' }) => [name, namedLabels(modelDir, name, label_filename)]),
     )
   const file = join(modelDir, 'labels.txt')
-  const inFile = existsSync(file) ? readLabelsFile(file) : undefined
+  const inFile = isThere(file) ? readLabelsFile(file) : undefined
   if (inFile === undefined && ofModelFile.length === 0) return new Map()
   return new Map(output.map((each) => [each.name, inFile ?? fitted(ofModelFile, each)]))
 }

@@ -1,8 +1,10 @@
-import { realpath, stat } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, realpath, stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { extname, isAbsolute, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { cameraUrlFault, schemeOf } from '../config/camera-url-syntax.js'
+import { byTrueName } from '../lifecycle/system-limit.js'
 import { AddressPolicy, plainHost } from './address-policy.js'
 import { CameraUrlError } from './source-errors.js'
 
@@ -26,7 +28,8 @@ const videoExtensions = new Set(
  *
  * @param settings.mediaRoot - absolute; relative paths start here, and nothing outside it is opened.
  * @param settings.addresses - asked about addresses only; names are looked up when the camera is opened.
- * @throws CameraUrlError `GANTRY_CAMERA_URL` naming the problem and the fix.
+ * @throws CameraUrlError `GANTRY_CAMERA_URL` naming the problem and the fix; SystemLimitError when a path may not, or cannot now, be
+ *   looked at or read.
  */
 export async function validateCameraUrl(
   url: string,
@@ -94,13 +97,15 @@ async function localMedia(url: string, path: string, mediaRoot: string): Promise
     throw new CameraUrlError(url, 'holds control characters', 'Remove them.')
   const root = await realpath(mediaRoot).catch(() => resolve(mediaRoot))
   const wanted = resolve(root, path)
-  const real = await realpath(wanted).catch(() => undefined)
+  const [real, problem] = await realPath(wanted)
   if (!isInside(root, real ?? wanted)) {
     throw new CameraUrlError(url, 'lies outside the media folder', `Move it into ${root}, or set mediaRoot.`)
   }
+  if (problem !== undefined) throw byTrueName('it cannot be looked at', problem)
   if (real === undefined)
     throw new CameraUrlError(url, 'does not exist', `Looked for ${wanted}; correct the path.`)
   const info = await stat(real)
+  await mayRead(real, info.isDirectory() ? constants.R_OK | constants.X_OK : constants.R_OK)
   if (info.isDirectory()) return { kind: 'folder', path: real }
   if (!info.isFile())
     throw new CameraUrlError(url, 'is neither a file nor a folder', 'Name a video or a folder.')
@@ -109,6 +114,24 @@ async function localMedia(url: string, path: string, mediaRoot: string): Promise
     throw new CameraUrlError(url, 'does not look like a video', `Videos end in one of ${known}.`)
   }
   return { kind: 'file', path: real }
+}
+
+/** The path without links, or what keeps it from being known but that nothing is there. */
+async function realPath(path: string): Promise<readonly [string | undefined, Error | undefined]> {
+  try {
+    return [await realpath(path), undefined]
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return [undefined, code === 'ENOENT' || code === 'ENOTDIR' ? undefined : (error as Error)]
+  }
+}
+
+async function mayRead(path: string, rights: number): Promise<void> {
+  try {
+    await access(path, rights)
+  } catch (error) {
+    throw byTrueName('it cannot be read', error)
+  }
 }
 
 function isInside(root: string, path: string): boolean {

@@ -2,9 +2,11 @@ import type { CameraConfig } from '../config/camera.js'
 import type { CameraStatus } from '../frames/camera-state.js'
 import type { FrameSource } from '../frames/frame-source.js'
 import { wallMs } from '../lifecycle/clock.js'
-import { validateCameraUrl } from './camera-url.js'
+import { isSystemLimit } from '../lifecycle/system-limit.js'
+import { validateCameraUrl, type CameraLocation } from './camera-url.js'
 import { DecoderSession, type DecodedLocation, type DecoderMemory } from './decoder-session.js'
 import { FolderSession } from './folder-session.js'
+import { LateSession } from './late-session.js'
 import { PushSource } from './push-source.js'
 import type { OpenSession } from './session.js'
 import type { SourceDeps } from './source-deps.js'
@@ -15,30 +17,37 @@ import { SupervisedSource } from './supervised-source.js'
  * pushed (`push:`, a {@link PushSource}).
  *
  * A URL that is refused does not throw: the source is `failed` and says why, as it would for a camera that cannot be opened.
+ * A path that may not be read, or cannot be looked at for want of something, is tried again.
  */
 export async function createSource(camera: CameraConfig, deps: SourceDeps): Promise<FrameSource> {
   if (!camera.enabled) return new IdleSource('disabled', 'switched off', deps)
   try {
     const location = await validateCameraUrl(camera.url, deps)
-    switch (location.kind) {
-      case 'push':
-        return new PushSource(camera, deps)
-      case 'folder':
-        return new SupervisedSource(camera, deps, folderWalk(camera, location.path, deps))
-      case 'rtsp':
-      case 'http':
-      case 'file':
-        return new SupervisedSource(camera, deps, decoding(camera, location, deps))
-      default:
-        return location satisfies never
-    }
+    if (location.kind === 'push') return new PushSource(camera, deps)
+    return new SupervisedSource(camera, deps, opening(camera, location, deps))
   } catch (error) {
+    if (isSystemLimit(error)) return new SupervisedSource(camera, deps, lookingFirst(camera, deps))
     return new IdleSource('failed', error instanceof Error ? error.message : String(error), deps)
   }
 }
 
 export function isPushSource(source: FrameSource): source is PushSource {
   return source instanceof PushSource
+}
+
+type PulledLocation = Exclude<CameraLocation, { kind: 'push' }>
+
+function opening(camera: CameraConfig, location: PulledLocation, deps: SourceDeps): OpenSession {
+  return location.kind === 'folder'
+    ? folderWalk(camera, location.path, deps)
+    : decoding(camera, location, deps)
+}
+
+/** For paths: the only locations that a limit of the system keeps from being checked. */
+function lookingFirst(camera: CameraConfig, deps: SourceDeps): OpenSession {
+  const find = async (): Promise<OpenSession> =>
+    opening(camera, (await validateCameraUrl(camera.url, deps)) as PulledLocation, deps)
+  return (listener) => new LateSession(find, listener)
 }
 
 function decoding(camera: CameraConfig, input: DecodedLocation, deps: SourceDeps): OpenSession {

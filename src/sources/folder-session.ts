@@ -4,7 +4,7 @@ import type { CameraConfig } from '../config/camera.js'
 import { nowMs } from '../lifecycle/clock.js'
 import { delay } from '../lifecycle/delay.js'
 import { systemLimit } from '../lifecycle/system-limit.js'
-import { failureBy } from './failure-reason.js'
+import { failureBy, type Failure } from './failure-reason.js'
 import type { OpenSession, Session, SessionEnd, SessionListener } from './session.js'
 import type { SourceDeps } from './source-deps.js'
 import { decodeStill } from './still.js'
@@ -27,6 +27,8 @@ export class FolderSession implements Session {
   #video: Session | undefined
   #videoCpuSeconds = 0
   #shown = 0
+  /** Why a file of it could not be opened, where that is a limit of the system. */
+  #limit: Failure | undefined
   #nextMs = nowMs()
 
   constructor(
@@ -53,7 +55,8 @@ export class FolderSession implements Session {
         const names = await namesOf(this.options.path)
         if (names.length === 0) return emptyFolder
         for (const name of names) await this.#file(name)
-        if (this.#shown === shownBefore && !this.#cut.signal.aborted) return nothingReadable
+        if (this.#shown === shownBefore && !this.#cut.signal.aborted)
+          return this.#limit === undefined ? nothingReadable : { kind: 'failed', ...this.#limit }
         if (!this.options.camera.loop || this.#cut.signal.aborted) return { kind: 'finished' }
       }
     } catch (error) {
@@ -88,6 +91,7 @@ export class FolderSession implements Session {
       const limit = systemLimit(error)
       // One file that may not be read is no reason to leave the others.
       if (limit !== undefined && limit.code !== 'EACCES') throw error
+      if (limit !== undefined) this.#limit = failureBy(limit)
       this.listener.warning('decode_error', `${name}: ${limit?.reason ?? (error as Error).message}`)
     }
   }
@@ -105,6 +109,7 @@ export class FolderSession implements Session {
     const end = await video.ended
     this.#videoCpuSeconds += video.cpuSeconds()
     this.#video = undefined
+    if (end.kind === 'failed' && end.systemHint !== undefined) this.#limit = end
     if (end.kind === 'failed' && !this.#cut.signal.aborted)
       this.listener.warning('decode_error', `${name}: ${end.reason}`)
   }

@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
-import { examineHardwareDecoding } from '../../src/cli/doctor/ffmpeg.js'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { examineFfmpeg, examineHardwareDecoding } from '../../src/cli/doctor/ffmpeg.js'
 import { examineNode } from '../../src/cli/doctor/machine.js'
 import { examineProvider } from '../../src/cli/doctor/onnx-runtime.js'
 import { swiftShader, vulkanPresent } from '../support/vulkan.js'
@@ -65,4 +66,14 @@ describe('WebGPU', () => {
   it.skipIf(!vulkanPresent)('is there when a driver runs a model', async () => {
     expect(await examineProvider('webgpu', 0, environment(swiftShader))).toMatchObject({ state: 'ok' })
   })
+})
+
+it('R23: an ffmpeg that may not be executed is not called missing', async () => {
+  const dir = tempDir()
+  writeFileSync(join(dir, 'ffmpeg'), '#!/bin/sh\n', { mode: 0o644 })
+  vi.stubEnv('PATH', dir)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  expect(await examineFfmpeg()).toMatchObject([
+    { state: 'failed', detail: `cannot be started: this user has no permission for it: ${dir}/ffmpeg` },
+  ])
 })

@@ -38,7 +38,11 @@ function fakeInstance(index: number): Fake {
   return fake
 }
 
-function setOf(count: number, failing: (start: number) => boolean = () => false) {
+function setOf(
+  count: number,
+  failing: (start: number) => boolean = () => false,
+  error = new Error('no memory'),
+) {
   const clock = new ManualClock()
   const { log, lines } = recordingLog()
   const started: Fake[] = []
@@ -50,7 +54,7 @@ function setOf(count: number, failing: (start: number) => boolean = () => false)
     name: 'm',
     count,
     start: (index) => {
-      if (failing(starts++)) return Promise.reject(new Error('no memory'))
+      if (failing(starts++)) return Promise.reject(error)
       const fake = fakeInstance(index)
       started.push(fake)
       return Promise.resolve(fake)
@@ -89,6 +93,20 @@ describe('InstanceSet', () => {
     started[0]!.exit(new Error('gone'))
     await until('another instance', () => started.length === 2 && set.ready === 1)
   })
+
+  it('R23: does not give up a model whose threads a limit of the system keeps away', async () => {
+    let left = 0
+    const limit = Object.assign(new Error('Worker initialization failure: EAGAIN'), {
+      code: 'ERR_WORKER_INIT_FAILED',
+    })
+    const { set, started, broken } = setOf(1, () => left-- > 0, limit)
+    await set.start()
+    left = 5
+    started[0]?.exit(new Error('gone'))
+    await until('another', () => started.length === 2, 30_000)
+    expect(broken).toEqual([])
+    await set.close()
+  }, 40_000)
 
   it('gives up after five ends within a minute, and not for ends that lie further apart', async () => {
     const { set, clock, started, broken } = setOf(1)

@@ -1,4 +1,7 @@
 import { listingArguments, openDeviceArguments } from '../../sources/ffmpeg-command.js'
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { systemLimit } from '../../lifecycle/system-limit.js'
 import type { Finding } from '../findings.js'
 import { programOutput } from './program-output.js'
 
@@ -28,21 +31,21 @@ export function ffmpegVersion(output: string): string | undefined {
 export async function examineFfmpeg(): Promise<Finding[]> {
   const output = await programOutput('ffmpeg', listingArguments('version'))
   const version = output && ffmpegVersion(output)
-  if (!version) return [{ subject: 'ffmpeg', state: 'failed', detail: 'not found', fix: install }]
+  if (!version) return [missing('ffmpeg')]
   const lacks = await Promise.all(
     (Object.keys(needed) as Listing[]).map(async (listing) => {
       const text = (await programOutput('ffmpeg', listingArguments(listing))) ?? ''
       return missingFrom(text, needed[listing]).map((name) => `${listing.slice(0, -1)} ${name}`)
     }),
   )
-  const missing = lacks.flat()
+  const lacking = lacks.flat()
   return [
-    missing.length === 0
+    lacking.length === 0
       ? { subject: 'ffmpeg', state: 'ok', detail: `${version}, every protocol and filter needed` }
       : {
           subject: 'ffmpeg',
           state: 'failed',
-          detail: `${version} lacks ${missing.join(', ')}`,
+          detail: `${version} lacks ${lacking.join(', ')}`,
           fix: install,
         },
     await examineFfprobe(),
@@ -50,10 +53,31 @@ export async function examineFfmpeg(): Promise<Finding[]> {
   ]
 }
 
+/** A program that does not run: is it there, and may not be started? */
+function missing(program: string): Finding {
+  const reasons = (process.env.PATH ?? '').split(delimiter).map((dir) => whyNotRun(join(dir, program)))
+  const limit = reasons.find((reason) => reason !== undefined)
+  return {
+    subject: program,
+    state: 'failed',
+    detail: limit === undefined ? 'not found' : `cannot be started: ${limit.reason}`,
+    fix: limit?.hint ?? install,
+  }
+}
+
+function whyNotRun(path: string): ReturnType<typeof systemLimit> {
+  try {
+    accessSync(path, constants.X_OK)
+    return undefined
+  } catch (error) {
+    return systemLimit(error)
+  }
+}
+
 async function examineFfprobe(): Promise<Finding> {
   const found = await programOutput('ffprobe', listingArguments('version'))
   if (found) return { subject: 'ffprobe', state: 'ok', detail: 'found' }
-  return { subject: 'ffprobe', state: 'failed', detail: 'not found', fix: install }
+  return missing('ffprobe')
 }
 
 /** Whether a device opens for one of the accelerators that cameras can ask for and this build knows. */

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { gpuModelOf } from '../../ensemble/gpu-model.js'
 import { filesDirOf } from '../../inference/borrowed-files.js'
@@ -8,6 +8,7 @@ import { parseModelConfigJson } from '../../inference/model-config-json.js'
 import { parseModelConfig } from '../../inference/model-config-text.js'
 import { isModelName } from '../../inference/model-name.js'
 import { checkSupported } from '../../inference/supported-config.js'
+import { byTrueName, isThere } from '../../lifecycle/system-limit.js'
 import { versionsServed } from '../../inference/version-policy.js'
 import { isFileName, isVersion, printModel, type FolderPrint, type ModelFolder } from './repository-files.js'
 
@@ -35,9 +36,17 @@ export type ModelDefinition = Readonly<{
  * Reads the folder of a model.
  *
  * @param configJson - replaces `config.pbtxt`.
- * @throws ModelConfigError, and what the file system throws
+ * @throws ModelConfigError; SystemLimitError, and what else the file system throws
  */
 export function readDefinition(folder: ModelFolder, configJson?: string): ModelDefinition {
+  try {
+    return definitionOf(folder, configJson)
+  } catch (error) {
+    throw byTrueName(`${folder.dir} cannot be read`, error)
+  }
+}
+
+function definitionOf(folder: ModelFolder, configJson: string | undefined): ModelDefinition {
   const { name, configFile: file } = folder
   const source = configJson === undefined ? file : `configuration of model '${name}'`
   const config = configJson === undefined ? configOfFile(file) : parseModelConfigJson(configJson, source)
@@ -93,7 +102,7 @@ function checkGpuModel({ name, repository }: ModelFolder, config: ModelConfig, s
   const gpuModel = gpuModelOf(config)
   if (
     gpuModel === undefined ||
-    (gpuModel !== name && isModelName(gpuModel) && existsSync(join(repository, gpuModel)))
+    (gpuModel !== name && isModelName(gpuModel) && isThere(join(repository, gpuModel)))
   )
     return
   throw new ModelConfigError(
@@ -103,7 +112,7 @@ function checkGpuModel({ name, repository }: ModelFolder, config: ModelConfig, s
 }
 
 function configOfFile(file: string): ModelConfig {
-  if (!existsSync(file)) return emptyModelConfig
+  if (!isThere(file)) return emptyModelConfig
   if (statSync(file).size > maxConfigBytes)
     throw new ModelConfigError(`${file} has more than ${maxConfigBytes} bytes`, 'It is no configuration.')
   return parseModelConfig(readFileSync(file, 'utf8'), file)

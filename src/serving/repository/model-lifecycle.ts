@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { nowMs } from '../../lifecycle/clock.js'
 import type { Log } from '../../lifecycle/log.js'
+import { isSystemLimit } from '../../lifecycle/system-limit.js'
 import type { BackendContext } from '../backend.js'
 import type { LoadedModel } from '../loaded-model.js'
 import { ServingError } from '../serving-error.js'
@@ -70,6 +71,7 @@ export class ModelLifecycle {
 
     const opened: ServedModel[] = []
     const failures: string[] = []
+    let limit: unknown
     const had = record.serving.length > 0
     const sameModel = record.definition !== undefined && differsInInstancesOnly(record.definition, definition)
     for (const version of missing) {
@@ -78,6 +80,7 @@ export class ModelLifecycle {
         opened.push(await this.#open(definition, version, sameModel ? record.model(version) : undefined))
       } catch (error) {
         const reason = messageOf(error)
+        if (isSystemLimit(error)) limit = error
         failures.push(`version ${version} is at UNAVAILABLE state: ${reason}`)
         this.options.log.error({ model: definition.name, version, err: error }, 'model cannot be loaded')
         if (record.model(version) === undefined) {
@@ -90,8 +93,10 @@ export class ModelLifecycle {
     else this.#replace(record, definition, opened, kept, upload)
     if (failures.length > 0)
       throw new ServingError(
-        'INVALID_ARG',
+        limit === undefined ? 'INVALID_ARG' : 'UNAVAILABLE',
         `load failed for model '${definition.name}': ${failures.join('; ')}`,
+        'OTHER',
+        limit,
       )
     await this.#reopenDependents(definition.name)
   }

@@ -1,7 +1,9 @@
 import { gpuModelOf } from '../../ensemble/gpu-model.js'
 import { isModelName } from '../../inference/model-name.js'
 import { emptyModelConfig, type ModelConfig } from '../../inference/model-config.js'
-import { unlessAborted } from '../../lifecycle/delay.js'
+import { backoffMs } from '../../lifecycle/backoff.js'
+import { delay, unlessAborted } from '../../lifecycle/delay.js'
+import { isSystemLimit } from '../../lifecycle/system-limit.js'
 import type { IndexEntry, LoadRequest } from '../model-server.js'
 import { type UnreadableRepositories, unreadableText } from '../../inference/repository-folder.js'
 import { ServingError } from '../serving-error.js'
@@ -35,6 +37,9 @@ export type ModelManagerOptions = ModelLifecycleOptions &
     /** Folder for files that clients send; private to the service. */
     uploadDir: string
   }>
+
+/** Between tries of models that a limit of the system keeps from being loaded. */
+const limitBackoff = { baseMs: 1_000, capMs: 30_000 }
 
 /** Which models serve, in which versions: loads, replaces and unloads them, one change after another. */
 export class ModelManager {
@@ -233,7 +238,7 @@ export class ModelManager {
     } catch (error) {
       this.options.log.error({ model: name, err: error }, 'model cannot be read')
       throw new ServingError(
-        'INTERNAL',
+        isSystemLimit(error) ? 'UNAVAILABLE' : 'INTERNAL',
         `failed to load '${name}', failed to poll from model repository: ${messageOf(error)}`,
         'OTHER',
         error,
@@ -271,8 +276,40 @@ export class ModelManager {
     }
   }
 
-  /** Loads models of the repositories; each failure stays with its model. */
-  async #bringAll(names: readonly string[], scan: RepositoryScan): Promise<void> {
+  /**
+   * Loads models of the repositories; each failure stays with its model. Where one is a limit of the system, those that failed are
+   * tried again.
+   *
+   * @param tries - how often that was done.
+   */
+  async #bringAll(names: readonly string[], scan: RepositoryScan, tries = 0): Promise<void> {
+    const failed = new Map<string, unknown>()
+    await this.#bringEach(names, scan, (name, error) => failed.set(name, error))
+    if ([...failed.values()].some(isSystemLimit)) void this.#tryAgain([...failed.keys()], tries)
+  }
+
+  async #tryAgain(names: readonly string[], tries: number): Promise<void> {
+    const waitMs = backoffMs(tries, limitBackoff)
+    this.options.log.warn({ models: names, waitMs: Math.round(waitMs) }, 'models are tried again')
+    if (!(await delay(waitMs, this.#closing.signal))) return
+    const bring = (): Promise<void> => {
+      const left = names.filter((name) => {
+        const record = this.#records.get(name)
+        return record?.wanted === true && record.definition?.overridden !== true
+      })
+      return this.#bringAll(left, this.scan(), tries + 1)
+    }
+    await this.#inOrder(bring).catch((error: unknown) => {
+      if (!this.#closing.signal.aborted)
+        this.options.log.error({ err: error }, 'models cannot be tried again')
+    })
+  }
+
+  async #bringEach(
+    names: readonly string[],
+    scan: RepositoryScan,
+    onFailure: (name: string, error: unknown) => void,
+  ): Promise<void> {
     const definitions = new Map<string, ModelDefinition>()
     // The list grows by what ensembles need.
     const wanted = [...names]
@@ -286,6 +323,7 @@ export class ModelManager {
         wanted.push(...this.#needsOf(definition.config).filter((need) => scan.folders.has(need)))
       } catch (error) {
         this.#lifecycle.failed(this.#records.of(name), messageOf(error))
+        onFailure(name, error)
       }
     }
     this.#leaveOutForGpus(definitions)
@@ -295,7 +333,7 @@ export class ModelManager {
     for (const name of order) {
       const definition = definitions.get(name)
       if (definition !== undefined && !this.#closing.signal.aborted)
-        await this.#lifecycle.bring(definition, undefined).catch(() => undefined)
+        await this.#lifecycle.bring(definition, undefined).catch((error: unknown) => onFailure(name, error))
     }
   }
 

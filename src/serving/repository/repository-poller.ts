@@ -1,5 +1,6 @@
 import { readOnnxFile } from '../../inference/onnx-file.js'
 import type { Log } from '../../lifecycle/log.js'
+import { isSystemLimit } from '../../lifecycle/system-limit.js'
 import { backendName, modelFileOf, readDefinition } from './model-definition.js'
 import type { ModelManager } from './model-manager.js'
 import type { ModelRecord } from './model-record.js'
@@ -85,6 +86,8 @@ export class RepositoryPoller {
         for (const version of definition.versions) readOnnxFile(modelFileOf(definition, version))
       return true
     } catch (error) {
+      // It says nothing of the files: the next look tries again.
+      if (isSystemLimit(error)) this.#tried.delete(folder.name)
       this.log.warn({ model: folder.name, err: error }, 'changed model is not complete, what serves is kept')
       return false
     }

@@ -1,5 +1,6 @@
 import { WorkerExitedError } from '../../inference/errors.js'
 import { startAgain } from '../../inference/start-again.js'
+import { isSystemLimit } from '../../lifecycle/system-limit.js'
 import type { SchedulerClock } from '../../inference/stream-scheduler.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
@@ -204,7 +205,8 @@ export class InstanceSet {
       stopped: this.#stopped.signal,
       start: () => this.#startSlot(slot),
       onEnd: (reason) => {
-        if (!this.#keepsEnding()) return true
+        // That it cannot be started for want of something is no fault of the model.
+        if (isSystemLimit(reason) || !this.#keepsEnding()) return true
         this.#giveUp(reason)
         return false
       },

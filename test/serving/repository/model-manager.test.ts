@@ -19,6 +19,7 @@ import { RepositoryPoller } from '../../../src/serving/repository/repository-pol
 import { FakeLoadedModel } from '../../support/fake-loaded-model.js'
 import { addModel, redDetector } from '../../support/onnx-models.js'
 import { silentLog } from '../../support/silent-log.js'
+import { until } from '../../support/until.js'
 
 function tempDir(): string {
   const dir = mkdtempSync(join(tmpdir(), 'gantry-repository-'))
@@ -92,6 +93,31 @@ describe('control mode none', () => {
     const reason = manager.index(false).find(({ name }) => name === 'twice')?.reason
     expect(reason).toContain(join(one, 'twice'))
     expect(reason).toContain(join(two, 'twice'))
+  })
+})
+
+describe('R23: a limit of the system', () => {
+  const tooMany = () => Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' })
+
+  it.each([['none'], ['poll']] as const)('keeps no model away for good (%s)', async (control) => {
+    let left = 1
+    const { manager, repository } = managed({
+      control,
+      probe: () => (left-- > 0 ? Promise.reject(tooMany()) : Promise.resolve()),
+    })
+    addModel(repository, 'a', { onnx })
+    addModel(repository, 'both', { config: ensembleOf('both', 'a') })
+    await manager.start()
+    expect(states(manager)).toEqual(['a 1 UNAVAILABLE', 'both 1 UNAVAILABLE'])
+    await until('both models', () => manager.ready, 10_000)
+    expect(states(manager)).toEqual(['a 1 READY', 'both 1 READY'])
+  })
+
+  it('tells a client that asks for a model to come again', async () => {
+    const { manager, repository } = managed({ probe: () => Promise.reject(tooMany()) })
+    addModel(repository, 'a', { onnx })
+    await manager.start()
+    await expect(manager.load('a', noOverride)).rejects.toMatchObject({ status: 'UNAVAILABLE' })
   })
 })
 

@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { probeModel } from '../../../src/serving/repository/probe/model-probe.js'
 import { buildOnnx, type OnnxSpec } from '../../support/onnx-builder.js'
 import { endlessOnnx, redDetector } from '../../support/onnx-models.js'
+import { otherUserWorks, thrownForOther } from '../../support/other-user.js'
 import { alive, descendants } from '../../support/processes.js'
 import { until } from '../../support/until.js'
 
@@ -33,6 +34,28 @@ function memoryEater(elements: bigint): Uint8Array {
 describe('a probe', () => {
   it('lets a good model pass', async () => {
     await probeModel({ modelPath: modelFile(redDetector('uint8-nhwc')), shapes: {} }, limits, never)
+  })
+
+  it.skipIf(!otherUserWorks)('R23: does not condemn a model that may not be read', () => {
+    const modelPath = modelFile(redDetector('uint8-nhwc'))
+    chmodSync(join(modelPath, '..'), 0o755)
+    chmodSync(modelPath, 0)
+    const module = 'serving/repository/probe/model-probe.js'
+    const call = `probeModel(${JSON.stringify({ modelPath, shapes: {} })}, ${JSON.stringify(limits)}, new AbortController().signal)`
+    expect(thrownForOther(module, call)).toMatchObject({
+      code: 'GANTRY_ENVIRONMENT',
+      message: expect.stringMatching(/no permission/) as string,
+    })
+  })
+
+  it('R23: does not condemn a model when its process does not come up', async () => {
+    const tooLittle = { ...limits, memoryBytes: -2.9 * 1024 ** 3 }
+    const probe = probeModel(
+      { modelPath: modelFile(redDetector('uint8-nhwc')), shapes: {} },
+      tooLittle,
+      never,
+    )
+    await expect(probe).rejects.toMatchObject({ code: 'GANTRY_ENVIRONMENT', retryable: true })
   })
 
   it.each([

@@ -1,10 +1,10 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { numberParameter } from '../../../ensemble/parameter-choice.js'
 import { ModelConfigError, ModelNotFoundError } from '../../../inference/errors.js'
 import type { ModelConfig } from '../../../inference/model-config.js'
 import { nowMs } from '../../../lifecycle/clock.js'
 import { entryPath } from '../../../lifecycle/entry.js'
+import { isThere } from '../../../lifecycle/system-limit.js'
 import type {
   Backend,
   BackendContext,
@@ -59,7 +59,7 @@ export class JsBackend implements Backend {
 function fileOf({ name, config, versionDir }: BackendContext): string {
   const named = config.default_model_filename ?? ''
   const names = named === '' ? ['model.js', 'model.mjs'] : [named]
-  const found = names.map((file) => join(versionDir, file)).find((path) => existsSync(path))
+  const found = names.map((file) => join(versionDir, file)).find((path) => isThere(path))
   if (found !== undefined) return found
   throw new ModelNotFoundError(
     `model "${name}" has no ${names.join(' or ')} in ${versionDir}`,

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { ExecutionProvider, InferenceConfig } from '../../../config/inference.js'
 import { autoComplete } from '../../../inference/auto-complete.js'
@@ -17,6 +17,7 @@ import { logNotes, type ProviderNote } from '../../../inference/provider-notes.j
 import { type DeviceKind, deviceOf } from '../../../inference/providers.js'
 import { sessionSettings } from '../../../inference/session-settings.js'
 import { describeTensor } from '../../../inference/tensor-type.js'
+import { isThere } from '../../../lifecycle/system-limit.js'
 import type { Backend, BackendContext, BackendInstance, OpenedModel } from '../../backend.js'
 import { datatypeOfConfig } from '../../datatype.js'
 import { zeros } from '../../scheduling/batching-probe.js'
@@ -114,7 +115,7 @@ function modelPath({ name, config, versionDir }: BackendContext): string {
       'Name a file in the version folder.',
     )
   const path = join(versionDir, file)
-  if (!existsSync(path))
+  if (!isThere(path))
     throw new ModelNotFoundError(
       `model "${name}" has no file ${path}`,
       'Put the model there, or name the file in default_model_filename.',

@@ -4,8 +4,14 @@ import { tmpdir } from 'node:os'
 import { ModelInvalidError } from '../../../inference/errors.js'
 import { withDeathSignal } from '../../../lifecycle/death-signal.js'
 import { entryPath } from '../../../lifecycle/entry.js'
-import { byTrueName } from '../../../lifecycle/system-limit.js'
-import type { ProbeAnswer, ProbeTask } from './probe-protocol.js'
+import {
+  byTrueName,
+  shortage,
+  systemLimitIn,
+  SystemLimitError,
+  type SystemLimit,
+} from '../../../lifecycle/system-limit.js'
+import { begun, type ProbeAnswer, type ProbeTask } from './probe-protocol.js'
 
 export type ProbeLimits = Readonly<{
   memoryBytes: number
@@ -18,6 +24,7 @@ const ownAddressSpaceBytes = 3 * 1024 ** 3
 /** Processor time is what counts; a machine that has none to give must not wait for ever. */
 const wallSecondsPerCpuSecond = 6
 const watchMs = 20
+const stopping = 'the service stops'
 const pageBytes = 4096
 const maxAnswerBytes = 64 * 1024
 
@@ -27,12 +34,15 @@ const prlimit = ['/usr/bin/prlimit', '/bin/prlimit'].find((path) => existsSync(p
  * Loads and runs a model once in a process of its own with limits, so that a file made to do harm does it there.
  *
  * @param signal - ends the process, and the model is refused.
- * @throws ModelInvalidError `GANTRY_MODEL_INVALID` when it cannot be loaded, or takes more than the limits.
+ * @throws ModelInvalidError `GANTRY_MODEL_INVALID` when it cannot be loaded, or takes more than the limits;
+ *   SystemLimitError when it could not be tried, which says nothing of the model.
  */
 export async function probeModel(task: ProbeTask, limits: ProbeLimits, signal: AbortSignal): Promise<void> {
-  const cpuSeconds = limits.cpuSeconds + Math.ceil(statSync(task.modelPath).size / 1e8)
+  const cpuSeconds = limits.cpuSeconds + Math.ceil(sizeOf(task) / 1e8)
   const ended = await run(task, limits, cpuSeconds, signal)
   const { answer } = ended
+  const limit = limitOf(ended)
+  if (limit !== undefined) throw new SystemLimitError(untried(task), limit)
   if (answer?.loaded === false)
     throw refused(
       task,
@@ -42,7 +52,40 @@ export async function probeModel(task: ProbeTask, limits: ProbeLimits, signal: A
   if (answer === undefined) throw refused(task, ended.why ?? died(ended, limits, cpuSeconds))
 }
 
+function sizeOf(task: ProbeTask): number {
+  try {
+    return statSync(task.modelPath).size
+  } catch (error) {
+    throw byTrueName(untried(task), error)
+  }
+}
+
+function untried({ modelPath }: ProbeTask): string {
+  return `${modelPath} cannot be tried`
+}
+
+/** What kept the model from being tried; undefined where it was, and what the process has to say is of the model. */
+function limitOf({ begun: hasBegun, answer, why, stderr, signal, code }: Ended): SystemLimit | undefined {
+  if (why === stopping) return undefined
+  if (!hasBegun) return systemLimitIn(stderr) ?? shortage() ?? unbegun(why ?? endedBy(signal, code))
+  const said = answer === undefined ? stderr : answer.loaded ? answer.runError : answer.error
+  const limit = systemLimitIn(said ?? '')
+  // Memory is what it may not take of it.
+  return limit?.code === 'ENOMEM' ? undefined : limit
+}
+
+/** Without threads Node dies, or waits for ever, before it runs anything, and says nothing of the reason. */
+function unbegun(why: string): SystemLimit {
+  return {
+    code: 'EAGAIN',
+    reason: `the process that tries it did not come up (${why})`,
+    hint: 'Look at the limits of processes, memory and open files of the service or container.',
+  }
+}
+
 type Ended = Readonly<{
+  /** It came as far as the model. */
+  begun: boolean
   answer: ProbeAnswer | undefined
   signal: NodeJS.Signals | null
   code: number | null
@@ -68,7 +111,7 @@ function run(
   }, watchMs)
   const wallMs = cpuSeconds * wallSecondsPerCpuSecond * 1_000
   const timer = setTimeout(() => end(needsTime(cpuSeconds)), wallMs)
-  const cut = (): void => end('the service stops')
+  const cut = (): void => end(stopping)
   signal.addEventListener('abort', cut)
   if (signal.aborted) cut()
   return new Promise((resolve, reject) => {
@@ -86,11 +129,12 @@ function run(
     child.once('error', (error) => {
       settle()
       // It says nothing of the model, which is tried again.
-      reject(byTrueName(`${task.modelPath} cannot be tried`, error))
+      reject(byTrueName(untried(task), error))
     })
     child.once('close', (code, signal) => {
       settle()
-      resolve({ answer: parsed(stdout), signal, code, why, stderr })
+      const [first, second = ''] = stdout.split('\n')
+      resolve({ begun: first === begun, answer: parsed(second), signal, code, why, stderr })
     })
   })
 }
@@ -121,9 +165,9 @@ function residentBytes(pid: number | undefined): number {
   }
 }
 
-function parsed(stdout: string): ProbeAnswer | undefined {
+function parsed(line: string): ProbeAnswer | undefined {
   try {
-    return JSON.parse(stdout) as ProbeAnswer
+    return JSON.parse(line) as ProbeAnswer
   } catch {
     return undefined
   }
@@ -133,7 +177,11 @@ function died({ signal, code, stderr }: Ended, limits: ProbeLimits, cpuSeconds: 
   if (signal === 'SIGXCPU') return needsTime(cpuSeconds)
   if (outOfMemory(stderr)) return needsMemory(limits)
   // A shell of prlimit's kind tells a signal as 128 and its number; processor time ends with SIGKILL where SIGXCPU is ignored.
-  return `the process that tried it ended with ${signal ?? `exit code ${code ?? 'unknown'}`}`
+  return `the process that tried it ended with ${endedBy(signal, code)}`
+}
+
+function endedBy(signal: NodeJS.Signals | null, code: number | null): string {
+  return signal ?? `exit code ${code ?? 'unknown'}`
 }
 
 function outOfMemory(text: string): boolean {

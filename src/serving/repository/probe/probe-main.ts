@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs'
 import ort from '../../../inference/onnxruntime.js'
 import { ortTensor } from '../../../inference/ort-tensor.js'
 import { elementCount } from '../../../inference/tensor-type.js'
-import type { ProbeAnswer, ProbeTask } from './probe-protocol.js'
+import { begun, type ProbeAnswer, type ProbeTask } from './probe-protocol.js'
 
 /** Entry of the probe: loads a model and runs it once on zeros, in a process that may die of it. */
 const task = JSON.parse(process.argv[2] ?? '') as ProbeTask
@@ -52,6 +52,7 @@ async function runOnce(session: ort.InferenceSession): Promise<string | undefine
   }
 }
 
+writeSync(1, `${begun}\n`)
 try {
   const session = await ort.InferenceSession.create(task.modelPath, {
     executionProviders: ['cpu'],

@@ -5,6 +5,9 @@ export type ProbeTask = Readonly<{
   shapes: Readonly<Record<string, readonly number[]>>
 }>
 
-/** What it says, as one line of JSON on stdout. A model that refuses zeros may still be good; one that cannot be loaded is not. */
+/** Its first line on stdout: from here on, what becomes of the process is the model's doing. */
+export const begun = 'begun'
+
+/** What it says then, as one line of JSON. A model that refuses zeros may still be good; one that cannot be loaded is not. */
 export type ProbeAnswer =
   Readonly<{ loaded: true; runError: string | undefined }> | Readonly<{ loaded: false; error: string }>

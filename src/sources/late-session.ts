@@ -1,0 +1,41 @@
+import { redactText } from '../config/redact.js'
+import { systemLimit } from '../lifecycle/system-limit.js'
+import { failureBy } from './failure-reason.js'
+import type { OpenSession, Session, SessionEnd, SessionListener } from './session.js'
+
+/** A session that first looks where its pictures come from. What is not opened ends it for good, a limit of the system until later. */
+export class LateSession implements Session {
+  readonly ended: Promise<SessionEnd>
+  #session: Session | undefined
+  #stopped = false
+
+  /** @param find - rejects with why nothing is opened. */
+  constructor(
+    readonly find: () => Promise<OpenSession>,
+    readonly listener: SessionListener,
+  ) {
+    this.ended = this.#run()
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#session?.stop()
+  }
+
+  cpuSeconds(): number {
+    return this.#session?.cpuSeconds() ?? 0
+  }
+
+  async #run(): Promise<SessionEnd> {
+    try {
+      const open = await this.find()
+      if (this.#stopped) return { kind: 'failed', reason: 'stopped', retry: 'normal' }
+      this.#session = open(this.listener)
+    } catch (error) {
+      const limit = systemLimit(error)
+      if (limit !== undefined) return { kind: 'failed', ...failureBy(limit) }
+      return { kind: 'failed', reason: redactText((error as Error).message), retry: 'never' }
+    }
+    return this.#session.ended
+  }
+}
