@@ -51,7 +51,7 @@ export function saturationOf(
   const { layers, wide, example } = readWideWeights(model.path)
   if (wide === 0) return undefined
   return {
-    detail: `results are wrong on this processor (AVX2 without VNNI): in ${wide} of ${layers} int8 layers, such as "${example}", weights use all 8 bits, and sums of their products do not fit the 16 bits they are added in`,
+    detail: `results can be wrong on this processor (AVX2 without VNNI): in ${wide} of ${layers} int8 layers, such as "${example}", weights use all 8 bits, and sums of their products can exceed the 16 bits they are added in`,
     fix: `quantise the weights to 7 bits (reduce_range=True), or use the float model, or set parameters { key: "${exact}" value { string_value: "1" } } in its config.pbtxt, which is right and slower`,
   }
 }

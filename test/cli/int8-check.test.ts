@@ -31,7 +31,7 @@ it('warns of each model whose sums would saturate on this processor, and of no o
     {
       subject: 'model wide',
       state: 'warning',
-      detail: expect.stringContaining('results are wrong on this processor') as string,
+      detail: expect.stringContaining('results can be wrong on this processor') as string,
       fix: expect.stringContaining('reduce_range') as string,
     },
   ])

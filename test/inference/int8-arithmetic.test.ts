@@ -163,7 +163,7 @@ describe.skipIf(!canImitate)('R26: int8 on a processor with AVX2 and without VNN
     const [saturating, exact] = cameras.map(([best]) => best?.score ?? 0)
     expect(exact).toBeCloseTo(0.9, 1)
     expect(saturating).toBeLessThan(0.7)
-  }, 120_000)
+  }, 240_000)
 
   it('is what it is elsewhere for the published models, and no head is seen where nobody is', async () => {
     const video = join(repository, 'ppe_detect_video/1/model.onnx')
@@ -203,5 +203,5 @@ describe.skipIf(!canImitate)('R26: int8 on a processor with AVX2 and without VNN
     // With 8 bits the same weights see a head there and hardly a machine any more.
     expect(readWideWeights(wide).wide).toBeGreaterThan(40)
     expect(headIn(avx2.outputs.at(-1)!)).toBeGreaterThan(0.3)
-  }, 300_000)
+  }, 480_000)
 })
