@@ -55,6 +55,11 @@ export function gpuProvidersOf(providers: readonly ExecutionProvider[]): readonl
   return cpu < 0 ? providers : providers.slice(0, cpu)
 }
 
+/** Whether one of them is there to be tried; that it works is not said. */
+export function gpuIsInstalled(providers: readonly ExecutionProvider[]): boolean {
+  return gpuProvidersOf(providers).some((provider) => missingProviderReason(provider) === undefined)
+}
+
 /** Folder of ONNX Runtime's libraries, or `undefined` when the package has another layout. */
 export function onnxRuntimeBinaries(): string | undefined {
   const dir = packageDir()

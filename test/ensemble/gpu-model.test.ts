@@ -2,6 +2,8 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { checkRepository } from '../../src/cli/checks/repository-check.js'
+import { pipelineSchema } from '../../src/config/pipeline.js'
 import { findCameraModel } from '../../src/ensemble/camera-model.js'
 import type { ServingError } from '../../src/serving/serving-error.js'
 import { fp32, requestOf } from '../support/direct-model.js'
@@ -201,3 +203,28 @@ function red(): Uint8Array {
   for (let at = 0; at < pixels.length; at += 3) pixels[at] = 204
   return pixels
 }
+
+describe('gantry check', () => {
+  const pipelineOf = (dir: string, providers: readonly string[]) =>
+    pipelineSchema.parse({
+      apiVersion: 'gantry/v1',
+      name: 'check',
+      ensemble: 'site',
+      models: { repository: dir },
+      inference: { providers },
+    })
+
+  it('finds a model with the files of another where they are', async () => {
+    const dir = site('float', parameter('files_of', 'weights'))
+    // By a provider that is built in: the model is to be loaded.
+    expect(await checkRepository(pipelineOf(dir, ['webgpu', 'cpu']))).toEqual([
+      { subject: 'served models', state: 'ok', detail: '4 of 4 can be loaded: float own site weights' },
+    ])
+  })
+
+  it('leaves out a model for GPUs where there is none', async () => {
+    expect(await checkRepository(pipelineOf(site(), ['cuda', 'cpu']))).toEqual([
+      { subject: 'served models', state: 'ok', detail: '3 of 3 can be loaded: own site weights' },
+    ])
+  })
+})

@@ -5,6 +5,7 @@ import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
 import { toErrorRecord } from '../../errors.js'
 import { ModelNotFoundError } from '../../inference/errors.js'
 import { repositoryWith } from '../../inference/model-repository.js'
+import { gpuIsInstalled } from '../../inference/providers.js'
 import {
   distinctRepositories,
   repositoryHint,
@@ -23,6 +24,7 @@ import {
   backendName,
   type ModelDefinition,
   needsOf,
+  onlyForGpus,
   readDefinition,
 } from '../../serving/repository/model-definition.js'
 import { type RepositoryScan, scanRepositories } from '../../serving/repository/repository-files.js'
@@ -90,22 +92,33 @@ async function checkServed(config: PipelineConfig, scan: RepositoryScan): Promis
   const definitions = new Map<string, ModelDefinition>()
   const findings: Finding[] = []
   const seen = new Set<string>()
-  // The list grows by what ensembles need.
-  for (const name of wanted) {
-    if (seen.has(name)) continue
-    seen.add(name)
+  const attempt = async (name: string, look: () => Promise<void> | void) => {
     try {
-      const definition = definitionOf(name, scan)
-      definitions.set(name, definition)
-      await tryOpen(definition, backends)
-      const steps = needsOf(definition.config)
-      wanted.push(...steps.filter((step) => scan.folders.has(step)))
-      findings.push(...missingSteps(name, steps, scan))
+      await look()
     } catch (error) {
       const { message, hint } = toErrorRecord(error)
       findings.push({ subject: subjectOf(name), state: 'failed', detail: message, fix: hint })
     }
   }
+  // The list grows by what ensembles need.
+  for (const name of wanted) {
+    if (seen.has(name)) continue
+    seen.add(name)
+    await attempt(name, () => {
+      const definition = definitionOf(name, scan)
+      definitions.set(name, definition)
+      wanted.push(...needsOf(definition.config).filter((need) => scan.folders.has(need)))
+    })
+  }
+  if (!gpuIsInstalled(config.inference.providers))
+    for (const name of onlyForGpus([...definitions.values()], isAll ? [] : load))
+      // It is not loaded here.
+      if (definitions.delete(name)) seen.delete(name)
+  for (const [name, definition] of definitions)
+    await attempt(name, async () => {
+      await tryOpen(definition, backends)
+      findings.push(...missingSteps(name, needsOf(definition.config), scan))
+    })
   const needs = new Map([...definitions].map(([name, { config: own }]) => [name, needsOf(own)]))
   for (const [name, circle] of loadOrder(needs).circular)
     findings.push({

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import ort from '../../inference/onnxruntime.js'
 import { InternalError } from '../../errors.js'
 import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
-import { gpuProvidersOf, missingProviderReason } from '../../inference/providers.js'
+import { gpuIsInstalled } from '../../inference/providers.js'
 import { failuresOf } from '../../inference/provider-notes.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
@@ -88,9 +88,7 @@ export class ModelServerHost {
       configName: models.configName,
       control: models.control,
       load: models.load,
-      onGpu: gpuProvidersOf(setup.inference.providers).some(
-        (provider) => missingProviderReason(provider) === undefined,
-      ),
+      onGpu: gpuIsInstalled(setup.inference.providers),
       isBuiltIn: isBuiltInStep,
       open: (context, before) => opener.open(context, before),
       probe: modelServer.probe.enabled ? this.#probe() : () => Promise.resolve(),

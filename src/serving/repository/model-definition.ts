@@ -97,6 +97,17 @@ export function needsOf(config: ModelConfig): readonly string[] {
   return gpuModel === undefined ? stepsOf(config) : [...stepsOf(config), gpuModel]
 }
 
+/** Models that do nothing but stand in for steps of ensembles on a GPU. @param named - to be loaded all the same. */
+export function onlyForGpus(
+  models: readonly Pick<ModelDefinition, 'config'>[],
+  named: readonly string[],
+): ReadonlySet<string> {
+  const others = new Set([...named, ...models.flatMap(({ config }) => stepsOf(config))])
+  return new Set(
+    models.flatMap(({ config }) => gpuModelOf(config) ?? []).filter((gpuModel) => !others.has(gpuModel)),
+  )
+}
+
 /** The name is told wrong also where there is no GPU. @throws ModelConfigError */
 function checkGpuModel({ name, repository }: ModelFolder, config: ModelConfig, source: string): void {
   const gpuModel = gpuModelOf(config)

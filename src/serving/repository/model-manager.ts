@@ -1,4 +1,3 @@
-import { gpuModelOf } from '../../ensemble/gpu-model.js'
 import { isModelName } from '../../inference/model-name.js'
 import { emptyModelConfig, type ModelConfig } from '../../inference/model-config.js'
 import { backoffMs } from '../../lifecycle/backoff.js'
@@ -11,6 +10,7 @@ import { loadOrder } from './load-order.js'
 import {
   backendName,
   needsOf as needsOfConfig,
+  onlyForGpus,
   readDefinition,
   stepsOf,
   type ModelDefinition,
@@ -345,15 +345,12 @@ export class ModelManager {
   #leaveOutForGpus(definitions: Map<string, ModelDefinition>): void {
     if (this.options.onGpu === true) return
     const known = [...definitions.values(), ...this.records().flatMap(({ definition }) => definition ?? [])]
-    const steps = new Set(known.flatMap(({ config }) => stepsOf(config)))
     const named = this.options.control === 'explicit' ? this.options.load : []
-    for (const { config } of known) {
-      const gpuModel = gpuModelOf(config)
-      if (gpuModel === undefined || steps.has(gpuModel) || named.includes(gpuModel)) continue
-      const record = this.#records.get(gpuModel)
+    for (const name of onlyForGpus(known, named)) {
+      const record = this.#records.get(name)
       // A client has loaded it.
       if ((record?.serving.length ?? 0) > 0) continue
-      definitions.delete(gpuModel)
+      definitions.delete(name)
       if (record !== undefined) record.wanted = false
     }
   }
