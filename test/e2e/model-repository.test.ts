@@ -290,6 +290,48 @@ describe('configurations that cannot mean what they say', { timeout: testMs }, (
   })
 })
 
+describe('ensembles that do not fit their models', { timeout: testMs }, () => {
+  const io = (dims: string) =>
+    `input { name: "X" data_type: TYPE_FP32 dims: ${dims} } output { name: "Y" data_type: TYPE_FP32 dims: ${dims} }`
+  const step = (model: string, from: string, to: string, input = 'in0') =>
+    `step { model_name: "${model}" model_version: -1 input_map { key: "${input}" value: "${from}" } output_map { key: "out0" value: "${to}" } }`
+  const ensemble = (steps: string, dims = '[4]', size = 4) =>
+    `platform: "ensemble" max_batch_size: ${size} ${io(dims)} ensemble_scheduling { ${steps} }`
+  const wrong: [name: string, config: string, words: string][] = [
+    ['no_steps', ensemble(''), 'it has no ensemble_scheduling steps'],
+    ['no_input', ensemble(step('echo', 'X', 'Y', 'other')), 'step[0] (echo) has no input "other"'],
+    ['nowhere', ensemble(step('echo', 'nowhere', 'Y')), 'reads "nowhere", which nothing writes'],
+    ['no_output', ensemble(step('echo', 'X', 'Z')), 'no step writes the output "Y"'],
+    ['shape', ensemble(step('echo', 'X', 'Y'), '[5]'), 'is TYPE_FP32 [-1, 4], but "X"'],
+    ['batch', ensemble(step('echo', 'X', 'Y'), '[4]', 64), 'allows maximum batch size 64'],
+    ['inner', ensemble(step('right', 'X', 'Y', 'X')), 'step[0] (right) has no output "out0"'],
+    ['version', ensemble(step('echo', 'X', 'Y').replace('-1', '7')), 'needs model "echo"'],
+    ['broken', ensemble(step('bad', 'X', 'Y')), "runs model 'bad', which cannot be loaded"],
+    ['bad', 'instance_group { count: -1 }', 'has a count of -1'],
+    ['remote', 'backend: "kserve"', 'gantry.kserve_addresses is ""'],
+  ]
+
+  it('are found by check, and those that fit are not', () => {
+    const dir = tempDir()
+    const repository = repositoryIn(dir)
+    addModel(repository, 'right', { config: ensemble(step('echo', 'X', 'Y')) })
+    for (const [name, config] of wrong) addModel(repository, name, { config })
+    const { status, stdout } = runOnPipeline(dir, { engines: 0, models: { repository } }, [
+      'check',
+      '--offline',
+      '--json',
+    ])
+    expect(status).toBe(2)
+    const { findings } = JSON.parse(stdout) as { findings: { subject: string; detail: string }[] }
+    const served = findings.filter(({ subject }) => subject.startsWith('served model '))
+    expect(served.map(({ subject }) => subject.slice('served model '.length)).sort()).toEqual(
+      wrong.map(([name]) => name).sort(),
+    )
+    for (const [name, , words] of wrong)
+      expect(served.find(({ subject }) => subject === `served model ${name}`)?.detail).toContain(words)
+  })
+})
+
 describe('a reshape that fits', { timeout: testMs }, () => {
   it('answers as many values as the shape says', async () => {
     const dir = tempDir()

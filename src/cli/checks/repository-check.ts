@@ -3,7 +3,7 @@ import { repositoriesOf } from '../../config/load.js'
 import type { PipelineConfig } from '../../config/pipeline.js'
 import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
 import { toErrorRecord } from '../../errors.js'
-import { ModelNotFoundError } from '../../inference/errors.js'
+import { ModelConfigError, ModelNotFoundError } from '../../inference/errors.js'
 import { repositoryWith } from '../../inference/model-repository.js'
 import { gpuIsInstalled } from '../../inference/providers.js'
 import {
@@ -17,7 +17,10 @@ import { checkBatchSizes } from '../../inference/supported-config.js'
 import { silentLog } from '../../lifecycle/log.js'
 import { BackendRegistry } from '../../serving/backends/backend-registry.js'
 import { JsBackend } from '../../serving/backends/js/js-backend.js'
+import { kserveSettings } from '../../serving/backends/kserve/kserve-settings.js'
 import { onnxRuntimeBackend } from '../../serving/backends/onnxruntime/onnxruntime-backend.js'
+import { createEnsembleModel } from '../../serving/ensemble/create-ensemble-model.js'
+import type { LoadedModel } from '../../serving/loaded-model.js'
 import { outputLabels } from '../../serving/output-labels.js'
 import { loadOrder } from '../../serving/repository/load-order.js'
 import {
@@ -26,11 +29,13 @@ import {
   needsOf,
   onlyForGpus,
   readDefinition,
+  stepsOf,
 } from '../../serving/repository/model-definition.js'
 import { type RepositoryScan, scanRepositories } from '../../serving/repository/repository-files.js'
 import { implicitState } from '../../serving/scheduling/sequence-state.js'
 import { warmUpRequests } from '../../serving/scheduling/warm-up.js'
 import type { Finding } from '../findings.js'
+import { DescribedModel } from './described-model.js'
 
 /** Whether the folders of models can be read, and every model that the service would load for API clients could be loaded. */
 export async function checkRepository(config: PipelineConfig): Promise<Finding[]> {
@@ -90,6 +95,7 @@ async function checkServed(config: PipelineConfig, scan: RepositoryScan): Promis
     new JsBackend(config.models.allowJsBackends),
   ])
   const definitions = new Map<string, ModelDefinition>()
+  const described = new Map<string, readonly LoadedModel[]>()
   const findings: Finding[] = []
   const seen = new Set<string>()
   const attempt = async (name: string, look: () => Promise<void> | void) => {
@@ -116,11 +122,25 @@ async function checkServed(config: PipelineConfig, scan: RepositoryScan): Promis
       if (definitions.delete(name)) seen.delete(name)
   for (const [name, definition] of definitions)
     await attempt(name, async () => {
-      await tryOpen(definition, backends)
+      const models = await tryOpen(definition, backends)
+      if (models.length > 0) described.set(name, models)
       findings.push(...missingSteps(name, needsOf(definition.config), scan))
     })
   const needs = new Map([...definitions].map(([name, { config: own }]) => [name, needsOf(own)]))
-  for (const [name, circle] of loadOrder(needs).circular)
+  const { order, circular } = loadOrder(needs)
+  const isBroken = (name: string) => findings.some(({ subject }) => subject === subjectOf(name))
+  for (const name of order) {
+    const definition = definitions.get(name)
+    if (definition === undefined) continue
+    if (backendName(definition.config) !== 'ensemble' || isBroken(name)) continue
+    await attempt(name, async () => {
+      const broken = stepsOf(definition.config).find(isBroken)
+      if (broken !== undefined) throw brokenStep(name, broken)
+      const ensemble = await tryEnsemble(definition, described)
+      if (ensemble !== undefined) described.set(name, [ensemble])
+    })
+  }
+  for (const [name, circle] of circular)
     findings.push({
       subject: subjectOf(name),
       state: 'failed',
@@ -177,23 +197,74 @@ function missingSteps(name: string, steps: readonly string[], scan: RepositorySc
     }))
 }
 
-/** All of a load that needs neither a run of the model nor another server. */
-async function tryOpen(definition: ModelDefinition, backends: BackendRegistry): Promise<void> {
+function brokenStep(name: string, step: string): ModelConfigError {
+  return new ModelConfigError(
+    `ensemble "${name}" runs model '${step}', which cannot be loaded`,
+    `Correct '${step}': what is wrong with it is told here too.`,
+  )
+}
+
+/**
+ * All of a load that needs neither a run of the model nor another server. Returns the versions as far as their tensors are known so:
+ * none of ensembles, which need the models of their steps, and of models on other servers.
+ */
+async function tryOpen(
+  definition: ModelDefinition,
+  backends: BackendRegistry,
+): Promise<readonly DescribedModel[]> {
   const { name, config, filesDir } = definition
   const backend = backendName(config)
-  if (backend === 'ensemble') return void outputLabels(config, filesDir)
-  if (backend === 'kserve') return
+  if (backend === 'ensemble') {
+    outputLabels(config, filesDir)
+    return []
+  }
+  const models: DescribedModel[] = []
   for (const version of definition.versions) {
     const versionDir = join(filesDir, String(version))
     const context = { name, version: String(version), config, versionDir, log: silentLog() }
+    if (backend === 'kserve') {
+      kserveSettings(context)
+      continue
+    }
     const opened = await backends.find(backend, name).open(context)
     try {
       checkBatchSizes(opened.config, name)
-      outputLabels(opened.config, filesDir, opened.labels)
+      const labels = outputLabels(opened.config, filesDir, opened.labels)
       warmUpRequests(opened.config, filesDir)
       implicitState(opened.config, filesDir)
+      models.push(new DescribedModel(name, String(version), opened, labels))
     } finally {
       await opened.close()
     }
   }
+  return models
+}
+
+/**
+ * Puts an ensemble together as a load does. Returns nothing where a step is not known here, as it runs on another server.
+ *
+ * @throws ModelConfigError naming step and tensor, ModelInvalidError, HeadUnknownError
+ */
+async function tryEnsemble(
+  { name, config, versions, filesDir }: ModelDefinition,
+  described: ReadonlyMap<string, readonly LoadedModel[]>,
+): Promise<LoadedModel | undefined> {
+  const version = String(versions.at(-1))
+  if (!stepsOf(config).every((step) => described.has(step) || isBuiltInStep(step))) return undefined
+  const definition = {
+    name,
+    version,
+    config,
+    versionDir: join(filesDir, version),
+    labels: outputLabels(config, filesDir),
+  }
+  return createEnsembleModel(definition, {
+    find: (step, wanted) => {
+      const models = described.get(step) ?? []
+      return wanted === -1 ? models.at(-1) : models.find((model) => model.version === String(wanted))
+    },
+    serve: (opened, context) =>
+      Promise.resolve(new DescribedModel(context.name, context.version, opened, new Map())),
+    log: silentLog(),
+  })
 }
