@@ -1,5 +1,6 @@
 import { batchSizeFaults } from './config-faults/batching-faults.js'
 import { configFaults, faultText } from './config-faults/config-faults.js'
+import { warmupFaults } from './config-faults/model-faults.js'
 import { ModelConfigError } from './errors.js'
 import { type Audience, ignored, refused, type Rule } from './config-rules.js'
 import { gantryParameters, type ModelConfig } from './model-config.js'
@@ -66,13 +67,13 @@ export function checkSupported(
 }
 
 /**
- * Checks the sizes of batches once the largest is known, which may come from the model file or from another server.
+ * Checks batches and warm-ups once the largest batch and the inputs are known, which may come from the model file or from another server.
  *
  * @param source - named in errors.
  * @throws ModelConfigError
  */
-export function checkBatchSizes(config: ModelConfig, source: string): void {
-  const faults = batchSizeFaults(config)
+export function checkCompleted(config: ModelConfig, source: string): void {
+  const faults = [...batchSizeFaults(config), ...warmupFaults(config)]
   if (faults.length > 0) throw faulty(source, faultText(faults))
 }
 

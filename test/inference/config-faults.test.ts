@@ -3,7 +3,7 @@ import { ModelConfigError } from '../../src/inference/errors.js'
 import { emptyModelConfig } from '../../src/inference/model-config.js'
 import { parseModelConfigJson } from '../../src/inference/model-config-json.js'
 import { parseModelConfig } from '../../src/inference/model-config-text.js'
-import { checkBatchSizes, checkSupported } from '../../src/inference/supported-config.js'
+import { checkCompleted, checkSupported } from '../../src/inference/supported-config.js'
 import { accepted, alsoRefused, tritonRefuses } from '../support/configuration-forms.js'
 
 const named = (text: string, name: string) => ({ ...parseModelConfig(text, 'config.pbtxt'), name })
@@ -68,8 +68,8 @@ describe('a configuration close to those', () => {
   it('is one whose batch size comes from the model file', () => {
     const config = named('dynamic_batching { preferred_batch_size: [4, 8] }', 'm')
     expect(checkSupported(config, 'config.pbtxt', 'server')).toEqual([])
-    expect(() => checkBatchSizes({ ...config, max_batch_size: 8 }, 'm')).not.toThrow()
-    expect(() => checkBatchSizes({ ...config, max_batch_size: 4 }, 'm')).toThrow(
+    expect(() => checkCompleted({ ...config, max_batch_size: 8 }, 'm')).not.toThrow()
+    expect(() => checkCompleted({ ...config, max_batch_size: 4 }, 'm')).toThrow(
       'm: dynamic_batching.preferred_batch_size: dynamic batching preferred size must be <= max batch size for m: it is [4, 8]; write at most max_batch_size, 4',
     )
   })

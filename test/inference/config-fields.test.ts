@@ -30,6 +30,7 @@ const written: Readonly<Record<string, string>> = {
   'sequence_batching.control_input.control.int32_false_true': 'int32_false_true: [ 0, 1 ]',
   'sequence_batching.control_input.control.fp32_false_true': 'fp32_false_true: [ 0, 1 ]',
   'sequence_batching.control_input.control.bool_false_true': 'bool_false_true: [ false, true ]',
+  'sequence_batching.state.initial_state.data_type': 'data_type: TYPE_FP32',
   'sequence_batching.control_input.control.data_type': 'kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64',
 }
 

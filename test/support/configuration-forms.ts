@@ -402,6 +402,21 @@ export const alsoRefused: readonly ConfigurationForm[] = [
     'has several initial states',
     `state { input_name: "r" output_name: "s" data_type: TYPE_FP32 dims: 1 ${'initial_state { data_type: TYPE_FP32 dims: 1 zero_data: true name: "i" } '.repeat(2)} }`,
   ),
+  sequence(
+    'initial_state_type',
+    'state[0].initial_state[0].data_type',
+    'is TYPE_INT32, but the state is TYPE_FP32',
+    'state { input_name: "r" output_name: "s" data_type: TYPE_FP32 dims: 4 initial_state { data_type: TYPE_INT32 dims: 4 zero_data: true name: "i" } }',
+  ),
+  sequence(
+    'initial_state_dims',
+    'state[0].initial_state[0].dims',
+    'has dims [3], but the state has [4]',
+    'state { input_name: "r" output_name: "s" data_type: TYPE_FP32 dims: 4 initial_state { data_type: TYPE_FP32 dims: 3 zero_data: true name: "i" } }',
+  ),
+  form('too_many_instances', 'instance_group.count', 'has 2000001 instances', {
+    more: 'instance_group { count: 2000000 } instance_group { passive: true }',
+  }),
   form('count_below_zero', 'instance_group[0].count', 'has a count of -3', {
     more: 'instance_group { count: -3 }',
   }),
@@ -453,6 +468,15 @@ export const alsoRefused: readonly ConfigurationForm[] = [
   }),
   form('warmup_without_type', 'model_warmup[0].inputs["in"].data_type', "must specify 'data_type' of 'in'", {
     more: 'model_warmup { name: "w" inputs { key: "in" value { dims: 1 zero_data: true } } }',
+  }),
+  form('warmup_of_other_type', 'model_warmup[0].inputs["in"].data_type', "has TYPE_INT32 for 'in'", {
+    more: 'model_warmup { name: "w" inputs { key: "in" value { data_type: TYPE_INT32 dims: 1 zero_data: true } } }',
+  }),
+  form('warmup_of_other_shape', 'model_warmup[0].inputs["in"].dims', "has dims [2] for 'in', which has [1]", {
+    more: 'model_warmup { name: "w" inputs { key: "in" value { data_type: TYPE_FP32 dims: 2 zero_data: true } } }',
+  }),
+  form('warmup_without_input', 'model_warmup[0].inputs', "has no input 'in'", {
+    more: 'model_warmup { name: "w" }',
   }),
   form('warmup_batch', 'model_warmup[0].batch_size', 'it is 9', {
     more: 'model_warmup { name: "w" batch_size: 9 }',

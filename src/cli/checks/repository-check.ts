@@ -13,7 +13,7 @@ import {
   unreadableText,
   type UnreadableRepositories,
 } from '../../inference/repository-folder.js'
-import { checkBatchSizes } from '../../inference/supported-config.js'
+import { checkCompleted } from '../../inference/supported-config.js'
 import { silentLog } from '../../lifecycle/log.js'
 import { BackendRegistry } from '../../serving/backends/backend-registry.js'
 import { JsBackend } from '../../serving/backends/js/js-backend.js'
@@ -228,7 +228,7 @@ async function tryOpen(
     }
     const opened = await backends.find(backend, name).open(context)
     try {
-      checkBatchSizes(opened.config, name)
+      checkCompleted(opened.config, name)
       const labels = outputLabels(opened.config, filesDir, opened.labels)
       warmUpRequests(opened.config, filesDir)
       implicitState(opened.config, filesDir)

@@ -1,8 +1,33 @@
 import type { InstanceGroup, ModelConfig } from '../model-config.js'
 import { type ConfigFault, listed } from './fault.js'
 
+/** Each has a thread and a session; more than that end the process for want of threads or memory. */
+const mostInstances = 1000
+
 /** Number and place of instances. */
 export function instanceFaults(config: ModelConfig): readonly ConfigFault[] {
+  return [...groupFaults(config), ...sumFaults(config)]
+}
+
+function sumFaults({ name: model = '', instance_group: groups }: ModelConfig): readonly ConfigFault[] {
+  const count = groups.reduce(
+    (sum, { count: each = 1, gpus }) => sum + Math.max(1, each) * Math.max(1, gpus.length),
+    0,
+  )
+  return [
+    ...(count > mostInstances
+      ? [
+          {
+            field: 'instance_group.count',
+            problem: `model ${model} has ${count} instances`,
+            fix: `write at most ${mostInstances}`,
+          },
+        ]
+      : []),
+  ]
+}
+
+function groupFaults(config: ModelConfig): readonly ConfigFault[] {
   const { name: model = '' } = config
   return config.instance_group.flatMap((group, index) => {
     const { name = '', count = 0, gpus } = group

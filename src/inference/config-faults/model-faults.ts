@@ -91,11 +91,20 @@ function versionFaults({ name: model = '', version_policy: policy }: ModelConfig
   ]
 }
 
-function warmupFaults(config: ModelConfig): readonly ConfigFault[] {
+/** What is said of requests at the load; the inputs may come from the model file. */
+export function warmupFaults(config: ModelConfig): readonly ConfigFault[] {
   const { name: model = '', model_warmup, input } = config
   const names = [...input.map((known) => known.name), ...hiddenInputs(config)]
-  return model_warmup.flatMap(({ name: warmup = '', inputs }, index) =>
-    Object.entries(inputs).flatMap(([name, { data_type, dims }]) => {
+  return model_warmup.flatMap(({ name: warmup = '', inputs }, index) => [
+    ...input
+      .filter(({ name, optional }) => isGiven(name) && optional !== true && !(name in inputs))
+      .map(({ name }) => ({
+        field: `model_warmup[${index}].inputs`,
+        problem: `warm-up "${warmup}" of ${model} has no input '${name}'`,
+        fix: 'write its data_type and dims, and zero_data, random_data or a file',
+      })),
+    ...Object.entries(inputs).flatMap(([name, { data_type, dims }]) => {
+      const known = input.find((each) => each.name === name)
       const field = `model_warmup[${index}].inputs["${name}"]`
       const title = `warm-up "${warmup}" of ${model}`
       return [
@@ -117,6 +126,27 @@ function warmupFaults(config: ModelConfig): readonly ConfigFault[] {
               },
             ]
           : []),
+        ...(known !== undefined &&
+        isGiven(known.data_type) &&
+        isGiven(data_type) &&
+        known.data_type !== data_type
+          ? [
+              {
+                field: `${field}.data_type`,
+                problem: `${title} has ${data_type} for '${name}', which is ${known.data_type}`,
+                fix: 'write that of the input',
+              },
+            ]
+          : []),
+        ...(known !== undefined && known.reshape === undefined && !isShapeOf(dims, known.dims)
+          ? [
+              {
+                field: `${field}.dims`,
+                problem: `${title} has dims ${listed(dims)} for '${name}', which has ${listed(known.dims)}`,
+                fix: 'write a size for each -1 of the input, and the others as they are; the batch is added',
+              },
+            ]
+          : []),
         ...(dims.some((size) => size < 0)
           ? [
               {
@@ -128,5 +158,9 @@ function warmupFaults(config: ModelConfig): readonly ConfigFault[] {
           : []),
       ]
     }),
-  )
+  ])
+}
+
+function isShapeOf(sizes: readonly number[], dims: readonly number[]): boolean {
+  return sizes.length === dims.length && sizes.every((size, axis) => dims[axis] === -1 || size === dims[axis])
 }

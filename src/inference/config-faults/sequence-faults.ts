@@ -1,4 +1,10 @@
-import type { ControlKind, ModelConfig, SequenceBatching, SequenceControl } from '../model-config.js'
+import type {
+  ControlKind,
+  ModelConfig,
+  SequenceBatching,
+  SequenceControl,
+  SequenceState,
+} from '../model-config.js'
 import { type ConfigFault, isGiven, listed, repeated } from './fault.js'
 
 const idTypes = ['TYPE_UINT64', 'TYPE_INT64', 'TYPE_UINT32', 'TYPE_INT32', 'TYPE_STRING']
@@ -116,6 +122,26 @@ function stateFaults({ state }: SequenceBatching, model: string): readonly Confi
   const faults = state.flatMap(
     ({ input_name, output_name, data_type, dims, initial_state }, index): ConfigFault[] => {
       const field = `sequence_batching.state[${index}]`
+      const initialFaults = (at: string, initial: SequenceState['initial_state'][number]): ConfigFault[] => [
+        ...(isGiven(initial.data_type) && initial.data_type !== data_type
+          ? [
+              {
+                field: `${at}.data_type`,
+                problem: `initial state of '${input_name}' of ${model} is ${initial.data_type}, but the state is ${data_type}`,
+                fix: 'give both the same type',
+              },
+            ]
+          : []),
+        ...(initial.dims.length > 0 && dims.length > 0 && !isOneOf(initial.dims, dims)
+          ? [
+              {
+                field: `${at}.dims`,
+                problem: `initial state of '${input_name}' of ${model} has dims ${listed(initial.dims)}, but the state has ${listed(dims)}`,
+                fix: 'write a size for each -1 of the state, and the others as they are',
+              },
+            ]
+          : []),
+      ]
       const known = [
         ['input_name', input_name],
         ['output_name', output_name],
@@ -148,6 +174,7 @@ function stateFaults({ state }: SequenceBatching, model: string): readonly Confi
               ]
             : [],
         ),
+        ...initial_state.flatMap((initial, at) => initialFaults(`${field}.initial_state[${at}]`, initial)),
         ...(initial_state.length > 1
           ? [
               {
@@ -168,6 +195,14 @@ function stateFaults({ state }: SequenceBatching, model: string): readonly Confi
     })),
   )
   return [...faults, ...twice]
+}
+
+/** Whether a tensor of the one shape is one of the other, where -1 is any size. */
+function isOneOf(sizes: readonly number[], dims: readonly number[]): boolean {
+  return (
+    sizes.length === dims.length &&
+    sizes.every((size, axis) => size === -1 || dims[axis] === -1 || size === dims[axis])
+  )
 }
 
 function slotFaults({ direct, oldest }: SequenceBatching, model: string): readonly ConfigFault[] {

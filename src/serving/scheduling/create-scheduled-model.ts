@@ -1,5 +1,5 @@
 import type { InstanceGroup, ModelConfig } from '../../inference/model-config.js'
-import { checkBatchSizes } from '../../inference/supported-config.js'
+import { checkCompleted } from '../../inference/supported-config.js'
 import type { SchedulerClock } from '../../inference/stream-scheduler.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { OpenedModel } from '../backend.js'
@@ -64,7 +64,7 @@ export async function createScheduledModel(
 
 async function start(opened: OpenedModel, options: ScheduledModelOptions): Promise<ScheduledModel> {
   const { name, version, modelDir, statistics, log, rateLimiter, clock = timers } = options
-  checkBatchSizes(opened.config, name)
+  checkCompleted(opened.config, name)
   const labels = outputLabels(opened.config, modelDir, opened.labels)
   const sequences = sequenceRules(name, opened.config, modelDir)
   const warmUps = warmUpRequests(opened.config, modelDir)
