@@ -32,6 +32,8 @@ function bring(version, folder, beforehand = () => {}) {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(join(folder, 'bin'), { recursive: true })
   const args = ['install', '--prefix', folder, '--no-save', '--no-package-lock', '--ignore-scripts']
+  // Whoever asked has one line for a failure, and shows it soon.
+  args.push('--loglevel=silent', '--fetch-retries=1')
   if (!npm([...args, `${name}@${version}`], folder)) return undefined
   symlinkSync(`../node_modules/${name}/bin/node`, path)
   return fits(versionAt(path), version) ? path : undefined
