@@ -1,5 +1,5 @@
 import { ModelInvalidError } from './errors.js'
-import type { ModelConfig, ModelInput, ModelOutput } from './model-config.js'
+import type { DataType, ModelConfig, ModelInput, ModelOutput, SequenceControl } from './model-config.js'
 import type { OnnxInfo } from './onnx-file.js'
 import { hiddenInputs } from './sequence-tensors.js'
 import { configDataType, describeTensor, type ModelTensor } from './tensor-type.js'
@@ -13,6 +13,7 @@ export function matchTensors(config: ModelConfig, onnx: OnnxInfo, file: string):
   const maxBatchSize = config.max_batch_size ?? 0
   for (const input of config.input) matchOne('input', input, onnx.inputs, maxBatchSize, file)
   for (const output of config.output) matchOne('output', output, onnx.outputs, maxBatchSize, file)
+  matchSequenceTensors(config, onnx, maxBatchSize, file)
   const configured = new Set([...config.input.map((input) => input.name), ...hiddenInputs(config)])
   const missing = onnx.inputs.filter((input) => !configured.has(input.name))
   if (missing.length > 0)
@@ -22,19 +23,61 @@ export function matchTensors(config: ModelConfig, onnx: OnnxInfo, file: string):
     )
 }
 
+/** What the sequence scheduler fills in and keeps. */
+function matchSequenceTensors(
+  { sequence_batching: sequences }: ModelConfig,
+  onnx: OnnxInfo,
+  maxBatchSize: number,
+  file: string,
+): void {
+  for (const { name, control } of sequences?.control_input ?? []) {
+    const tensor = find('input', name, onnx.inputs, file)
+    const [first] = control
+    const expected = first && controlType(first)
+    if (expected !== undefined && configDataType(tensor.type) !== expected)
+      throw new ModelInvalidError(
+        `${file}: control_input "${name}" is ${describeTensor(tensor)} in the model, but ${expected} is expected`,
+        'Give the values of the control the type of that input.',
+      )
+  }
+  for (const { input_name, output_name, data_type, dims } of sequences?.state ?? []) {
+    matchOne('input', { name: input_name, data_type, dims }, onnx.inputs, maxBatchSize, file)
+    matchOne('output', { name: output_name, data_type, dims }, onnx.outputs, maxBatchSize, file)
+  }
+}
+
+function controlType(control: SequenceControl): DataType | undefined {
+  if (control.kind === 'CONTROL_SEQUENCE_CORRID') return control.data_type
+  if (control.int32_false_true.length > 0) return 'TYPE_INT32'
+  if (control.fp32_false_true.length > 0) return 'TYPE_FP32'
+  return control.bool_false_true.length > 0 ? 'TYPE_BOOL' : undefined
+}
+
+function find(
+  side: 'input' | 'output',
+  name: string,
+  tensors: readonly ModelTensor[],
+  file: string,
+): ModelTensor {
+  const tensor = tensors.find((candidate) => candidate.name === name)
+  if (tensor !== undefined) return tensor
+  throw new ModelInvalidError(
+    `${file}: the model has no ${side} "${name}"`,
+    `Its ${side}s are: ${tensors.map((known) => `"${known.name}" ${describeTensor(known)}`).join(', ')}.`,
+  )
+}
+
+/** As far as a tensor of the configuration tells what it is in the model. */
+type Wanted = Pick<ModelInput | ModelOutput, 'name' | 'data_type' | 'dims' | 'reshape'>
+
 function matchOne(
   side: 'input' | 'output',
-  wanted: ModelInput | ModelOutput,
+  wanted: Wanted,
   tensors: readonly ModelTensor[],
   maxBatchSize: number,
   file: string,
 ): void {
-  const tensor = tensors.find((candidate) => candidate.name === wanted.name)
-  if (tensor === undefined)
-    throw new ModelInvalidError(
-      `${file}: the model has no ${side} "${wanted.name}"`,
-      `Its ${side}s are: ${tensors.map((known) => `"${known.name}" ${describeTensor(known)}`).join(', ')}.`,
-    )
+  const tensor = find(side, wanted.name, tensors, file)
   const own = wanted.reshape?.shape ?? wanted.dims
   const dims = maxBatchSize > 0 ? [-1, ...own] : own
   const sameType = configDataType(tensor.type) === wanted.data_type

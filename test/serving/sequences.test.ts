@@ -117,4 +117,67 @@ describe('sequences', () => {
     expect((await values(model, ...sent)).flat()).toEqual([1, 2, 3, 4])
     expect(model.statistics()).toMatchObject({ executionCount: 1, inferenceCount: 4 })
   })
+
+  const start = 'kind: CONTROL_SEQUENCE_START'
+  const kept = 'state { input_name: "SUM_IN" output_name: "SUM_OUT"'
+  it.each([
+    [
+      'a control that the model has not',
+      mirror,
+      controls.replace('"START"', '"BEGIN"'),
+      'the model has no input "BEGIN"',
+    ],
+    [
+      'a control of another type',
+      mirror,
+      controls.replace(`${start} fp32_false_true`, `${start} int32_false_true`),
+      'control_input "START" is float32 [n, 1] in the model, but TYPE_INT32 is expected',
+    ],
+    [
+      'an id of another type',
+      mirror,
+      controls.replace('TYPE_UINT64', 'TYPE_INT32'),
+      'control_input "CORRID" is uint64 [n, 1] in the model, but TYPE_INT32 is expected',
+    ],
+    [
+      'a state input that the model has not',
+      adder,
+      state.replace('SUM_IN', 'TOTAL'),
+      'the model has no input "TOTAL"',
+    ],
+    [
+      'a state output that the model has not',
+      adder,
+      state.replace('SUM_OUT', 'TOTAL'),
+      'the model has no output "TOTAL"',
+    ],
+    [
+      'a state of other dims',
+      adder,
+      `${kept} data_type: TYPE_FP32 dims: 5 }`,
+      'input "SUM_IN" is float32 [n, 1] in the model, but TYPE_FP32 [-1, 5] is expected',
+    ],
+    [
+      'a state of another type',
+      adder,
+      `${kept} data_type: TYPE_INT32 dims: 1 }`,
+      'input "SUM_IN" is float32 [n, 1] in the model, but TYPE_INT32 [-1, 1] is expected',
+    ],
+    [
+      'a state whose file is not there',
+      adder,
+      `${kept} data_type: TYPE_FP32 dims: 1 initial_state { data_type: TYPE_FP32 dims: 1 data_file: "gone" } }`,
+      'state "SUM_IN" has data_file "gone", but there is no file',
+    ],
+  ])('refuses %s', async (_, onnx, batching, message) => {
+    await expect(scheduledModel(onnx, config(`${batching} direct { }`))).rejects.toThrow(message)
+  })
+
+  it('refuses a warm-up whose file is not there', async () => {
+    const warmUp =
+      'model_warmup { name: "w" batch_size: 1 inputs { key: "INPUT" value { data_type: TYPE_FP32 dims: 1 input_data_file: "gone" } } }'
+    await expect(scheduledModel(adder, `${config(`${state} direct { }`)} ${warmUp}`)).rejects.toThrow(
+      'model_warmup "w", input "INPUT": there is no file',
+    )
+  })
 })

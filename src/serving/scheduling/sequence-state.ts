@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { ModelConfigError } from '../../inference/errors.js'
 import type { ModelConfig, SequenceState } from '../../inference/model-config.js'
+import { isThere } from '../../lifecycle/system-limit.js'
 import type { Tensor } from '../tensor.js'
 import { filledTensor } from './filled-tensor.js'
 
@@ -45,7 +46,9 @@ function initialState(state: SequenceState, batched: boolean, modelDir: string):
   const file = given?.data_file ?? ''
   if (file === '') return zeros
   if (basename(file) !== file) throw wrong(state, `has data_file "${file}", which is not a plain file name`)
-  const data = readFileSync(join(modelDir, 'initial_state', file))
+  const path = join(modelDir, 'initial_state', file)
+  if (!isThere(path)) throw wrong(state, `has data_file "${file}", but there is no file ${path}`)
+  const data = readFileSync(path)
   if (zeros.datatype !== 'BYTES' && data.length !== zeros.data.length)
     throw wrong(state, `has ${data.length} bytes in "${file}", but ${zeros.data.length} are expected`)
   return { ...zeros, data }

@@ -3,6 +3,7 @@ import { basename, join } from 'node:path'
 import { ModelConfigError } from '../../inference/errors.js'
 import type { ModelConfig, ModelWarmup } from '../../inference/model-config.js'
 import type { BackendInstance, Execution } from '../backend.js'
+import { isThere } from '../../lifecycle/system-limit.js'
 import type { Tensor } from '../tensor.js'
 import { filledTensor, randomTensor } from './filled-tensor.js'
 
@@ -73,7 +74,9 @@ function warmUpTensor(
       : filledTensor(input, data_type, shape)
   if (basename(input_data_file) !== input_data_file) throw wrong('input_data_file is not a plain file name')
   const { datatype, data: expected } = filledTensor(input, data_type, shape)
-  const content = readFileSync(join(modelDir, 'warmup', input_data_file))
+  const path = join(modelDir, 'warmup', input_data_file)
+  if (!isThere(path)) throw wrong(`there is no file ${path}`)
+  const content = readFileSync(path)
   if (datatype !== 'BYTES' && content.length !== expected.length)
     throw wrong(`the file has ${content.length} bytes, but ${expected.length} are expected`)
   return { name: input, datatype, shape, data: content }
