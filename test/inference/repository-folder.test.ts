@@ -8,6 +8,7 @@ import {
   reasonOf,
   unreadableReason,
 } from '../../src/inference/repository-folder.js'
+import { otherUserWorks, thrownForOther } from '../support/other-user.js'
 
 function tempDir(): string {
   const dir = mkdtempSync(join(tmpdir(), 'gantry-folder-'))
@@ -31,11 +32,26 @@ describe('a folder of models', () => {
     )
   })
 
-  it.skipIf(process.getuid?.() === 0).each([0o000, 0o444])('cannot be read with mode %i', async (mode) => {
-    const dir = tempDir()
-    mkdirSync(join(dir, 'shut'))
-    chmodSync(join(dir, 'shut'), mode)
-    expect(await unreadableReason(join(dir, 'shut'))).toBe('this user may not read it')
+  describe.skipIf(!otherUserWorks)('of another user', () => {
+    const seenBy = (mode: number) => {
+      const dir = tempDir()
+      chmodSync(dir, 0o755)
+      mkdirSync(join(dir, 'shut'))
+      chmodSync(join(dir, 'shut'), mode)
+      const call = `checkRepositories([${JSON.stringify(join(dir, 'shut'))}])`
+      return thrownForOther('inference/repository-folder.js', call)
+    }
+
+    it.each([0o000, 0o444])('cannot be read with mode %i', (mode) => {
+      expect(seenBy(mode)).toMatchObject({
+        code: 'GANTRY_MODEL_NOT_FOUND',
+        message: expect.stringContaining('this user may not read it') as string,
+      })
+    })
+
+    it('can be read with mode 0755', () => {
+      expect(seenBy(0o755)).toBeUndefined()
+    })
   })
 
   it.each([
