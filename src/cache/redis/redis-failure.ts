@@ -1,3 +1,5 @@
+import { systemLimit } from '../../lifecycle/system-limit.js'
+
 /** What a failed command says about Redis: it refused this command, it cannot serve now, or it did not answer. */
 export type RedisFailure = Readonly<{ kind: 'refused' | 'unusable' | 'silent'; reason: string }>
 
@@ -8,6 +10,6 @@ const unusable =
 export function redisFailure(error: unknown): RedisFailure {
   const reason = error instanceof Error ? error.message : String(error)
   const replied = error instanceof Error && error.name === 'ReplyError'
-  if (!replied) return { kind: 'silent', reason }
+  if (!replied) return { kind: 'silent', reason: systemLimit(error)?.reason ?? reason }
   return { kind: unusable.test(reason) ? 'unusable' : 'refused', reason }
 }

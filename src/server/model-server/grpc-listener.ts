@@ -1,4 +1,5 @@
 import type { Log } from '../../lifecycle/log.js'
+import { systemLimit } from '../../lifecycle/system-limit.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { startGrpc, type GrpcOptions, type GrpcServer } from '../grpc/grpc-server.js'
 
@@ -32,7 +33,7 @@ export class GrpcListener {
       this.#reason = ''
       this.log.info({ host: this.options.host, port: server.port }, 'gRPC ready')
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = systemLimit(error)?.reason ?? (error instanceof Error ? error.message : String(error))
       if (reason !== this.#reason) this.log.error({ err: error }, 'gRPC cannot listen, trying again')
       this.#reason = reason
       this.#timer = setTimeout(() => void this.start(), this.retryMs)

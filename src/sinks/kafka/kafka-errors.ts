@@ -1,4 +1,5 @@
 import { GantryError } from '../../errors.js'
+import { systemLimit } from '../../lifecycle/system-limit.js'
 
 /** The brokers cannot be reached or do not take records right now. */
 export class KafkaUnavailableError extends GantryError {
@@ -50,8 +51,10 @@ export function refusesIdempotence(error: unknown): boolean {
   return [...causes(error)].some(({ name }) => name === 'KafkaJSServerDoesNotSupportApiKey')
 }
 
-/** Message of the innermost cause that says something. */
+/** A limit of the system by its true name, or the message of the innermost cause that says something. */
 export function reasonOf(error: unknown): string {
+  const limit = [...causes(error)].map(systemLimit).find((found) => found !== undefined)
+  if (limit !== undefined) return limit.reason
   const messages = [...causes(error)].map(({ message }) => message).filter((message) => message !== '')
   return messages.at(-1) ?? String(error)
 }

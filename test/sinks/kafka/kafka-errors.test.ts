@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { redisFailure } from '../../../src/cache/redis/redis-failure.js'
 import { reasonOf, refusesIdempotence, sendVerdict } from '../../../src/sinks/kafka/kafka-errors.js'
 
 /** An error as kafkajs gives it: the broker's inside the client's. */
@@ -38,4 +39,18 @@ it('reasonOf gives the innermost message', () => {
     'connect ECONNREFUSED',
   )
   expect(reasonOf('gone')).toBe('gone')
+})
+
+const withoutDescriptor = Object.assign(new Error('connect EMFILE 127.0.0.1:9092 - Local'), {
+  code: 'EMFILE',
+})
+
+it('R23: a broker that no descriptor is left for is not called unreachable', () => {
+  const wrapped = Object.assign(new Error('Connection error'), { originalError: withoutDescriptor })
+  expect(reasonOf(wrapped)).toMatch(/^no file descriptor is left for this process/)
+  expect(redisFailure(withoutDescriptor)).toMatchObject({
+    kind: 'silent',
+    reason: expect.stringMatching(/^no file descriptor is left/) as string,
+  })
+  expect(reasonOf(new Error('connect ECONNREFUSED'))).toBe('connect ECONNREFUSED')
 })
