@@ -1,7 +1,6 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   checkRepositories,
   distinctRepositories,
@@ -9,12 +8,7 @@ import {
   unreadableReason,
 } from '../../src/inference/repository-folder.js'
 import { otherUserWorks, thrownForOther } from '../support/other-user.js'
-
-function tempDir(): string {
-  const dir = mkdtempSync(join(tmpdir(), 'gantry-folder-'))
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
-  return dir
-}
+import { tempDir } from '../support/temp-dir.js'
 
 describe('a folder of models', () => {
   it('can be read, empty or not', async () => {
