@@ -2,10 +2,10 @@ import { cameraSchema, type CameraConfig, type CameraPatch, type NewCamera } fro
 import type { CameraNetworks } from '../config/camera-networks.js'
 import { redactUrl } from '../config/redact.js'
 import { CameraExistsError, CameraNotFoundError } from '../engine/engine-errors.js'
-import { isSystemLimit } from '../lifecycle/system-limit.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import { AddressPolicy } from '../sources/address-policy.js'
 import { validateCameraUrl } from '../sources/camera-url.js'
+import { isRefusal } from '../sources/source-errors.js'
 import { CameraEntry } from './camera-entry.js'
 import type { CameraStore } from './camera-store.js'
 import type { CameraView } from './gantry.js'
@@ -157,7 +157,7 @@ export class CameraDirectory {
       await validateCameraUrl(camera.url, { mediaRoot, addresses })
     } catch (error) {
       // The camera says so, and is tried again.
-      if (!isSystemLimit(error)) throw error
+      if (isRefusal(error)) throw error
     }
   }
 

@@ -31,8 +31,6 @@ export function reasonOf(repository: string, error: unknown): string {
       return 'this user may not read it'
     case 'ELOOP':
       return 'it is a link that leads back to itself'
-    case 'ESTALE':
-      return 'its network share was replaced or taken away'
     default:
       return systemLimit(error)?.reason ?? message
   }

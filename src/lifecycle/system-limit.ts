@@ -81,6 +81,16 @@ const kinds: Readonly<Record<string, Kind>> = {
     hint: 'Mount it for writing, or name another folder; temporary files lie in TMPDIR.',
     words: /Read-only file system/i,
   },
+  EIO: {
+    reason: () => 'the disk or network share gave an error',
+    hint: 'Look at the log of the system (dmesg) for the disk or the share under it.',
+    words: /Input\/output error/i,
+  },
+  ESTALE: {
+    reason: () => 'its network share was replaced or taken away',
+    hint: 'Mount the share again.',
+    words: /Stale (NFS )?file handle/i,
+  },
   EACCES: {
     reason: () => 'this user has no permission for it',
     hint: 'Give the user that runs Gantry the right to it.',

@@ -2,7 +2,6 @@ import type { CameraConfig } from '../config/camera.js'
 import type { CameraStatus } from '../frames/camera-state.js'
 import type { FrameSource } from '../frames/frame-source.js'
 import { wallMs } from '../lifecycle/clock.js'
-import { isSystemLimit } from '../lifecycle/system-limit.js'
 import { validateCameraUrl, type CameraLocation } from './camera-url.js'
 import { DecoderSession, type DecodedLocation, type DecoderMemory } from './decoder-session.js'
 import { FolderSession } from './folder-session.js'
@@ -10,6 +9,7 @@ import { LateSession } from './late-session.js'
 import { PushSource } from './push-source.js'
 import type { OpenSession } from './session.js'
 import type { SourceDeps } from './source-deps.js'
+import { isRefusal } from './source-errors.js'
 import { SupervisedSource } from './supervised-source.js'
 
 /**
@@ -26,8 +26,8 @@ export async function createSource(camera: CameraConfig, deps: SourceDeps): Prom
     if (location.kind === 'push') return new PushSource(camera, deps)
     return new SupervisedSource(camera, deps, opening(camera, location, deps))
   } catch (error) {
-    if (isSystemLimit(error)) return new SupervisedSource(camera, deps, lookingFirst(camera, deps))
-    return new IdleSource('failed', error instanceof Error ? error.message : String(error), deps)
+    if (isRefusal(error)) return new IdleSource('failed', (error as Error).message, deps)
+    return new SupervisedSource(camera, deps, lookingFirst(camera, deps))
   }
 }
 
@@ -43,7 +43,7 @@ function opening(camera: CameraConfig, location: PulledLocation, deps: SourceDep
     : decoding(camera, location, deps)
 }
 
-/** For paths: the only locations that a limit of the system keeps from being checked. */
+/** For paths: the only locations that the system may keep from being checked. */
 function lookingFirst(camera: CameraConfig, deps: SourceDeps): OpenSession {
   const find = async (): Promise<OpenSession> =>
     opening(camera, (await validateCameraUrl(camera.url, deps)) as PulledLocation, deps)

@@ -61,7 +61,7 @@ const table: readonly (readonly [RegExp, Failure])[] = [
 
 /** Picks the first known cause in the decoder's last lines; order of the table, not of the lines, decides. */
 export function failureOf(tail: readonly string[], isLocalFile: boolean): Failure {
-  const limit = tail.map(limitIn).find((found) => found !== undefined)
+  const limit = tail.map((line) => limitIn(line, isLocalFile)).find((found) => found !== undefined)
   if (limit !== undefined) return failureBy(limit)
   for (const [pattern, failure] of table) {
     if (!tail.some((line) => pattern.test(line))) continue
@@ -77,9 +77,13 @@ export function failureBy({ reason, hint }: SystemLimit): Failure {
   return { reason, retry: 'normal', systemHint: hint }
 }
 
-/** Cameras speak of permissions and addresses as well; only what keeps the program from running is of the system then. */
-function limitIn(line: string): SystemLimit | undefined {
+/**
+ * Cameras speak of permissions and addresses as well, and ffmpeg calls a broken connection an input/output error; only what keeps
+ * the program from running, or a file from being read, is of the system then.
+ */
+function limitIn(line: string, isLocalFile: boolean): SystemLimit | undefined {
   const found = systemLimitIn(line)
+  if (found?.code === 'EIO') return isLocalFile ? found : undefined
   const ambiguous = found?.code === 'EACCES' || found?.code === 'EPERM' || found?.code === 'EADDRNOTAVAIL'
   return ambiguous && !/failed to execute|shared libraries/.test(line) ? undefined : found
 }

@@ -2,8 +2,9 @@ import { redactText } from '../config/redact.js'
 import { systemLimit } from '../lifecycle/system-limit.js'
 import { failureBy } from './failure-reason.js'
 import type { OpenSession, Session, SessionEnd, SessionListener } from './session.js'
+import { isRefusal } from './source-errors.js'
 
-/** A session that first looks where its pictures come from. What is not opened ends it for good, a limit of the system until later. */
+/** A session that first looks where its pictures come from. What is not opened ends it for good, what the system says of it until later. */
 export class LateSession implements Session {
   readonly ended: Promise<SessionEnd>
   #session: Session | undefined
@@ -34,7 +35,8 @@ export class LateSession implements Session {
     } catch (error) {
       const limit = systemLimit(error)
       if (limit !== undefined) return { kind: 'failed', ...failureBy(limit) }
-      return { kind: 'failed', reason: redactText((error as Error).message), retry: 'never' }
+      const reason = redactText((error as Error).message)
+      return { kind: 'failed', reason, retry: isRefusal(error) ? 'never' : 'slow' }
     }
     return this.#session.ended
   }

@@ -14,6 +14,12 @@ export class CameraUrlError extends GantryError {
   }
 }
 
+/** Whether a camera is refused for what it is set to, unlike for what the system says of a path, which may be another thing later. */
+export function isRefusal(error: unknown): boolean {
+  if (error instanceof GantryError) return !error.retryable
+  return !/^E[A-Z]+$/.test((error as NodeJS.ErrnoException).code ?? '')
+}
+
 /** A pushed or stored picture that cannot be analysed. */
 export class ImageInvalidError extends GantryError {
   readonly code = 'GANTRY_IMAGE_INVALID'

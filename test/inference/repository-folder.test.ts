@@ -51,10 +51,11 @@ describe('a folder of models', () => {
   it.each([
     ['EACCES', 'this user may not read it'],
     ['ESTALE', 'its network share was replaced or taken away'],
-    ['EIO', 'EIO: i/o error'],
+    ['EIO', 'the disk or network share gave an error'],
+    ['ENOTCONN', 'as the system says it'],
     ['EMFILE', 'no file descriptor is left for this process'],
   ])('tells %s in words', (code, words) => {
-    expect(reasonOf('/models', Object.assign(new Error('EIO: i/o error'), { code }))).toContain(words)
+    expect(reasonOf('/models', Object.assign(new Error('as the system says it'), { code }))).toContain(words)
   })
 
   it('is named among several, with every other that cannot be read', async () => {

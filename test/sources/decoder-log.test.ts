@@ -147,6 +147,20 @@ describe('failureOf', () => {
       })
   })
 
+  it.each([
+    ['[error] clip.mp4: Input/output error', /^the disk or network share gave an error$/],
+    ['[error] clip.mp4: Stale file handle', /^its network share was replaced/],
+  ])('R23: tries a file again that its disk did not give: %j', (line, reason) => {
+    expect(failureOf([line], true)).toMatchObject({
+      reason: expect.stringMatching(reason) as string,
+      retry: 'normal',
+    })
+  })
+
+  it('does not take the broken connection of a camera for a broken disk', () => {
+    expect(failureOf(['[error] rtsp://cam/s: Input/output error'], false)).not.toHaveProperty('systemHint')
+  })
+
   it('never tries a broken file again', () => {
     const line = 'x.mp4: Invalid data found when processing input'
     expect(failureOf([line], true)).toEqual({ reason: 'the file cannot be read as video', retry: 'never' })

@@ -37,6 +37,8 @@ describe('R23: a path that cannot be read', () => {
     ['EACCES', 'clip.mp4', /^this user has no permission for it: .*clip\.mp4$/],
     ['EACCES', '.', /^this user has no permission for it: /],
     ['EMFILE', 'clip.mp4', /^no file descriptor is left/],
+    ['EIO', 'clip.mp4', /^the disk or network share gave an error: .*clip\.mp4$/],
+    ['ESTALE', 'clip.mp4', /^its network share was replaced or taken away: .*clip\.mp4$/],
   ])('by %s (%s) is told, and the camera comes when it can be', async (code, url, reason) => {
     refusal.code = code
     const watched = await WatchedSource.start({ url }, { mediaRoot: folder.path })
@@ -44,6 +46,13 @@ describe('R23: a path that cannot be read', () => {
     expect((await watched.untilState('backoff')).reason).toMatch(reason)
     refusal.code = ''
     await watched.untilState('live')
+  })
+
+  it('by an error that has no words of ours is looked at again', async () => {
+    refusal.code = 'ENOTCONN'
+    const watched = await WatchedSource.start({ url: 'clip.mp4' }, { mediaRoot: folder.path })
+    onTestFinished(() => watched.source.stop())
+    expect((await watched.untilState('backoff')).reason).toBe('ENOTCONN')
   })
 
   it.skipIf(!otherUserWorks)('is not called missing', () => {
