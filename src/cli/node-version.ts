@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { GantryError } from '../errors.js'
-import { installation } from './version.js'
+import { installation } from '../lifecycle/installation.js'
 
 /** The line of Node that Gantry is best run on. */
 export const bestNode = 24

@@ -9,7 +9,7 @@ import { exitCodeOf, exitCodes, reportFailure, usageErrorOf } from './failure.js
 import type { GlobalOptions } from './options.js'
 import { StopSignals } from './stop-signals.js'
 import type { Terminal } from './terminal.js'
-import { packageVersion } from './version.js'
+import { packageVersion } from '../lifecycle/installation.js'
 
 const exitCodesHelp = `
 Exit codes: 0 ok (also after SIGTERM), 1 it went wrong while running, 2 command line, settings or model are wrong,

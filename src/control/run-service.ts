@@ -9,7 +9,7 @@ import {
   unreadableOf,
   type UnreadableRepositories,
 } from '../inference/repository-folder.js'
-import { packageVersion } from './package-version.js'
+import { packageVersion } from '../lifecycle/installation.js'
 import { wallMs } from '../lifecycle/clock.js'
 import { Deadline } from '../lifecycle/deadline.js'
 import { unlessAborted } from '../lifecycle/delay.js'

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { run } from '../../src/cli/program.js'
-import { packageVersion } from '../../src/cli/version.js'
+import { packageVersion } from '../../src/lifecycle/installation.js'
 import { fakeTerminal } from '../support/fake-terminal.js'
 
 async function gantry(args: readonly string[], env: Record<string, string> = {}) {

@@ -12,6 +12,7 @@ import { GantryProcess } from '../support/gantry-process.js'
 import { echoOnnx } from '../support/model-repository.js'
 import { addModel } from '../support/onnx-models.js'
 import { runOnPipeline } from '../support/pipeline-command.js'
+import { tempDir } from '../support/temp-dir.js'
 import { until } from '../support/until.js'
 
 /** Each test starts at least one service, some load a hundred models. */
@@ -19,12 +20,6 @@ const testMs = 120_000
 
 const onnx = echoOnnx('float32', ['batch', 4])
 const noCameras = { engines: 0, log: { format: 'json' } }
-
-function tempDir(): string {
-  const dir = mkdtempSync(join(tmpdir(), 'gantry-repository-'))
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
-  return dir
-}
 
 /** A folder with one model that serves. */
 function repositoryIn(dir: string, name = 'models', model = 'echo'): string {

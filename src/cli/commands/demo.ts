@@ -4,7 +4,7 @@ import { loadPipeline } from '../../config/load.js'
 import { addSettingFlags, flagSettings, type GlobalOptions, type PipelineOptions } from '../options.js'
 import type { CommandContext } from '../command-context.js'
 import { runUntilStopped } from '../run-until-stopped.js'
-import { installation } from '../version.js'
+import { installation } from '../../lifecycle/installation.js'
 
 type DemoOptions = PipelineOptions & GlobalOptions & Readonly<{ cameras: number }>
 

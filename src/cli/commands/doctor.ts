@@ -6,7 +6,7 @@ import { exitCodes } from '../failure.js'
 import { allGood, printFindings, type Finding } from '../findings.js'
 import { configOption, type GlobalOptions } from '../options.js'
 import type { CommandContext } from '../command-context.js'
-import { installation } from '../version.js'
+import { installation } from '../../lifecycle/installation.js'
 
 type DoctorOptions = GlobalOptions & Readonly<{ config?: string }>
 

@@ -5,7 +5,7 @@ import type { DetectorReport, ModelReport } from '../../ensemble/model-catalog.j
 import { configOption, type GlobalOptions } from '../options.js'
 import type { CommandContext } from '../command-context.js'
 import { splitCommand, type SplitCommandOptions } from './models-split.js'
-import { installation } from '../version.js'
+import { installation } from '../../lifecycle/installation.js'
 import { addLiveCommands, listLive, tokenOption, urlOption, type ServiceOptions } from './live-models.js'
 
 type ModelsOptions = GlobalOptions & ServiceOptions & Readonly<{ config?: string; repository?: string }>

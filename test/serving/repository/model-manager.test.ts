@@ -1,14 +1,4 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ModelInvalidError } from '../../../src/inference/errors.js'
@@ -19,13 +9,8 @@ import { RepositoryPoller } from '../../../src/serving/repository/repository-pol
 import { FakeLoadedModel } from '../../support/fake-loaded-model.js'
 import { addModel, redDetector } from '../../support/onnx-models.js'
 import { silentLog } from '../../support/silent-log.js'
+import { tempDir } from '../../support/temp-dir.js'
 import { until } from '../../support/until.js'
-
-function tempDir(): string {
-  const dir = mkdtempSync(join(tmpdir(), 'gantry-repository-'))
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
-  return dir
-}
 
 const onnx = redDetector('uint8-nhwc')
 const config = (name: string, more = '') =>
