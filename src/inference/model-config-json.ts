@@ -1,9 +1,8 @@
 import protobuf from 'protobufjs'
 import { ModelConfigError } from './errors.js'
-import { modelConfigType, plainConfig } from './model-config-text.js'
+import { modelConfigType } from './model-config-text.js'
 import type { ModelConfig } from './model-config.js'
-
-type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+import { type Json, parseUniqueJson } from './unique-json.js'
 
 const integerTypes = new Set(['int32', 'uint32', 'int64', 'uint64'])
 
@@ -13,7 +12,8 @@ const integerTypes = new Set(['int32', 'uint32', 'int64', 'uint64'])
  * 64-bit numbers may be texts, as protobuf's JSON writes them. `null` is a field that is not there.
  *
  * @param source - named in errors.
- * @throws ModelConfigError `GANTRY_MODEL_CONFIG` for text that is no JSON, an unknown field or a value of a wrong type.
+ * @throws ModelConfigError `GANTRY_MODEL_CONFIG` for text that is no JSON, an unknown field, one that is given twice, or a value of a
+ *   wrong type.
  */
 export function parseModelConfigJson(text: string, source: string): ModelConfig {
   const fail = (problem: string): never => {
@@ -25,20 +25,25 @@ export function parseModelConfigJson(text: string, source: string): ModelConfig 
   const json = parsed(text, fail)
   const message = checkedMessage(modelConfigType, json, '', fail)
   checkChoices(modelConfigType, message, fail)
-  return plainConfig(modelConfigType.fromObject(message))
+  return modelConfigType.toObject(modelConfigType.create(message), {
+    longs: Number,
+    enums: String,
+    arrays: true,
+    objects: true,
+  }) as unknown as ModelConfig
 }
 
 type Fail = (problem: string) => never
 
 function parsed(text: string, fail: Fail): Json {
   try {
-    return JSON.parse(text) as Json
+    return parseUniqueJson(text)
   } catch (error) {
     return fail(error instanceof Error ? error.message : String(error))
   }
 }
 
-/** `fromObject` passes over what it does not know and bends what does not fit, so everything is looked at before. */
+/** `create` passes over what it does not know and takes what does not fit, so everything is looked at before. */
 function checkedMessage(type: protobuf.Type, value: Json, path: string, fail: Fail): Record<string, unknown> {
   if (!isObject(value)) return fail(`${path === '' ? 'the configuration' : path} must be an object`)
   const message: Record<string, unknown> = {}
@@ -46,6 +51,7 @@ function checkedMessage(type: protobuf.Type, value: Json, path: string, fail: Fa
     const field = fieldOf(type, name)
     if (field === undefined) return fail(`${type.name}: unknown field '${name}'`)
     const at = path === '' ? field.name : `${path}.${field.name}`
+    if (message[field.name] !== undefined) return fail(`${at} is given twice, by two names`)
     if (given !== null) message[field.name] = checkedField(field, given, at, fail)
   }
   return message
@@ -60,8 +66,13 @@ function checkedField(field: protobuf.Field, value: Json, path: string, fail: Fa
   field.resolve()
   if (field instanceof protobuf.MapField) {
     if (!isObject(value)) return fail(`${path} must be an object`)
+    const isKey = field.keyType === 'string' ? /./s : /^(0|[1-9]\d*)$/
     return Object.fromEntries(
-      Object.entries(value).map(([key, each]) => [key, checkedValue(field, each, `${path}["${key}"]`, fail)]),
+      Object.entries(value).map(([key, each]) =>
+        isKey.test(key)
+          ? [key, checkedValue(field, each, `${path}["${key}"]`, fail)]
+          : fail(`${path} has the key "${key}"`),
+      ),
     )
   }
   if (!field.repeated) return checkedValue(field, value, path, fail)
@@ -80,17 +91,17 @@ function checkedValue(field: protobuf.Field, value: Json, path: string, fail: Fa
 }
 
 function checkedEnum(type: protobuf.Enum, value: Json, path: string, fail: Fail): unknown {
-  if (typeof value === 'string' && type.values[value] !== undefined) return value
+  if (typeof value === 'string' && type.values[value] !== undefined) return type.values[value]
   if (typeof value === 'number' && type.valuesById[value] !== undefined) return value
   return fail(`${path} must be one of ${Object.keys(type.values).join(', ')}`)
 }
 
+/** Numbers of 64 bits lose their last digits beyond what a number of JavaScript tells apart: no field may be so large. */
 function checkedInteger(type: string, value: Json, path: string, fail: Fail): number {
-  const number = typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value
-  if (typeof number !== 'number' || !Number.isSafeInteger(number))
-    return fail(`${path} must be a whole number`)
-  const low = type.startsWith('u') ? 0 : type === 'int32' ? -(2 ** 31) : Number.MIN_SAFE_INTEGER
-  const high = type === 'int32' ? 2 ** 31 - 1 : type === 'uint32' ? 2 ** 32 - 1 : Number.MAX_SAFE_INTEGER
+  const number = typeof value === 'string' && /^-?\d{1,20}$/.test(value) ? Number(value) : value
+  if (typeof number !== 'number' || !Number.isInteger(number)) return fail(`${path} must be a whole number`)
+  const bits = Number(type.slice(-2))
+  const [low, high] = type.startsWith('u') ? [0, 2 ** bits - 1] : [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1]
   return number >= low && number <= high ? number : fail(`${path} must be ${low} to ${high}`)
 }
 
@@ -101,11 +112,12 @@ function checkChoices(type: protobuf.Type, message: Record<string, unknown>, fai
     if (given.length > 1) fail(`${given.join(' and ')} exclude each other`)
   }
   for (const [name, value] of Object.entries(message)) {
-    const inner = type.fields[name]?.resolvedType
+    const field = type.fields[name]
+    const inner = field?.resolvedType
     if (!(inner instanceof protobuf.Type)) continue
-    for (const each of Array.isArray(value) ? value : [value])
-      if (!(type.fields[name] instanceof protobuf.MapField))
-        checkChoices(inner, each as Record<string, unknown>, fail)
+    const isMap = field instanceof protobuf.MapField
+    const messages = isMap || Array.isArray(value) ? Object.values(value as object) : [value]
+    for (const each of messages) checkChoices(inner, each as Record<string, unknown>, fail)
   }
 }
 

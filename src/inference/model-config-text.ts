@@ -5,34 +5,101 @@ import type { ModelConfig } from './model-config.js'
 import { modelConfigProto } from './model-config-schema.js'
 
 /** `inference.ModelConfig` of the public schema. */
-export const modelConfigType = protobuf
-  .parse(modelConfigProto, { keepCase: true })
-  .root.lookupType('inference.ModelConfig')
+export const modelConfigType = configType(modelConfigProto)
+
+/**
+ * The same with each map as the list of entries that it is in a file, where a key can stand twice. The reader of the text format would
+ * keep the last of them in silence.
+ */
+const fileType = configType(
+  modelConfigProto.replace(
+    /map<(\w+), (\w+)> (\w+) = (\d+);/g,
+    'message $3Entry { $1 key = 1; $2 value = 2; } repeated $3Entry $3 = $4;',
+  ),
+)
+
+function configType(proto: string): protobuf.Type {
+  return protobuf.parse(proto, { keepCase: true }).root.lookupType('inference.ModelConfig')
+}
 
 /**
  * Reads a `config.pbtxt` against the public schema.
  *
  * @param file - named in errors.
- * @throws ModelConfigError `GANTRY_MODEL_CONFIG` with `file:line:column` for a syntax error, an unknown field or a wrong type.
+ * @throws ModelConfigError `GANTRY_MODEL_CONFIG` with `file:line:column` for a syntax error, an unknown field or a wrong type; with the
+ *   path of the field for a key that is missing or has two values, and for a number that is none of an enumeration.
  */
 export function parseModelConfig(text: string, file: string): ModelConfig {
   let message: protobuf.Message
   try {
-    message = textformat.fromText(modelConfigType, text)
+    message = textformat.fromText(fileType, text)
   } catch (error) {
     throw located(error, text, file)
   }
-  return plainConfig(message)
+  const lists = fileType.toObject(message, { longs: Number, enums: String })
+  return withMaps(modelConfigType, lists, '', file) as unknown as ModelConfig
 }
 
-/** A message as the plain object that the rest of the program uses. */
-export function plainConfig(message: protobuf.Message): ModelConfig {
-  return modelConfigType.toObject(message, {
-    longs: Number,
-    enums: String,
-    arrays: true,
-    objects: true,
-  }) as unknown as ModelConfig
+type Fields = Readonly<Record<string, unknown>>
+
+/** A message of a file with its lists of entries as maps. */
+function withMaps(type: protobuf.Type, message: Fields, path: string, file: string): Fields {
+  const converted = (field: protobuf.Field, value: unknown, at: string): unknown => {
+    const { resolvedType } = field.resolve()
+    if (resolvedType instanceof protobuf.Type) return withMaps(resolvedType, value as Fields, `${at}.`, file)
+    // An enumeration's number that has no name stays one.
+    if (resolvedType instanceof protobuf.Enum && typeof value === 'number')
+      throw new ModelConfigError(
+        `${file}: ${at}: ${value} is none of ${resolvedType.name}`,
+        `Write one of ${Object.keys(resolvedType.values).join(', ')}.`,
+      )
+    return value
+  }
+  return Object.fromEntries(
+    type.fieldsArray.flatMap((field): [string, unknown][] => {
+      const { name } = field
+      const value = message[name]
+      const at = path + name
+      if (field instanceof protobuf.MapField) {
+        const map = mapOf(field, (value ?? []) as readonly Entry[], at, file)
+        return [
+          [name, Object.fromEntries(map.map(([key, each, place]) => [key, converted(field, each, place)]))],
+        ]
+      }
+      if (field.repeated) {
+        const list = (value ?? []) as readonly unknown[]
+        return [[name, list.map((each, index) => converted(field, each, `${at}[${index}]`))]]
+      }
+      return value === undefined ? [] : [[name, converted(field, value, at)]]
+    }),
+  )
+}
+
+type Entry = Readonly<{ key?: string | number; value?: unknown }>
+
+/** @returns key, value and path of each; what an entry leaves out is a default, but for a key that is a name. */
+function mapOf(
+  { keyType, type }: protobuf.MapField,
+  entries: readonly Entry[],
+  path: string,
+  file: string,
+): readonly (readonly [string, unknown, string])[] {
+  const isNamed = keyType === 'string'
+  const found = new Map<string, readonly [string, unknown, string]>()
+  for (const { key: given = isNamed ? '' : 0, value = type === 'string' ? '' : {} } of entries) {
+    const key = String(given)
+    if (key === '') throw new ModelConfigError(`${file}: ${path}: an entry has no key`, 'Write the key.')
+    const place = `${path}[${isNamed ? JSON.stringify(key) : key}]`
+    const before = found.get(key)
+    const [first, second] = [before?.[1], value].map((each) => JSON.stringify(each))
+    if (before !== undefined && first !== second)
+      throw new ModelConfigError(
+        `${file}: ${place}: the key is given twice, with ${first} and ${second}`,
+        'Leave one of them.',
+      )
+    found.set(key, [key, value, place])
+  }
+  return [...found.values()]
 }
 
 function located(error: unknown, text: string, file: string): ModelConfigError {
@@ -78,7 +145,7 @@ function placeOfValue(message: string, text: string): string {
 
 function errorIn(text: string): string | undefined {
   try {
-    textformat.fromText(modelConfigType, text)
+    textformat.fromText(fileType, text)
     return undefined
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
@@ -86,7 +153,7 @@ function errorIn(text: string): string | undefined {
 }
 
 function hintForField(messageName: string, field: string): string {
-  const type = modelConfigType.root.lookup(`inference.${messageName}`)
+  const type = fileType.root.lookup(`inference.${messageName}`)
   const names = type instanceof protobuf.Type ? type.fieldsArray.map((known) => known.name) : []
   const [nearest] = names
     .map((name) => ({ name, distance: editDistance(name, field) }))

@@ -64,6 +64,49 @@ describe('parseModelConfig', () => {
     expect(error.code).toBe('GANTRY_MODEL_CONFIG')
   })
 
+  it.each([
+    [
+      'parameters { key: "k" value { string_value: "a" } } parameters { key: "k" value { string_value: "b" } }',
+      'parameters["k"]: the key is given twice, with {"string_value":"a"} and {"string_value":"b"}',
+    ],
+    [
+      'ensemble_scheduling { step { input_map [{ key: "x" value: "a" }, { key: "x" value: "b" }] } }',
+      'ensemble_scheduling.step[0].input_map["x"]: the key is given twice, with "a" and "b"',
+    ],
+    [
+      'ensemble_scheduling { step { output_map { key: "x" value: "a" } output_map { key: "x" } } }',
+      'ensemble_scheduling.step[0].output_map["x"]: the key is given twice, with "a" and ""',
+    ],
+    [
+      'dynamic_batching { priority_queue_policy { key: 1 value { } } priority_queue_policy { key: 0x1 value { max_queue_size: 2 } } }',
+      'dynamic_batching.priority_queue_policy[1]: the key is given twice, with {} and {"max_queue_size":2}',
+    ],
+    ...['metric_tags', 'cc_model_filenames'].map((map) => [
+      `${map} { key: "k" value: "a" } ${map} { key: "k" value: "b" }`,
+      `${map}["k"]: the key is given twice, with "a" and "b"`,
+    ]),
+    [
+      'model_warmup { inputs { key: "a" value { dims: 1 } } inputs { key: "a" value { dims: 2 } } }',
+      'model_warmup[0].inputs["a"]: the key is given twice',
+    ],
+    [
+      'optimization { execution_accelerators { cpu_execution_accelerator { parameters { key: "p" value: "1" } parameters { key: "p" value: "2" } } } }',
+      'cpu_execution_accelerator[0].parameters["p"]: the key is given twice',
+    ],
+    ['parameters { key: "a" key: "b" }', 'multiple values'],
+    ['parameters { value { string_value: "x" } }', 'parameters: an entry has no key'],
+    ['instance_group { } instance_group { kind: 9 }', 'instance_group[1].kind: 9 is none of Kind'],
+    ['model_warmup { inputs { key: "a" value { data_type: -1 } } }', 'inputs["a"].data_type: -1 is none of'],
+  ])('refuses %s, which has two meanings or none', (text, words) => {
+    expect(errorOf(text).message).toContain(words)
+    expect(errorOf(text).hint).not.toBe('')
+  })
+
+  it('takes a key that is given twice with one value', () => {
+    const tag = 'metric_tags { key: "k" value: "a" }'
+    expect(parseModelConfig(`${tag} ${tag}`, 'c').metric_tags).toEqual({ k: 'a' })
+  })
+
   it('suggests the field that was meant', () => {
     expect(errorOf('instance_groups { count: 1 }').hint).toContain('Did you mean "instance_group"?')
   })
