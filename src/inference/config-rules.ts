@@ -1,13 +1,25 @@
-import { type ModelConfig, parameterOf } from './model-config.js'
+import { metricLabel } from './config-faults/metric-faults.js'
+import { type ModelConfig, parameterOf, type QueuePolicy } from './model-config.js'
 
 const ortParameters =
-  /^(intra_op_thread_count|inter_op_thread_count|execution_mode|enable_mem_(arena|pattern)|memory\.|session\.|arena_|cudnn_|gpu_mem_limit)/
+  /^(intra_op_thread_count|inter_op_thread_count|execution_mode|enable_mem_(arena|pattern)|memory\.|session\.|arena_|cudnn_|gpu_mem_limit|do_copy_in_default_stream)/
 
 /** Of those, the ones that detectors of cameras follow as well. */
 const sessionParameters = /^session\./
 
 /** Of those, the ones that the binding of ONNX Runtime for Node has no way to pass on. */
-const memoryParameters = /^(memory\.|arena_|cudnn_|gpu_mem_limit)/
+const memoryParameters = /^(memory\.|arena_|cudnn_|gpu_mem_limit|do_copy_in_default_stream)/
+
+/** Labels of metrics that the server sets itself. */
+const serverLabels = ['model', 'version', 'le']
+
+/** Whether a policy speaks of a time-out that there is not. */
+function isWithoutTimeout(policy: QueuePolicy): boolean {
+  return (
+    (policy.default_timeout_microseconds ?? 0) === 0 &&
+    (policy.timeout_action === 'DELAY' || policy.allow_timeout_override === true)
+  )
+}
 
 /** Who runs the model: the detectors of cameras, or the model server for API clients. They follow different fields. */
 export type Audience = 'cameras' | 'server'
@@ -159,6 +171,57 @@ export const ignored: readonly Rule[] = [
     isSet: (c) => (c.ensemble_scheduling?.max_inflight_requests ?? 0) > 0,
     why: 'each camera has one waiting frame',
     only: 'cameras',
+  },
+  {
+    field: 'default_model_filename',
+    isSet: (c) =>
+      (c.default_model_filename ?? '') !== '' &&
+      (c.ensemble_scheduling !== undefined || !['', 'onnxruntime', 'js'].includes(c.backend ?? '')),
+    why: 'it has no model file',
+  },
+  {
+    field: 'allow_timeout_override and timeout_action DELAY without default_timeout_microseconds',
+    isSet: ({ dynamic_batching: batching }) =>
+      [batching?.default_queue_policy ?? {}, ...Object.values(batching?.priority_queue_policy ?? {})].some(
+        isWithoutTimeout,
+      ),
+    why: 'there is no time-out',
+    only: 'server',
+  },
+  {
+    field: 'max_queue_delay_microseconds of a model with max_batch_size 0',
+    isSet: ({ max_batch_size: size, dynamic_batching: batching, sequence_batching: sequences }) =>
+      size === 0 &&
+      [batching, sequences?.oldest].some((each) => (each?.max_queue_delay_microseconds ?? 0) > 0),
+    why: 'there are no batches to wait for',
+    only: 'server',
+  },
+  {
+    field: 'sequence_batching.direct',
+    isSet: ({ sequence_batching: sequences }) => {
+      const { max_queue_delay_microseconds: delay = 0, minimum_slot_utilization: share = 0 } =
+        sequences?.direct ?? {}
+      return delay > 0 !== share > 0
+    },
+    why: 'a batch waits only where both max_queue_delay_microseconds and minimum_slot_utilization are set',
+    only: 'server',
+  },
+  {
+    field: 'metric_tags of model, version or le',
+    isSet: (c) => Object.keys(c.metric_tags).some((tag) => serverLabels.includes(metricLabel(tag))),
+    why: 'the server sets these labels itself',
+    only: 'server',
+  },
+  {
+    field: 'gantry.kserve_*',
+    isSet: (c) =>
+      c.backend !== 'kserve' && Object.keys(c.parameters).some((key) => key.startsWith('gantry.kserve_')),
+    why: 'it belongs to backend kserve',
+  },
+  {
+    field: 'gantry.timeout_ms',
+    isSet: (c) => c.backend !== 'js' && parameterOf(c, 'gantry.timeout_ms') !== undefined,
+    why: 'it belongs to backend js',
   },
   { field: 'model_metrics', isSet: (c) => c.model_metrics !== undefined, why: 'buckets are fixed' },
   {

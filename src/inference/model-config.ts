@@ -153,6 +153,13 @@ export type VersionPolicy = Readonly<{
   specific?: Readonly<{ versions: readonly number[] }>
 }>
 
+export type ExecutionAccelerator = Readonly<{ name?: string; parameters: Readonly<Record<string, string>> }>
+
+export type MetricControl = Readonly<{
+  metric_identifier?: Readonly<{ family?: string }>
+  histogram_options?: Readonly<{ buckets: readonly number[] }>
+}>
+
 export type ModelConfig = Readonly<{
   name?: string
   platform?: string
@@ -168,7 +175,10 @@ export type ModelConfig = Readonly<{
     graph?: Readonly<{ level?: number }>
     priority?: string
     cuda?: unknown
-    execution_accelerators?: unknown
+    execution_accelerators?: Readonly<{
+      gpu_execution_accelerator: readonly ExecutionAccelerator[]
+      cpu_execution_accelerator: readonly ExecutionAccelerator[]
+    }>
     input_pinned_memory?: unknown
     output_pinned_memory?: unknown
     gather_kernel_buffer_threshold?: number
@@ -187,7 +197,7 @@ export type ModelConfig = Readonly<{
   model_transaction_policy?: Readonly<{ decoupled?: boolean }>
   model_repository_agents?: Readonly<{ agents: readonly unknown[] }>
   response_cache?: Readonly<{ enable?: boolean }>
-  model_metrics?: unknown
+  model_metrics?: Readonly<{ metric_control: readonly MetricControl[] }>
 }>
 
 /** A configuration that says nothing. */

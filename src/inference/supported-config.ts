@@ -84,14 +84,19 @@ function faulty(source: string, text: string): ModelConfigError {
   )
 }
 
-/** Parameters are free text in Triton; a misspelt one of ours would do nothing in silence. */
+/** Parameters are free text in Triton; a misspelt one of ours, or one without a value, would do nothing in silence. */
 function checkParameters(config: ModelConfig, file: string): void {
-  const unknown = Object.keys(config.parameters).filter(
-    (key) => key.startsWith('gantry.') && !gantryParameters.some((known) => known === key),
-  )
+  const own = Object.entries(config.parameters).filter(([key]) => key.startsWith('gantry.'))
+  const unknown = own.map(([key]) => key).filter((key) => !gantryParameters.some((known) => known === key))
   if (unknown.length > 0)
     throw new ModelConfigError(
       `${file}: parameter "${unknown.join('", "')}" is not known`,
       `Parameters of Gantry are: ${gantryParameters.join(', ')}.`,
+    )
+  const empty = own.filter(([, { string_value = '' }]) => string_value === '').map(([key]) => key)
+  if (empty.length > 0)
+    throw new ModelConfigError(
+      `${file}: parameter "${empty.join('", "')}" has no value`,
+      'Write value { string_value: "..." }, or leave the parameter out.',
     )
 }

@@ -6,14 +6,21 @@ import type { Audience } from '../../src/inference/config-rules.js'
 import { modelConfigType, parseModelConfig } from '../../src/inference/model-config-text.js'
 import { checkSupported } from '../../src/inference/supported-config.js'
 
-/** A field without fields of its own: its path, and a configuration that sets it. */
-type Leaf = Readonly<{ path: string; text: string }>
+/** A field without fields of its own: its path, a configuration that sets it, and one that sets it to another value. */
+type Leaf = Readonly<{ path: string; type: string; text: string; set: (value: string) => string }>
 
 /** By message: fields that have to be there for another one of it to mean something. */
 const companions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '': { max_batch_size: ': 1' },
   'input.': { name: ': "in"', data_type: ': TYPE_FP32' },
   'output.': { name: ': "out"', data_type: ': TYPE_FP32' },
+  'instance_group.rate_limiter.resources.': { name: ': "r"' },
+  'optimization.execution_accelerators.gpu_execution_accelerator.': { name: ': "cuda"' },
+  'optimization.execution_accelerators.cpu_execution_accelerator.': { name: ': "openvino"' },
+  'dynamic_batching.default_queue_policy.': { default_timeout_microseconds: ': 1' },
+  'dynamic_batching.priority_queue_policy.': { default_timeout_microseconds: ': 1' },
+  'sequence_batching.direct.': { max_queue_delay_microseconds: ': 1', minimum_slot_utilization: ': 1' },
+  'model_metrics.metric_control.': { metric_identifier: ' { family: "f" }' },
   'dynamic_batching.': { priority_levels: ': 1', default_priority_level: ': 1' },
   'sequence_batching.control_input.': { name: ': "c"', control: ' { int32_false_true: [ 0, 1 ] }' },
   'sequence_batching.state.': { input_name: ': "i"', output_name: ': "o"', data_type: ': TYPE_FP32' },
@@ -23,6 +30,10 @@ const companions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** Fields that mean something only with a value, or beside another field, of their own. */
 const written: Readonly<Record<string, string>> = {
+  // Another group beside it.
+  'instance_group.passive': 'passive: true } instance_group {',
+  'optimization.execution_accelerators.gpu_execution_accelerator.name': 'name: "tensorrt"',
+  'optimization.execution_accelerators.cpu_execution_accelerator.name': 'name: "openvino"',
   'input.format': 'format: FORMAT_NHWC dims: [ 1, 2, 3 ]',
   'input.reshape.shape': 'shape: [ ]',
   'output.reshape.shape': 'shape: [ ]',
@@ -46,9 +57,15 @@ function leavesOf(type: protobuf.Type, prefix = ''): readonly Leaf[] {
         ? `${field.name} { key: ${field.keyType === 'string' ? '"k"' : 1} value${value} }`
         : `${field.name}${value}`) + beside.join('')
     const inner = message instanceof protobuf.Type ? leavesOf(message, `${path}.`) : []
-    if (inner.length > 0) return inner.map((leaf) => ({ path: leaf.path, text: wrap(` { ${leaf.text} }`) }))
+    if (inner.length > 0)
+      return inner.map((leaf) => ({
+        ...leaf,
+        text: wrap(` { ${leaf.text} }`),
+        set: (value) => wrap(` { ${leaf.set(value)} }`),
+      }))
     const own = written[path]
-    return [{ path, text: own === undefined ? wrap(valueOf(field, message)) : own + beside.join('') }]
+    const text = own === undefined ? wrap(valueOf(field, message)) : own + beside.join('')
+    return [{ path, type: field.type, text, set: (value) => wrap(`: ${value}`) }]
   })
 }
 
@@ -100,6 +117,48 @@ describe('the table of docs/models.md', () => {
 
   it.each(leaves)('says what becomes of $path', ({ path, text }) => {
     expect({ server: outcome(text, 'server'), cameras: outcome(text, 'cameras') }).toEqual(rowOf(path))
+  })
+})
+
+/** The largest and the smallest that a file can say. */
+const extremes: Readonly<Record<string, readonly string[]>> = {
+  int32: ['2147483647', '-2147483648'],
+  int64: ['9223372036854775807', '-9223372036854775808'],
+  uint32: ['4294967295'],
+  uint64: ['18446744073709551615'],
+  float: ['nan', 'inf', '-inf'],
+  double: ['nan'],
+}
+
+/** Those that may be any: they are compared with what there is, or handed to the model. */
+const anyNumber: readonly string[] = [
+  'instance_group.rate_limiter.resources.count',
+  'instance_group.rate_limiter.priority',
+  'version_policy.latest.num_versions 4294967295',
+  'version_policy.specific.versions 9223372036854775807',
+  'instance_group.gpus 2147483647',
+  'optimization.cuda.graph_spec.batch_size 2147483647',
+  'optimization.cuda.graph_spec.input.dim 9223372036854775807',
+  'optimization.cuda.graph_spec.graph_lower_bound.batch_size 2147483647',
+  'optimization.cuda.graph_spec.graph_lower_bound.input.dim 9223372036854775807',
+  'optimization.gather_kernel_buffer_threshold',
+  'dynamic_batching.default_queue_policy.max_queue_size',
+  'dynamic_batching.priority_queue_policy.max_queue_size',
+  'ensemble_scheduling.step.model_version 9223372036854775807',
+  'ensemble_scheduling.max_inflight_requests',
+]
+
+describe('a number as large or small as can be', () => {
+  const numbers = leaves.flatMap((leaf) => (extremes[leaf.type] ?? []).map((value) => ({ ...leaf, value })))
+
+  it.each(numbers)('$path: $value is refused, unless it means something', ({ path, value, set }) => {
+    const mayBe = anyNumber.includes(path) || anyNumber.includes(`${path} ${value}`)
+    expect(outcome(set(value), 'server') === 'refused').toBe(!mayBe)
+  })
+
+  it('is known by its path', () => {
+    const paths = new Set(numbers.flatMap(({ path, value }) => [path, `${path} ${value}`]))
+    expect(anyNumber.filter((path) => !paths.has(path))).toEqual([])
   })
 })
 

@@ -2,7 +2,10 @@ import type { ModelConfig } from '../model-config.js'
 import { batchingFaults } from './batching-faults.js'
 import type { ConfigFault } from './fault.js'
 import { instanceFaults } from './instance-faults.js'
+import { metricFaults } from './metric-faults.js'
 import { modelFaults } from './model-faults.js'
+import { optimizationFaults } from './optimization-faults.js'
+import { rangeFaults } from './range-faults.js'
 import { sequenceFaults } from './sequence-faults.js'
 import { tensorFaults } from './tensor-faults.js'
 
@@ -18,6 +21,9 @@ export function configFaults(config: ModelConfig): readonly ConfigFault[] {
     ...tensorFaults(config),
     ...sequenceFaults(config),
     ...instanceFaults(config),
+    ...optimizationFaults(config),
+    ...metricFaults(config),
+    ...rangeFaults(config),
   ]
 }
 

@@ -1,19 +1,25 @@
 import type { InstanceGroup, ModelConfig } from '../model-config.js'
-import { type ConfigFault, listed } from './fault.js'
+import { type ConfigFault, isGiven, listed, repeated } from './fault.js'
 
 /** Each has a thread and a session; more than that end the process for want of threads or memory. */
 const mostInstances = 1000
 
 /** Number and place of instances. */
 export function instanceFaults(config: ModelConfig): readonly ConfigFault[] {
-  return [...groupFaults(config), ...sumFaults(config)]
+  return [...groupFaults(config), ...sumFaults(config), ...passiveFaults(config)]
 }
 
-function sumFaults({ name: model = '', instance_group: groups }: ModelConfig): readonly ConfigFault[] {
-  const count = groups.reduce(
+/** Of all groups; 0 for a model that has none and gets those of its backend. */
+export function configuredInstances({ instance_group: groups }: ModelConfig): number {
+  return groups.reduce(
     (sum, { count: each = 1, gpus }) => sum + Math.max(1, each) * Math.max(1, gpus.length),
     0,
   )
+}
+
+function sumFaults(config: ModelConfig): readonly ConfigFault[] {
+  const { name: model = '' } = config
+  const count = configuredInstances(config)
   return [
     ...(count > mostInstances
       ? [
@@ -24,6 +30,17 @@ function sumFaults({ name: model = '', instance_group: groups }: ModelConfig): r
           },
         ]
       : []),
+  ]
+}
+
+function passiveFaults({ name: model = '', instance_group: groups }: ModelConfig): readonly ConfigFault[] {
+  if (groups.length === 0 || groups.some(({ passive }) => passive !== true)) return []
+  return [
+    {
+      field: 'instance_group.passive',
+      problem: `every instance group of model ${model} is passive: no instance would run requests`,
+      fix: 'leave passive out of one instance_group at least',
+    },
   ]
 }
 
@@ -50,6 +67,7 @@ function groupFaults(config: ModelConfig): readonly ConfigFault[] {
           problem: `${title} specifies invalid or unsupported gpu id ${gpu}`,
           fix: 'write numbers of GPUs, from 0',
         })),
+      ...resourceFaults(group, `${field}.rate_limiter.resources`, title),
       ...(isWithoutGpus(group) && gpus.length > 0
         ? [
             {
@@ -61,6 +79,24 @@ function groupFaults(config: ModelConfig): readonly ConfigFault[] {
         : []),
     ]
   })
+}
+
+function resourceFaults(
+  { rate_limiter }: InstanceGroup,
+  field: string,
+  title: string,
+): readonly ConfigFault[] {
+  const names = (rate_limiter?.resources ?? []).map(({ name }) => name ?? '')
+  return [
+    ...(names.includes('')
+      ? [{ field, problem: `${title} needs a resource without a name`, fix: 'write its name' }]
+      : []),
+    ...repeated(names.filter(isGiven)).map((name) => ({
+      field,
+      problem: `${title} needs resource "${name}" more than once`,
+      fix: 'write how many it needs in all',
+    })),
+  ]
 }
 
 function isWithoutGpus({ kind }: InstanceGroup): boolean {

@@ -35,7 +35,8 @@ function platformFaults(config: ModelConfig): readonly ConfigFault[] {
         fix: 'write its steps',
       },
     ]
-  if (backend !== 'onnxruntime' || platform === '' || onnxPlatforms.includes(platform)) return []
+  if (backend === '' || platform === '' || (backend === 'onnxruntime' && onnxPlatforms.includes(platform)))
+    return []
   return [
     {
       field: 'platform',
@@ -103,11 +104,20 @@ export function warmupFaults(config: ModelConfig): readonly ConfigFault[] {
         problem: `warm-up "${warmup}" of ${model} has no input '${name}'`,
         fix: 'write its data_type and dims, and zero_data, random_data or a file',
       })),
-    ...Object.entries(inputs).flatMap(([name, { data_type, dims }]) => {
+    ...Object.entries(inputs).flatMap(([name, { data_type, dims, zero_data, random_data }]) => {
       const known = input.find((each) => each.name === name)
       const field = `model_warmup[${index}].inputs["${name}"]`
       const title = `warm-up "${warmup}" of ${model}`
       return [
+        ...(zero_data === false || random_data === false
+          ? [
+              {
+                field,
+                problem: `${title} has ${zero_data === false ? 'zero_data' : 'random_data'}: false for '${name}', which says nothing`,
+                fix: 'write zero_data: true, random_data: true or input_data_file',
+              },
+            ]
+          : []),
         ...(input.length > 0 && !names.includes(name)
           ? [
               {

@@ -5,7 +5,8 @@ import type {
   SequenceControl,
   SequenceState,
 } from '../model-config.js'
-import { type ConfigFault, isGiven, listed, repeated } from './fault.js'
+import { batchLimit, type ConfigFault, isGiven, listed, repeated } from './fault.js'
+import { configuredInstances } from './instance-faults.js'
 
 const idTypes = ['TYPE_UINT64', 'TYPE_INT64', 'TYPE_UINT32', 'TYPE_INT32', 'TYPE_STRING']
 
@@ -19,7 +20,8 @@ export function sequenceFaults(config: ModelConfig): readonly ConfigFault[] {
     ...controlFaults(batching, model),
     ...kindFaults(batching, model),
     ...stateFaults(batching, model),
-    ...slotFaults(batching, model),
+    ...slotFaults(config, batching),
+    ...sharedFaults(batching, model),
   ]
 }
 
@@ -118,6 +120,22 @@ function kindFaults({ control_input }: SequenceBatching, model: string): readonl
   }))
 }
 
+/** What is a control and a state has two values at once. */
+function sharedFaults({ control_input, state }: SequenceBatching, model: string): readonly ConfigFault[] {
+  const states = state.map(({ input_name }) => input_name)
+  return control_input.flatMap(({ name }, index) =>
+    isGiven(name) && states.includes(name)
+      ? [
+          {
+            field: `sequence_batching.control_input[${index}].name`,
+            problem: `sequence batching specifies '${name}' as control and as state for ${model}`,
+            fix: 'give each an input of its own',
+          },
+        ]
+      : [],
+  )
+}
+
 function stateFaults({ state }: SequenceBatching, model: string): readonly ConfigFault[] {
   const faults = state.flatMap(
     ({ input_name, output_name, data_type, dims, initial_state }, index): ConfigFault[] => {
@@ -129,6 +147,15 @@ function stateFaults({ state }: SequenceBatching, model: string): readonly Confi
                 field: `${at}.data_type`,
                 problem: `initial state of '${input_name}' of ${model} is ${initial.data_type}, but the state is ${data_type}`,
                 fix: 'give both the same type',
+              },
+            ]
+          : []),
+        ...(initial.zero_data === false
+          ? [
+              {
+                field: `${at}.zero_data`,
+                problem: `initial state of '${input_name}' of ${model} has zero_data: false, which says nothing`,
+                fix: 'write zero_data: true or data_file',
               },
             ]
           : []),
@@ -205,9 +232,15 @@ function isOneOf(sizes: readonly number[], dims: readonly number[]): boolean {
   )
 }
 
-function slotFaults({ direct, oldest }: SequenceBatching, model: string): readonly ConfigFault[] {
+/** Each is a place in memory, and is looked at for each batch. */
+const mostSlots = 2 ** 20
+
+function slotFaults(config: ModelConfig, { direct, oldest }: SequenceBatching): readonly ConfigFault[] {
+  const { name: model = '' } = config
   const utilization = direct?.minimum_slot_utilization ?? 0
   const candidates = oldest?.max_candidate_sequences ?? 0
+  const each = oldest === undefined ? (batchLimit(config) ?? 0) : candidates
+  const slots = each * Math.max(1, configuredInstances(config))
   return [
     ...(utilization >= 0 && utilization <= 1
       ? []
@@ -225,6 +258,16 @@ function slotFaults({ direct, oldest }: SequenceBatching, model: string): readon
             field: 'sequence_batching.oldest.max_candidate_sequences',
             problem: `sequence batching must not have a negative number of candidates for ${model}: it is ${candidates}`,
             fix: 'write how many sequences an instance holds',
+          },
+        ]),
+    ...(slots <= mostSlots
+      ? []
+      : [
+          {
+            field:
+              oldest === undefined ? 'max_batch_size' : 'sequence_batching.oldest.max_candidate_sequences',
+            problem: `sequence batching has ${slots} places for sequences in all instances of ${model}`,
+            fix: `write fewer: at most ${mostSlots} in all`,
           },
         ]),
   ]

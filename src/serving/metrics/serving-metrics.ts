@@ -1,4 +1,5 @@
 import { Registry } from 'prom-client'
+import { metricLabel } from '../../inference/config-faults/metric-faults.js'
 import { metricsText } from '../../metrics/metrics-text.js'
 import { copiedBytes } from '../copied-bytes.js'
 import { bucketSeconds, type DurationHistogram } from '../duration-histogram.js'
@@ -163,10 +164,7 @@ function addMachineMetrics(registry: Registry, cpu: CpuUsage): void {
 
 /** Sorted by name, as Triton prints them. Tags of the configuration do not replace labels of the server. */
 function labelsOf({ model, version, metricTags }: StatisticsRecorder, more: Labels = {}): Labels {
-  const tags = Object.entries(metricTags).map(([name, value]) => [
-    name.replace(/^\d|[^A-Za-z0-9_]/g, '_'),
-    value,
-  ])
+  const tags = Object.entries(metricTags).map(([name, value]) => [metricLabel(name), value])
   const labels = { ...(Object.fromEntries(tags) as Labels), model, version, ...more }
   return Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
