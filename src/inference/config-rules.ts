@@ -231,7 +231,7 @@ export const ignored: readonly Rule[] = [
   },
   {
     field: 'optimization.priority',
-    isSet: (c) => c.optimization?.priority !== undefined,
+    isSet: (c) => (c.optimization?.priority ?? 'PRIORITY_DEFAULT') !== 'PRIORITY_DEFAULT',
     why: 'it belongs to TensorRT plans',
   },
   {
@@ -239,8 +239,8 @@ export const ignored: readonly Rule[] = [
     isSet: ({ optimization: o }) =>
       o?.input_pinned_memory !== undefined ||
       o?.output_pinned_memory !== undefined ||
-      o?.gather_kernel_buffer_threshold !== undefined ||
-      o?.eager_batching !== undefined,
+      (o?.gather_kernel_buffer_threshold ?? 0) > 0 ||
+      o?.eager_batching === true,
     why: 'they belong to TensorRT plans',
   },
   {

@@ -13,6 +13,12 @@ export function matchTensors(config: ModelConfig, onnx: OnnxInfo, file: string):
   const maxBatchSize = config.max_batch_size ?? 0
   for (const input of config.input) matchOne('input', input, onnx.inputs, maxBatchSize, file)
   for (const output of config.output) matchOne('output', output, onnx.outputs, maxBatchSize, file)
+  const optional = config.input.find((input) => input.optional === true)
+  if (optional !== undefined)
+    throw new ModelInvalidError(
+      `${file}: input "${optional.name}" is optional, but the model cannot run without it`,
+      'Leave optional out: inputs of an ONNX model that have a default are not inputs of its configuration.',
+    )
   matchSequenceTensors(config, onnx, maxBatchSize, file)
   const configured = new Set([...config.input.map((input) => input.name), ...hiddenInputs(config)])
   const missing = onnx.inputs.filter((input) => !configured.has(input.name))

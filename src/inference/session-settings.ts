@@ -4,6 +4,9 @@ import type { OrtSessionOptions } from './ort-session.js'
 
 type SessionSettings = Omit<OrtSessionOptions, 'path' | 'providers' | 'deviceId' | 'graphOptimization'>
 
+/** No machine has more processors, and each is a thread of every instance. */
+const mostThreads = 1_024
+
 /** ONNX Runtime's own session settings, by their whole key: the `parameters` that begin with `session.`. */
 export function sessionConfig({ parameters }: ModelConfig): Readonly<Record<string, string>> {
   return Object.fromEntries(
@@ -20,26 +23,26 @@ export function sessionConfig({ parameters }: ModelConfig): Readonly<Record<stri
  * @throws ModelConfigError naming the parameter
  */
 export function sessionSettings(config: ModelConfig, intraOpThreads: number): SessionSettings {
-  const number = (key: string) => wholeNumber(config, key)
-  const interOpThreads = number('inter_op_thread_count')
-  const arena = number('enable_mem_arena')
-  const pattern = number('enable_mem_pattern')
+  const number = (key: string, most: number) => wholeNumber(config, key, most)
+  const interOpThreads = number('inter_op_thread_count', mostThreads)
+  const arena = number('enable_mem_arena', 1)
+  const pattern = number('enable_mem_pattern', 1)
   return {
-    intraOpThreads: number('intra_op_thread_count') ?? intraOpThreads,
+    intraOpThreads: number('intra_op_thread_count', mostThreads) ?? intraOpThreads,
     ...(interOpThreads === undefined ? {} : { interOpThreads }),
-    ...(number('execution_mode') === 1 ? { parallelExecution: true } : {}),
+    ...(number('execution_mode', 1) === 1 ? { parallelExecution: true } : {}),
     ...(arena === undefined ? {} : { memoryArena: arena !== 0 }),
     ...(pattern === undefined ? {} : { memoryPattern: pattern !== 0 }),
     sessionConfig: sessionConfig(config),
   }
 }
 
-function wholeNumber(config: ModelConfig, key: string): number | undefined {
+function wholeNumber(config: ModelConfig, key: string, most: number): number | undefined {
   const text = config.parameters[key]?.string_value
   if (text === undefined || text === '') return undefined
-  if (!/^\d{1,4}$/.test(text))
+  if (!/^\d{1,4}$/.test(text) || Number(text) > most)
     throw new ModelConfigError(
-      `parameter "${key}" is "${text}", but a whole number is expected`,
+      `parameter "${key}" is "${text}", but a whole number from 0 to ${most} is expected`,
       'Correct the parameter in config.pbtxt.',
     )
   return Number(text)

@@ -30,19 +30,31 @@ function described({ batch = 8, input = tensor('in', [1]), output = tensor('out'
   }
 }
 
+/** Ones, whatever comes in. */
 function constantOut(input: readonly number[], output: readonly number[], batched: boolean): Uint8Array {
   const spec = (name: string, sizes: readonly number[]): TensorSpec => ({
     name,
     type: 'float32',
     shape: [...(batched ? ['batch'] : []), ...sizes.map((size, at) => (size > 0 ? size : `free${at}`))],
   })
-  const shape = [...(batched ? [1] : []), ...output.map((size) => Math.max(1, size))]
-  const data = new Float32Array(shape.reduce((count, size) => count * size, 1)).fill(1)
+  const sizes = BigInt64Array.from(output, (size) => BigInt(Math.max(1, size)))
+  const first = { name: 'first', shape: [1], data: BigInt64Array.of(0n) }
   return buildOnnx({
     inputs: [spec('in', input)],
     outputs: [spec('out', output)],
-    constants: [{ name: 'ones', shape, data }],
-    nodes: [{ op: 'Identity', inputs: ['ones'], outputs: ['out'] }],
+    constants: [
+      { name: 'one', shape: [], data: Float32Array.of(1) },
+      { name: 'sizes', shape: [sizes.length], data: sizes },
+      ...(batched ? [first] : []),
+    ],
+    nodes: batched
+      ? [
+          { op: 'Shape', inputs: ['in'], outputs: ['whole'] },
+          { op: 'Gather', inputs: ['whole', 'first'], outputs: ['batch'] },
+          { op: 'Concat', inputs: ['batch', 'sizes'], outputs: ['shape'], attributes: { axis: 0 } },
+          { op: 'Expand', inputs: ['one', 'shape'], outputs: ['out'] },
+        ]
+      : [{ op: 'Expand', inputs: ['one', 'sizes'], outputs: ['out'] }],
   })
 }
 

@@ -7,6 +7,9 @@ import { tempDir } from './temp-dir.js'
 /** A run of a session on the provider that charges for a change of shape. */
 export type ShapedRun = Readonly<{ session: string; shapes: string; changed: boolean }>
 
+/** What these workers lack. */
+export function nothingIsMissing(): undefined {}
+
 /** Workers that have CUDA, in the form of a CPU that charges for each change of a session's shapes. */
 export const oneShapeWorkers = {
   detector: fileURLToPath(new URL('./one-shape-detector-worker.mjs', import.meta.url)),

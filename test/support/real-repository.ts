@@ -1,6 +1,9 @@
 import { onTestFinished } from 'vitest'
+import type { ExecutionProvider } from '../../src/config/inference.js'
 import { isBuiltInStep } from '../../src/ensemble/built-in-steps.js'
 import { BackendRegistry } from '../../src/serving/backends/backend-registry.js'
+import { JsBackend } from '../../src/serving/backends/js/js-backend.js'
+import { KserveBackend } from '../../src/serving/backends/kserve/kserve-backend.js'
 import { onnxRuntimeBackend } from '../../src/serving/backends/onnxruntime/onnxruntime-backend.js'
 import { recorderOf } from '../../src/serving/metrics/recorder-of.js'
 import { ServingMetrics } from '../../src/serving/metrics/serving-metrics.js'
@@ -10,7 +13,7 @@ import { ModelManager } from '../../src/serving/repository/model-manager.js'
 import type { ResponseCache } from '../../src/serving/response-cache/response-cache.js'
 import { MemorySettings } from '../../src/serving/settings.js'
 import type { Tracer } from '../../src/serving/tracing/tracer.js'
-import { oneShapeWorkers } from './one-shape.js'
+import { nothingIsMissing, oneShapeWorkers } from './one-shape.js'
 import { silentLog } from './silent-log.js'
 import { tempDir } from './temp-dir.js'
 
@@ -20,22 +23,31 @@ type RepositoryOptions = Readonly<{
   tracer?: Tracer
   /** With CUDA, as `one-shape.ts` has it, for models of KIND_GPU. */
   onGpu?: boolean
+  providers?: readonly ExecutionProvider[]
 }>
 
 /** Serves a folder of models in this process, as the model server does; it ends with the test. */
 export async function serveRepository(
   dir: string,
-  { cache, control = 'none', tracer, onGpu = false }: RepositoryOptions = {},
+  {
+    cache,
+    control = 'none',
+    tracer,
+    onGpu = false,
+    providers = onGpu ? ['cuda', 'cpu'] : ['cpu'],
+  }: RepositoryOptions = {},
 ): Promise<LocalModelServer> {
   const log = silentLog()
   const opener: ModelOpener = new ModelOpener({
     backends: new BackendRegistry([
       onnxRuntimeBackend({
-        providers: onGpu ? ['cuda', 'cpu'] : ['cpu'],
+        providers: [...providers],
         deviceId: 0,
         intraOpThreads: 1,
-        ...(onGpu ? { workerEntry: oneShapeWorkers.onnx } : {}),
+        ...(onGpu ? { workerEntry: oneShapeWorkers.onnx, missing: nothingIsMissing } : {}),
       }),
+      new KserveBackend(),
+      new JsBackend(false),
     ]),
     find: (name: string) => {
       try {

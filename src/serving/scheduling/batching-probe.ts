@@ -1,6 +1,7 @@
 import type { ModelConfig } from '../../inference/model-config.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import type { BatchResult, Execution } from '../backend.js'
+import { datatypeOfConfig, elementBytes } from '../datatype.js'
 import { filledTensor } from './filled-tensor.js'
 
 export type BatchingProbe = Readonly<{
@@ -9,8 +10,13 @@ export type BatchingProbe = Readonly<{
   figures?: Readonly<{ alone: number; batched: number; batchSize: number }>
 }>
 
+/** Of zeros: a model is not tried with more. */
+const mostZeroBytes = 64 * 1024 ** 2
+
 /** A batch must save at least this share of the time per item. */
 const leastGain = 0.1
+/** More tell nothing more. */
+const mostProbedItems = 1_024
 const maxProbes = 5
 const probeBudgetMs = 500
 
@@ -23,11 +29,12 @@ export async function batchingPays(
   config: ModelConfig,
   run: (batch: readonly Execution[]) => Promise<BatchResult>,
 ): Promise<BatchingProbe> {
-  const batchSize = config.max_batch_size ?? 0
-  if (batchSize < 2) return { pays: false }
+  const batchSize = Math.min(config.max_batch_size ?? 0, mostItems(config))
+  if (batchSize < 2) return { pays: (config.max_batch_size ?? 0) > 1 }
   try {
     const alone = await shortestMs(() => run([zeros(config)]))
-    const full = await shortestMs(() => run(Array.from({ length: batchSize }, () => zeros(config))))
+    const one = zeros(config)
+    const full = await shortestMs(() => run(Array.from({ length: batchSize }, () => one)))
     const batched = full / batchSize
     const round = (ms: number) => Math.round(ms * 1e3) / 1e3
     return {
@@ -37,6 +44,15 @@ export async function batchingPays(
   } catch {
     return { pays: true }
   }
+}
+
+/** How many items a model may be tried with at once; 0 where one is too much. */
+export function mostItems(config: ModelConfig): number {
+  const bytes = config.input.reduce((sum, { data_type, dims, reshape }) => {
+    const elements = (reshape?.shape ?? dims).reduce((product, size) => product * Math.abs(size), 1)
+    return sum + elements * (elementBytes(datatypeOfConfig(data_type) ?? 'BYTES') || 4)
+  }, 0)
+  return Math.min(mostProbedItems, Math.floor(mostZeroBytes / Math.max(1, bytes)))
 }
 
 /** One item of zeros. */

@@ -8,7 +8,7 @@ import type { Tensor } from '../../../src/serving/tensor.js'
 import { contextOf, fp32, requestOf, scheduled, valuesOf } from '../../support/direct-model.js'
 import { echoOnnx } from '../../support/model-repository.js'
 import { buildOnnx } from '../../support/onnx-builder.js'
-import { oneShapeWorkers, recordShapes } from '../../support/one-shape.js'
+import { nothingIsMissing, oneShapeWorkers, recordShapes } from '../../support/one-shape.js'
 import { adder, controls, mirror } from '../../support/sequence-models.js'
 import { tempDir } from '../../support/temp-dir.js'
 
@@ -24,6 +24,7 @@ async function served(onnx: Uint8Array, config: string): Promise<LoadedModel> {
     deviceId: 0,
     intraOpThreads: 1,
     workerEntry: oneShapeWorkers.onnx,
+    missing: nothingIsMissing,
   })
   const model = await scheduled(await backend.open(context), context)
   onTestFinished(() => model.close(5_000))
@@ -108,7 +109,7 @@ describe('a model on a provider that charges for a change of shape', () => {
     expect(valuesOf(answer)).toEqual([0.5, 1, 1.5])
   })
 
-  it('refuses an output that has no row for each of the batch', async () => {
+  it('is refused at its load where an output has no row for each of the batch', async () => {
     const collapsed = buildOnnx({
       inputs: [{ name: 'in0', type: 'float32', shape: ['n', 1] }],
       outputs: [{ name: 'out0', type: 'float32', shape: ['m', 1] }],
@@ -116,10 +117,15 @@ describe('a model on a provider that charges for a change of shape', () => {
         { op: 'ReduceMax', inputs: ['in0'], outputs: ['out0'], attributes: { axes: [0], keepdims: 1 } },
       ],
     })
-    const model = await served(collapsed, 'max_batch_size: 8')
-    await expect(model.infer(requestOf([fp32('in0', [1, 1], [2])]))).rejects.toThrow(
-      "output 'out0' is [1, 1] for a batch of 8: its first dimension is not the batch",
+    for (const batching of ['', 'dynamic_batching { }'])
+      await expect(served(collapsed, `max_batch_size: 8 ${batching}`)).rejects.toThrow(
+        'model "m": onnx runtime error: output \'out0\' is [1, 1] for a batch of 8: its first dimension is not the batch',
+      )
+    const model = await served(
+      collapsed,
+      'max_batch_size: 8 input { name: "in0" data_type: TYPE_FP32 dims: -1 }',
     )
+    await expect(model.infer(requestOf([fp32('in0', [1, 1], [2])]))).rejects.toThrow('is not the batch')
   })
 
   it('leaves a model without a batch dimension as it is', async () => {

@@ -30,6 +30,11 @@ export class DetectionHeadBackend implements Backend {
   open(context: BackendContext): Promise<OpenedModel> {
     return Promise.resolve().then(() => {
       const binding = this.bound ?? headParameters(context.name, context.config, labelsOf(context))
+      if (binding === undefined)
+        throw new ModelConfigError(
+          `model "${context.name}" is a detection head without a detector`,
+          'List the outputs of the detector as its inputs and set "gantry.input_size", or use it as a step of an ensemble, which takes both from the detector.',
+        )
       return new OpenedHead(context, binding, detectionLimits(context.name, context.config))
     })
   }
@@ -44,12 +49,12 @@ class OpenedHead implements OpenedModel {
 
   constructor(
     readonly context: BackendContext,
-    readonly binding: HeadBinding | undefined,
+    readonly binding: HeadBinding,
     readonly limits: DetectionLimits,
   ) {
     this.#batched = (context.config.max_batch_size ?? 0) > 0
     this.inputs = [
-      ...(binding?.inputs ?? []),
+      ...binding.inputs,
       { name: 'geometry', datatype: 'FP32', shape: [this.#batched ? -1 : 1, 5] },
     ]
     this.outputs = [{ name: 'detections', datatype: 'FP32', shape: this.#batched ? [-1, -1, 6] : [-1, 6] }]
@@ -58,11 +63,6 @@ class OpenedHead implements OpenedModel {
 
   async start(index: number): Promise<BackendInstance> {
     const { binding, context, limits } = this
-    if (binding === undefined)
-      throw new ModelConfigError(
-        `model "${context.name}" is a detection head without a detector`,
-        'List the outputs of the detector as its inputs and set "gantry.input_size", or use it as a step of an ensemble, which takes both from the detector.',
-      )
     const { plan, input, inputs } = binding
     const worker = await WorkerInstance.start<HeadLoad, HeadJob, HeadAnswer>(
       `${context.name}#${index}`,

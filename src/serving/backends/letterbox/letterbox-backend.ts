@@ -26,9 +26,14 @@ export class LetterboxBackend implements Backend {
   constructor(readonly bound?: LetterboxPlan) {}
 
   open(context: BackendContext): Promise<OpenedModel> {
-    return Promise.resolve().then(
-      () => new OpenedLetterbox(context, this.bound ?? letterboxParameters(context.name, context.config)),
-    )
+    return Promise.resolve().then(() => {
+      const plan = this.bound ?? letterboxParameters(context.name, context.config)
+      if (plan !== undefined) return new OpenedLetterbox(context, plan)
+      throw new ModelConfigError(
+        `model "${context.name}" is a letterbox without a size`,
+        'Set its parameter "gantry.input_size", or use it as a step of an ensemble, which takes the size from the detector.',
+      )
+    })
   }
 }
 
@@ -40,7 +45,7 @@ class OpenedLetterbox implements OpenedModel {
 
   constructor(
     readonly context: BackendContext,
-    readonly plan: LetterboxPlan | undefined,
+    readonly plan: LetterboxPlan,
   ) {
     const batched = (context.config.max_batch_size ?? 0) > 0
     const frames = batched ? -1 : 1
@@ -49,7 +54,7 @@ class OpenedLetterbox implements OpenedModel {
       {
         name: 'pixels',
         datatype: pixelType(plan),
-        shape: pixelShape(plan, frames),
+        shape: inputShape(plan, frames),
       },
       { name: 'geometry', datatype: 'FP32', shape: [frames, 5] },
       { name: 'size', datatype: 'INT64', shape: [frames, 2] },
@@ -59,11 +64,6 @@ class OpenedLetterbox implements OpenedModel {
 
   async start(index: number): Promise<BackendInstance> {
     const { plan, context } = this
-    if (plan === undefined)
-      throw new ModelConfigError(
-        `model "${context.name}" is a letterbox without a size`,
-        'Set its parameter "gantry.input_size", or use it as a step of an ensemble, which takes the size from the detector.',
-      )
     const worker = needsWorker(plan)
       ? await WorkerInstance.start<LetterboxLoad, LetterboxJob, LetterboxAnswer>(
           `${context.name}#${index}`,
@@ -82,8 +82,4 @@ class OpenedLetterbox implements OpenedModel {
 /** sharp writes RGB bytes; anything else is rearranged in a thread. */
 function needsWorker(plan: LetterboxPlan): boolean {
   return !isFrameItself({ ...plan, name: '' })
-}
-
-function pixelShape(plan: LetterboxPlan | undefined, frames: number): readonly number[] {
-  return plan === undefined ? [frames, -1, -1, -1] : inputShape(plan, frames)
 }

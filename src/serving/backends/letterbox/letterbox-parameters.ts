@@ -8,8 +8,7 @@ import type { Datatype } from '../../datatype.js'
 export type LetterboxPlan = Omit<InputPlan, 'name'>
 
 /**
- * The plan that a folder with `backend: "letterbox"` spells out, or `undefined` where it names no size: the ensemble that uses it
- * then takes all of it from the model that reads the pixels.
+ * The plan that a folder with `backend: "letterbox"` spells out, or `undefined` where it names no size.
  *
  * @throws ModelConfigError
  */
@@ -28,8 +27,8 @@ export function letterboxParameters(model: string, config: ModelConfig): Letterb
 }
 
 /** Element type of the pixels that a letterbox writes. */
-export function pixelType(plan: LetterboxPlan | undefined): Datatype {
-  switch (plan === undefined ? 'uint8' : elementType(plan.layout)) {
+export function pixelType({ layout }: LetterboxPlan): Datatype {
+  switch (elementType(layout)) {
     case 'float32':
       return 'FP32'
     case 'int8':

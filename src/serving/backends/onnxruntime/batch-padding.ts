@@ -1,3 +1,4 @@
+import { TensorShapeError } from '../../../inference/errors.js'
 import { elementCount } from '../../../inference/tensor-type.js'
 import { elementBytes } from '../../datatype.js'
 import type { FullBatch, OnnxJobInput, OnnxJobOutput } from './onnx-protocol.js'
@@ -30,12 +31,12 @@ export class BatchPadding {
     }
   }
 
-  /** @throws Error for an output that has not a row for each of the batch. */
+  /** @throws TensorShapeError for an output that has not a row for each of the batch. */
   cut(output: OnnxJobOutput, items: number): OnnxJobOutput {
     const { name, datatype, shape, data } = output
     const { rows } = this.full
     if (shape[0] !== rows)
-      throw new Error(
+      throw new TensorShapeError(
         `output '${name}' is [${shape.join(', ')}] for a batch of ${rows}: its first dimension is not the batch`,
       )
     if (items >= rows) return output

@@ -16,23 +16,31 @@ const defaultCpuCount = 2
 /**
  * Groups with kind and count filled in. A model without groups has one, on a GPU if there is a provider for one.
  *
- * @throws ModelConfigError for a group on a GPU where no configured provider runs on one
+ * @param missing - why a provider cannot even be tried; tests have a GPU of their own.
+ * @throws ModelConfigError for a group on a GPU where no configured provider runs on one, or none of them is installed
  */
 export function completeGroups(
   groups: readonly InstanceGroup[],
   model: string,
   providers: readonly ExecutionProvider[],
+  missing = missingProviderReason,
 ): readonly InstanceGroup[] {
   const given: readonly InstanceGroup[] =
     groups.length > 0 ? groups : [{ gpus: [], profile: [], secondary_devices: [] }]
   return given.map((group, index) => {
-    const kind = kindOf(group, providers)
+    const kind = kindOf(group, providers, missing)
     const count = group.count ?? 0
     const name = group.name === undefined || group.name === '' ? `${model}_${index}` : group.name
     if (kind === 'KIND_GPU' && onGpu(providers).length === 0)
       throw new ModelConfigError(
         `instance_group[${index}].kind: instance group ${name} of model ${model} has kind KIND_GPU but server does not support GPUs: inference.providers are [${providers.join(', ')}]`,
         'Write KIND_CPU, or add cuda to inference.providers.',
+      )
+    const reasons = onGpu(providers).map((provider) => missing(provider))
+    if (kind === 'KIND_GPU' && group.passive !== true && reasons.every((reason) => reason !== undefined))
+      throw new ModelConfigError(
+        `instance_group[${index}].kind: instance group ${name} of model ${model} has kind KIND_GPU but no provider for a GPU is installed: ${reasons.join('; ')}`,
+        'Install one, or write KIND_CPU.',
       )
     return {
       ...group,
@@ -79,9 +87,10 @@ function onGpu(providers: readonly ExecutionProvider[]): readonly ExecutionProvi
 function kindOf(
   { kind = 'KIND_AUTO', gpus }: InstanceGroup,
   providers: readonly ExecutionProvider[],
+  missing: typeof missingProviderReason,
 ): NonNullable<InstanceGroup['kind']> {
   if (kind === 'KIND_CPU' || kind === 'KIND_GPU') return kind
   if (gpus.length > 0) return 'KIND_GPU'
-  const usable = providers.filter((provider) => missingProviderReason(provider) === undefined)
+  const usable = providers.filter((provider) => missing(provider) === undefined)
   return usable[0] === undefined || deviceOf(usable[0]) === 'cpu' ? 'KIND_CPU' : kind
 }

@@ -1,11 +1,13 @@
 import { statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import type { ExecutionProvider, InferenceConfig } from '../../../config/inference.js'
+import type { InferenceConfig } from '../../../config/inference.js'
 import { autoComplete } from '../../../inference/auto-complete.js'
 import {
+  InferenceFailedError,
   ModelConfigError,
   ModelInvalidError,
   ModelNotFoundError,
+  TensorShapeError,
   WorkerExitedError,
 } from '../../../inference/errors.js'
 import { graphOptimization } from '../../../inference/graph-optimization.js'
@@ -14,13 +16,14 @@ import { matchTensors } from '../../../inference/match-tensors.js'
 import type { ModelConfig } from '../../../inference/model-config.js'
 import { type OnnxInfo, readOnnxFile } from '../../../inference/onnx-file.js'
 import { logNotes, type ProviderNote } from '../../../inference/provider-notes.js'
-import { type DeviceKind, deviceOf } from '../../../inference/providers.js'
+import { type DeviceKind, deviceOf, type missingProviderReason } from '../../../inference/providers.js'
+import { stateOutputs } from '../../../inference/sequence-tensors.js'
 import { sessionSettings } from '../../../inference/session-settings.js'
 import { describeTensor } from '../../../inference/tensor-type.js'
 import { isThere } from '../../../lifecycle/system-limit.js'
 import type { Backend, BackendContext, BackendInstance, OpenedModel } from '../../backend.js'
 import { datatypeOfConfig } from '../../datatype.js'
-import { zeros } from '../../scheduling/batching-probe.js'
+import { mostItems, zeros } from '../../scheduling/batching-probe.js'
 import { sequenceControls } from '../../scheduling/sequence-controls.js'
 import { implicitState } from '../../scheduling/sequence-state.js'
 import type { Tensor, TensorSpec } from '../../tensor.js'
@@ -34,8 +37,10 @@ export type OnnxSettings = Pick<InferenceConfig, 'providers' | 'deviceId' | 'int
   Readonly<{
     /** Told at each load of a model why providers do not run it. */
     onNotes?: (model: string, notes: readonly ProviderNote[]) => void
-    /** Path of the entry of the threads; tests have one of their own. */
+    /** Path of the entry of the threads; tests have one of their own, with a GPU. */
     workerEntry?: string
+    /** Why a provider cannot even be tried, there. */
+    missing?: typeof missingProviderReason
   }>
 
 /** ONNX files, each instance a session in a thread of its own. */
@@ -51,7 +56,7 @@ function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel
   const path = modelPath(context)
   const onnx = readOnnxFile(path)
   const written = context.config
-  const config = complete(written, name, onnx, settings.providers)
+  const config = complete(written, name, onnx, settings)
   matchTensors(config, onnx, path)
   checkTypes(onnx, path)
   const places = placements(config.instance_group, settings.providers, settings.deviceId)
@@ -77,12 +82,7 @@ function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel
     labels: labelsFromMetadata(onnx.metadata) ?? [],
     batchingIsAutomatic: written.dynamic_batching === undefined && config.dynamic_batching !== undefined,
     async start(index): Promise<BackendInstance> {
-      const place = places[index % Math.max(1, places.length)]
-      if (place === undefined)
-        throw new ModelConfigError(
-          `model "${name}" has no instance that takes part`,
-          'Leave out "passive" of one instance_group at least.',
-        )
+      const place = places[index % places.length]!
       const load: OnnxLoad = { session: { ...session, ...place }, inputTypes, fullBatch }
       const { instance, ready } = await OnnxInstance.start(
         `${name}#${index}`,
@@ -97,7 +97,12 @@ function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel
         settings.onNotes?.(name, ready.notes)
         log.info({ model: name, provider: ready.provider, instances: places.length }, 'model instances start')
       }
-      await runOnce(instance, config, ofSequences)
+      try {
+        await runOnce(instance, config, ofSequences)
+      } catch (error) {
+        await instance.close()
+        throw error
+      }
       return instance
     },
     onGpu: () => devices.has('gpu') && !devices.has('cpu'),
@@ -128,7 +133,7 @@ function complete(
   written: ModelConfig,
   name: string,
   onnx: OnnxInfo,
-  providers: readonly ExecutionProvider[],
+  { providers, missing }: OnnxSettings,
 ): ModelConfig {
   const config = autoComplete(written, name, onnx)
   const batches =
@@ -138,29 +143,49 @@ function complete(
   return {
     ...config,
     platform: 'onnxruntime_onnx',
-    instance_group: completeGroups(config.instance_group, name, providers),
+    instance_group: completeGroups(config.instance_group, name, providers, missing),
     ...(batches ? { dynamic_batching: { preferred_batch_size: [], priority_queue_policy: {} } } : {}),
   }
 }
 
 /**
- * The first run allocates and is slow. Models whose sizes are open, or that refuse zeros, do it with their first request.
+ * The first run allocates and is slow. Models whose sizes are open, or that refuse zeros, do it with their first request. Two items tell
+ * whether outputs have the batch as their first dimension.
  *
  * @param ofSequences - inputs that the sequence scheduler adds.
+ * @throws ModelInvalidError for an output without a row for each item
  */
 async function runOnce(
   instance: OnnxInstance,
   config: ModelConfig,
   ofSequences: readonly Tensor[],
 ): Promise<void> {
-  if (config.input.some((input) => input.dims.includes(-1))) return
+  const items = Math.min(2, Math.max(1, config.max_batch_size ?? 0), mostItems(config))
+  if (items < 1 || config.input.some((input) => input.dims.includes(-1))) return
   try {
     const one = zeros(config)
     const inputs = new Map([...one.inputs, ...ofSequences.map((tensor) => [tensor.name, tensor] as const)])
-    await instance.execute([{ ...one, inputs }])
+    const outputs = [...new Set([...one.outputs, ...stateOutputs(config)])]
+    const execution = { ...one, inputs, outputs }
+    await instance.execute(Array.from({ length: items }, () => execution))
   } catch (error) {
     if (error instanceof WorkerExitedError) throw error
+    if (isOfShape(error))
+      throw new ModelInvalidError(
+        `model "${config.name ?? ''}": ${error.message}`,
+        'Write max_batch_size: 0 and the whole shapes in dims, or export the model with the batch first in every output.',
+        error,
+      )
   }
+}
+
+/** Whether an output has not a row for each item, as the thread or its answer tells. */
+function isOfShape(error: unknown): error is Error {
+  const cause = error instanceof Error ? error.cause : undefined
+  return (
+    cause instanceof TensorShapeError ||
+    (cause instanceof InferenceFailedError && cause.record.code === 'GANTRY_TENSOR_SHAPE')
+  )
 }
 
 function checkTypes(onnx: OnnxInfo, path: string): void {

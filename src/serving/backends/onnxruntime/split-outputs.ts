@@ -1,3 +1,4 @@
+import { TensorShapeError } from '../../../inference/errors.js'
 import { elementCount } from '../../../inference/tensor-type.js'
 import { elementBytes } from '../../datatype.js'
 import { ServingError } from '../../serving-error.js'
@@ -9,7 +10,7 @@ import { stringOffsets } from './strings.js'
  * The share of each request in the outputs of a batch, over the same memory.
  *
  * @param sizes - items of each request, in order.
- * @throws ServingError INTERNAL for an output without an item for each item of the batch
+ * @throws ServingError INTERNAL, by a TensorShapeError, for an output without an item for each item of the batch
  */
 export function splitOutputs(
   outputs: readonly OnnxJobOutput[],
@@ -45,9 +46,6 @@ function sharesOf(output: OnnxJobOutput, sizes: readonly number[]): readonly Ten
 
 function checkItems({ name, shape }: OnnxJobOutput, items: number): void {
   if (shape[0] === items) return
-  throw new ServingError(
-    'INTERNAL',
-    `failed to split the output tensor '${name}' in responses: expected batch size of ${items} in model output, got ${shape[0] ?? 'no dimension'}`,
-    'BACKEND',
-  )
+  const problem = `failed to split the output tensor '${name}' in responses: expected batch size of ${items} in model output, got ${shape[0] ?? 'no dimension'}`
+  throw new ServingError('INTERNAL', problem, 'BACKEND', new TensorShapeError(problem))
 }
