@@ -13,7 +13,7 @@ import { isModelName } from './model-name.js'
 import { type OnnxInfo, readOnnxFile } from './onnx-file.js'
 import { reasonOf, repositoryError } from './repository-folder.js'
 import { type Backend, backendOf, checkSupported } from './supported-config.js'
-import { versionsServed } from './version-policy.js'
+import { versionsIn } from './version-policy.js'
 
 /** A folder of the repository: `<repository>/<name>/[config.pbtxt] [labels] <version>/model.onnx`. */
 export type ModelEntry = Readonly<{
@@ -106,18 +106,17 @@ function readEntry(repositoryDir: string, name: string, audience: Audience): Mod
   const backend = backendOf(config, file)
   const warnings = checkSupported({ ...config, name }, file, audience)
   const filesDir = filesDirOf({ repositoryDir, name, config, source: file })
-  const versions = servedVersions(filesDir, config, backend)
-  return { name, dir, filesDir, backend, config, hasConfigFile, versions, warnings }
-}
-
-function servedVersions(dir: string, config: ModelConfig, backend: Backend): readonly number[] {
-  const found = readdirSync(dir)
-    .filter((name) => /^[1-9]\d{0,14}$/.test(name) && statSync(join(dir, name)).isDirectory())
-    .map(Number)
-    .sort((a, b) => a - b)
-  // An ensemble or a built-in step has nothing to put into a version folder, and git does not keep empty ones.
-  if (found.length === 0 && backend !== 'onnxruntime') return [1]
-  return versionsServed(config.version_policy, found)
+  const versions = versionsIn(filesDir, { ...config, name }, ['onnxruntime', 'js'].includes(backend))
+  return {
+    name,
+    dir,
+    filesDir,
+    backend,
+    config,
+    hasConfigFile,
+    versions: versions.served,
+    warnings: [...warnings, ...versions.notes],
+  }
 }
 
 /**

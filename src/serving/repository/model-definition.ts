@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { gpuModelOf } from '../../ensemble/gpu-model.js'
 import { filesDirOf } from '../../inference/borrowed-files.js'
@@ -9,8 +9,8 @@ import { parseModelConfig } from '../../inference/model-config-text.js'
 import { isModelName } from '../../inference/model-name.js'
 import { checkSupported } from '../../inference/supported-config.js'
 import { byTrueName, isThere } from '../../lifecycle/system-limit.js'
-import { versionsServed } from '../../inference/version-policy.js'
-import { isFileName, isVersion, printModel, type FolderPrint, type ModelFolder } from './repository-files.js'
+import { versionsIn } from '../../inference/version-policy.js'
+import { isFileName, printModel, type FolderPrint, type ModelFolder } from './repository-files.js'
 
 const maxConfigBytes = 4 * 1024 ** 2
 
@@ -20,15 +20,17 @@ export type ModelDefinition = Readonly<{
   folder: ModelFolder
   /** Holds versions, labels and data: that of the folder, or of the model in `gantry.files_of`. */
   filesDir: string
-  /** As written; nothing is filled in. */
+  /** As written, with what an absent number means where that is not 0; nothing else is filled in. */
   config: ModelConfig
   /** Versions that the policy serves, lowest first. */
   versions: readonly number[]
+  /** Versions that the policy names, and nobody put there. */
+  absentVersions: readonly number[]
   /** What the folder had before a model file was read. */
   print: FolderPrint
   /** A client gave the configuration. */
   overridden: boolean
-  /** Settings that are read and have no effect. */
+  /** Settings that are read and have no effect, and versions that are not there. */
   warnings: readonly string[]
 }>
 
@@ -61,15 +63,36 @@ function definitionOf(folder: ModelFolder, configJson: string | undefined): Mode
   const filesDir = filesDirOf({ repositoryDir: folder.repository, name, config, source })
   // What changes while it is loaded is seen by a second look.
   const print = printModel(folder, filesDir)
+  const { served, absent, notes } = versionsIn(filesDir, { ...config, name }, needsFile(config))
   return {
     name,
     folder,
-    config: { ...config, name },
-    versions: versionsOf(filesDir, config),
+    config: spelledOut({ ...config, name }),
+    versions: served,
+    absentVersions: absent,
     print,
     filesDir,
     overridden: configJson !== undefined,
-    warnings,
+    warnings: [...warnings, ...notes],
+  }
+}
+
+/** So that a client that sends back what it was told asks for the same: there, a number that is absent is 0. */
+function spelledOut(config: ModelConfig): ModelConfig {
+  const { version_policy: policy, ensemble_scheduling: ensemble } = config
+  return {
+    ...config,
+    ...(policy?.latest === undefined
+      ? {}
+      : { version_policy: { latest: { num_versions: 1, ...policy.latest } } }),
+    ...(ensemble === undefined
+      ? {}
+      : {
+          ensemble_scheduling: {
+            ...ensemble,
+            step: ensemble.step.map((step) => ({ ...step, model_version: step.model_version ?? -1 })),
+          },
+        }),
   }
 }
 
@@ -138,14 +161,4 @@ function checkFileName(config: ModelConfig, source: string): void {
 
 function needsFile(config: ModelConfig): boolean {
   return ['onnxruntime', 'js'].includes(backendName(config))
-}
-
-function versionsOf(dir: string, config: ModelConfig): readonly number[] {
-  const found = readdirSync(dir)
-    .filter((name) => isVersion(name) && statSync(join(dir, name)).isDirectory())
-    .map(Number)
-    .sort((a, b) => a - b)
-  // Models without a file have nothing to put into a version folder, and git does not keep empty ones.
-  if (found.length === 0 && !needsFile(config)) return [1]
-  return versionsServed(config.version_policy, found)
 }

@@ -1,3 +1,4 @@
+import { missingText } from '../../inference/version-policy.js'
 import { ServingError } from '../serving-error.js'
 import type { IndexEntry, ModelState } from '../model-server.js'
 import type { ModelDefinition } from './model-definition.js'
@@ -85,13 +86,15 @@ export class ModelRecord {
     throw new ServingError('UNAVAILABLE', `${unknown} version ${version} is not at ready state`)
   }
 
+  /** With versions that are named and not there, which do not make the model less ready. */
   index(): readonly IndexEntry[] {
-    return this.versions.map(({ version, state, reason }) => ({
-      name: this.name,
-      version: String(version),
-      state,
-      reason,
-    }))
+    const { name, definition } = this
+    const absent = (definition?.absentVersions ?? [])
+      .filter((version) => !this.#versions.has(version))
+      .map((version) => ({ version, state: 'UNAVAILABLE' as const, reason: missingText(name, version) }))
+    return [...this.versions, ...absent]
+      .sort((a, b) => a.version - b.version)
+      .map(({ version, state, reason }) => ({ name, version: String(version), state, reason }))
   }
 
   #changed(): void {

@@ -163,13 +163,41 @@ describe('versions', () => {
     ['the latest without a policy', '', [3]],
     ['as many as the policy says', 'version_policy { latest { num_versions: 2 } }', [2, 3]],
     ['all', 'version_policy { all {} }', [1, 2, 3]],
-    ['those that are named', 'version_policy { specific { versions: [1, 3, 9] } }', [1, 3]],
+    ['those that are named', 'version_policy { specific { versions: [3, 1] } }', [1, 3]],
   ])('serves %s', async (_, policy, served) => {
     const { manager, repository } = managed({ control: 'none' })
     for (const version of [1, 2, 3]) addModel(repository, 'm', { onnx, version, config: config('m', policy) })
     await manager.start()
     expect(states(manager)).toEqual(served.map((version) => `m ${version} READY`))
     expect(manager.find('m', '').version).toBe(String(served.at(-1)))
+  })
+
+  it('tells a version that is named and not there, and is ready without it', async () => {
+    const { manager, repository } = managed({ control: 'none' })
+    const named = (versions: string) => config('m', `version_policy { specific { versions: ${versions} } }`)
+    addModel(repository, 'm', { onnx, config: named('[1, 7]') })
+    await manager.start()
+    expect(states(manager)).toEqual(['m 1 READY', 'm 7 UNAVAILABLE'])
+    const [, absent] = manager.index(false)
+    expect(absent?.reason).toBe(
+      "version 7 is specified for model 'm', but the version directory is not present",
+    )
+    expect(manager.record('m')?.definition?.warnings).toEqual([`version_policy: ${absent?.reason}`])
+    expect(manager.ready).toBe(true)
+  })
+
+  it('refuses a model of which no version that is named is there', async () => {
+    const { manager, repository } = managed({ control: 'none' })
+    const policy = 'version_policy { specific { versions: [7, 8] } }'
+    addModel(repository, 'm', { onnx, config: config('m', policy) })
+    await manager.start()
+    expect(manager.index(false)).toMatchObject([
+      {
+        state: 'UNAVAILABLE',
+        reason: expect.stringContaining("version 7 is specified for model 'm', but") as string,
+      },
+    ])
+    expect(manager.ready).toBe(false)
   })
 
   it('takes the configuration that models.configName names, where a model has it', async () => {
