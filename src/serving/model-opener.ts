@@ -4,13 +4,13 @@ import type { BackendContext, OpenedModel } from './backend.js'
 import type { BackendRegistry } from './backends/backend-registry.js'
 import { createEnsembleModel } from './ensemble/create-ensemble-model.js'
 import type { FindModel } from './ensemble/step-model.js'
+import { loadWarnings } from './load-warnings.js'
 import type { LoadedModel } from './loaded-model.js'
 import { recorderOf } from './metrics/recorder-of.js'
 import { outputLabels } from './output-labels.js'
 import { CachedModel, type RecordedModel } from './response-cache/cached-model.js'
 import type { ResponseCache } from './response-cache/response-cache.js'
 import { backendName } from './repository/model-definition.js'
-import { instanceClaims } from './scheduling/rate-limit/claims.js'
 import type { RateLimiter } from './scheduling/rate-limit/rate-limiter.js'
 import { createScheduledModel } from './scheduling/create-scheduled-model.js'
 import type { ScheduledModel } from './scheduling/scheduled-model.js'
@@ -38,11 +38,14 @@ export class ModelOpener {
    * @throws GantryError
    */
   async open(context: BackendContext, before?: LoadedModel): Promise<LoadedModel> {
-    const { backends } = this.options
-    const backend = backendName(context.config)
+    const { backends, cache, rateLimiter, log } = this.options
+    const { name, config } = context
+    const settings = { keepsAnswers: cache !== undefined, limitsRates: rateLimiter !== undefined }
+    for (const warning of loadWarnings(config, settings)) log.warn({ model: name }, warning)
+    const backend = backendName(config)
     if (backend === 'ensemble') return this.#ensemble(context)
     const recorder = (before && recorderOf(before)) ?? this.#recorder(context)
-    const opened = await backends.find(backend, context.name).open(context)
+    const opened = await backends.find(backend, name).open(context)
     return this.#cached(await this.#serve(opened, context, recorder))
   }
 
@@ -64,8 +67,6 @@ export class ModelOpener {
   ): Promise<ScheduledModel> {
     const { log, onHung, rateLimiter } = this.options
     const { name, version, versionDir } = context
-    if (rateLimiter === undefined && instanceClaims(opened.config).length > 0)
-      log.warn({ model: name }, 'rate_limiter has no effect: modelServer.rateLimit.mode is off')
     return createScheduledModel(opened, {
       name,
       version,
@@ -83,14 +84,11 @@ export class ModelOpener {
 
   /** Files are read once, at the load, so that no request waits for it. */
   async #cached(model: RecordedModel): Promise<LoadedModel> {
-    const { cache, log } = this.options
-    if (model.config.response_cache?.enable !== true) return model
-    if (cache !== undefined && model.config.sequence_batching === undefined) {
-      await model.generation()
-      return new CachedModel(model, cache)
-    }
-    const why = cache === undefined ? 'models.cache keeps nothing' : 'answers of sequences are not kept'
-    log.warn({ model: model.name }, `response_cache has no effect: ${why}`)
-    return model
+    const { cache } = this.options
+    const { response_cache, sequence_batching } = model.config
+    if (response_cache?.enable !== true || cache === undefined || sequence_batching !== undefined)
+      return model
+    await model.generation()
+    return new CachedModel(model, cache)
   }
 }

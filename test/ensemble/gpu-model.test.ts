@@ -217,13 +217,13 @@ describe('gantry check', () => {
   it('finds a model with the files of another where they are', async () => {
     const dir = site('float', parameter('files_of', 'weights'))
     // By a provider that is built in: the model is to be loaded.
-    expect(await checkRepository(pipelineOf(dir, ['webgpu', 'cpu']))).toEqual([
+    expect(await checkRepository(pipelineOf(dir, ['webgpu', 'cpu']), [])).toEqual([
       { subject: 'served models', state: 'ok', detail: '4 of 4 can be loaded: float own site weights' },
     ])
   })
 
   it('leaves out a model for GPUs where there is none', async () => {
-    expect(await checkRepository(pipelineOf(site(), ['cuda', 'cpu']))).toEqual([
+    expect(await checkRepository(pipelineOf(site(), ['cuda', 'cpu']), [])).toEqual([
       { subject: 'served models', state: 'ok', detail: '3 of 3 can be loaded: own site weights' },
     ])
   })

@@ -167,7 +167,7 @@ describe('sequences', () => {
       'a state whose file is not there',
       adder,
       `${kept} data_type: TYPE_FP32 dims: 1 initial_state { data_type: TYPE_FP32 dims: 1 data_file: "gone" } }`,
-      'state "SUM_IN" has data_file "gone", but there is no file',
+      'state "SUM_IN" has data_file "gone": there is no file',
     ],
   ])('refuses %s', async (_, onnx, batching, message) => {
     await expect(scheduledModel(onnx, config(`${batching} direct { }`))).rejects.toThrow(message)

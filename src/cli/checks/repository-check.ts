@@ -5,7 +5,8 @@ import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
 import { toErrorRecord } from '../../errors.js'
 import { ModelConfigError, ModelNotFoundError } from '../../inference/errors.js'
 import { repositoryWith } from '../../inference/model-repository.js'
-import { gpuIsInstalled } from '../../inference/providers.js'
+import { type ModelConfig, parameterOf } from '../../inference/model-config.js'
+import { deviceOf, gpuIsInstalled } from '../../inference/providers.js'
 import {
   distinctRepositories,
   repositoryHint,
@@ -19,6 +20,7 @@ import { BackendRegistry } from '../../serving/backends/backend-registry.js'
 import { JsBackend } from '../../serving/backends/js/js-backend.js'
 import { kserveSettings } from '../../serving/backends/kserve/kserve-settings.js'
 import { onnxRuntimeBackend } from '../../serving/backends/onnxruntime/onnxruntime-backend.js'
+import { loadWarnings } from '../../serving/load-warnings.js'
 import { createEnsembleModel } from '../../serving/ensemble/create-ensemble-model.js'
 import type { LoadedModel } from '../../serving/loaded-model.js'
 import { outputLabels } from '../../serving/output-labels.js'
@@ -32,13 +34,24 @@ import {
   stepsOf,
 } from '../../serving/repository/model-definition.js'
 import { type RepositoryScan, scanRepositories } from '../../serving/repository/repository-files.js'
+import { keepsAnswers } from '../../serving/response-cache/create-response-cache.js'
+import { instanceClaims } from '../../serving/scheduling/rate-limit/claims.js'
+import { type RateLimiter, rateLimiterOf } from '../../serving/scheduling/rate-limit/rate-limiter.js'
 import { implicitState } from '../../serving/scheduling/sequence-state.js'
 import { warmUpRequests } from '../../serving/scheduling/warm-up.js'
 import type { Finding } from '../findings.js'
 import { DescribedModel } from './described-model.js'
+import type { ProviderState } from './provider-check.js'
 
-/** Whether the folders of models can be read, and every model that the service would load for API clients could be loaded. */
-export async function checkRepository(config: PipelineConfig): Promise<Finding[]> {
+/**
+ * Whether the folders of models can be read, and every model that the service would load for API clients could be loaded.
+ *
+ * @param states - of the providers, as far as they were looked at.
+ */
+export async function checkRepository(
+  config: PipelineConfig,
+  states: readonly ProviderState[],
+): Promise<Finding[]> {
   const folders = repositoriesInUse(config)
   const unreadable = await unreadableOf(folders)
   const scan = scanRepositories(
@@ -54,7 +67,7 @@ export async function checkRepository(config: PipelineConfig): Promise<Finding[]
       fix: repositoryHint,
     })),
     ...emptyOnes(folders, unreadable, scan),
-    ...(config.modelServer.enabled ? await checkServed(config, scan) : []),
+    ...(config.modelServer.enabled ? await checkServed(config, scan, states) : []),
   ]
 }
 
@@ -86,7 +99,11 @@ function emptyOnes(
     }))
 }
 
-async function checkServed(config: PipelineConfig, scan: RepositoryScan): Promise<Finding[]> {
+async function checkServed(
+  config: PipelineConfig,
+  scan: RepositoryScan,
+  states: readonly ProviderState[],
+): Promise<Finding[]> {
   const { control, load } = config.models
   const isAll = control !== 'explicit' || load.includes('*')
   const wanted = isAll ? [...scan.folders.keys(), ...scan.ambiguous.keys()].sort() : [...load]
@@ -94,6 +111,7 @@ async function checkServed(config: PipelineConfig, scan: RepositoryScan): Promis
     onnxRuntimeBackend(config.inference),
     new JsBackend(config.models.allowJsBackends),
   ])
+  const rateLimiter = rateLimiterOf(config.modelServer.rateLimit)
   const definitions = new Map<string, ModelDefinition>()
   const described = new Map<string, readonly LoadedModel[]>()
   const findings: Finding[] = []
@@ -123,6 +141,7 @@ async function checkServed(config: PipelineConfig, scan: RepositoryScan): Promis
   for (const [name, definition] of definitions)
     await attempt(name, async () => {
       const models = await tryOpen(definition, backends)
+      for (const model of models) checkPlace(model.config, states, rateLimiter)
       if (models.length > 0) described.set(name, models)
       findings.push(...missingSteps(name, needsOf(definition.config), scan))
     })
@@ -147,8 +166,11 @@ async function checkServed(config: PipelineConfig, scan: RepositoryScan): Promis
       detail: `circular dependency between ensembles: ${circle}`,
       fix: 'take one of the steps out',
     })
-  const warnings = [...definitions.values()].flatMap(({ name, warnings: notes }) =>
-    notes.map((detail): Finding => ({ subject: subjectOf(name), state: 'warning', detail })),
+  const settings = { keepsAnswers: keepsAnswers(config.models.cache), limitsRates: rateLimiter !== undefined }
+  const warnings = [...definitions.values()].flatMap(({ name, config: own, warnings: notes }) =>
+    [...notes, ...loadWarnings(own, settings), ...(isBroken(name) ? [] : seenAtLoad(own))].map(
+      (detail): Finding => ({ subject: subjectOf(name), state: 'warning', detail }),
+    ),
   )
   const broken = new Set(findings.map(({ subject }) => subject))
   const good = [...definitions.keys()].filter((name) => !broken.has(subjectOf(name)))
@@ -184,6 +206,46 @@ function definitionOf(name: string, scan: RepositoryScan): ModelDefinition {
     `model '${name}' has no version to serve`,
     `Put the model into a folder named by a number, such as ${join(folder.dir, '1')}, that version_policy does not leave out.`,
   )
+}
+
+function wantsGpu({ instance_group }: ModelConfig): boolean {
+  return instance_group.some(
+    ({ kind, gpus, passive }) => passive !== true && (kind === 'KIND_GPU' || gpus.length > 0),
+  )
+}
+
+/**
+ * That there is a place for every instance, and what it needs to run.
+ *
+ * @throws ModelConfigError
+ */
+function checkPlace(
+  config: ModelConfig,
+  states: readonly ProviderState[],
+  rateLimiter: RateLimiter | undefined,
+): void {
+  rateLimiter?.register(instanceClaims(config))
+  const onGpu = states.filter(({ provider }) => deviceOf(provider) === 'gpu')
+  if (!wantsGpu(config) || onGpu.length === 0 || onGpu.some(({ state }) => state === 'runs')) return
+  throw new ModelConfigError(
+    `instance_group has kind KIND_GPU, but no provider runs on a GPU here: ${onGpu.map(({ provider, reason }) => `${provider}: ${reason}`).join('; ')}`,
+    'Remedy that, or write KIND_CPU.',
+  )
+}
+
+/** What a load finds out, and a look does not. */
+function seenAtLoad(config: ModelConfig): readonly string[] {
+  const backend = backendName(config)
+  const addresses = parameterOf(config, 'gantry.kserve_addresses') ?? ''
+  return [
+    ...(backend === 'onnxruntime' && wantsGpu(config)
+      ? ['instance_group asks for a GPU: whether the card takes the model is seen at its load']
+      : []),
+    ...(backend === 'kserve' && (config.input.length === 0 || config.output.length === 0)
+      ? [`input and output are asked of ${addresses} at the load: whether it answers is seen then`]
+      : []),
+    ...(backend === 'js' ? ['its code is run at the load: whether it starts is seen then'] : []),
+  ]
 }
 
 function missingSteps(name: string, steps: readonly string[], scan: RepositoryScan): Finding[] {

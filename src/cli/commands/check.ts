@@ -58,7 +58,7 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
   const network = options.offline !== true
   const providers = await lookAtProviders(config.inference)
   const [models, detector, seen, kafka, redis] = await Promise.all([
-    repository.checkRepository(config),
+    repository.checkRepository(config, providers),
     checkDetector(config, providers),
     checkCameras(config, { probe: network && options.probe === true }),
     sinks.kafka ? checkKafka(sinks.kafka, network) : [],

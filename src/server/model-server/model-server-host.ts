@@ -23,7 +23,7 @@ import { RepositoryPoller } from '../../serving/repository/repository-poller.js'
 import { RepositoryWatch } from '../../serving/repository/repository-watch.js'
 import { createResponseCache } from '../../serving/response-cache/create-response-cache.js'
 import type { ResponseCache } from '../../serving/response-cache/response-cache.js'
-import { RateLimiter } from '../../serving/scheduling/rate-limit/rate-limiter.js'
+import { rateLimiterOf } from '../../serving/scheduling/rate-limit/rate-limiter.js'
 import type { StatisticsRecorder } from '../../serving/statistics-recorder.js'
 import { ServingError } from '../../serving/serving-error.js'
 import { MemorySettings } from '../../serving/settings.js'
@@ -207,13 +207,6 @@ export class ModelServerHost {
 
 function uploadDirOf({ tempDir }: ModelServerSetup): string {
   return join(tempDir, 'models')
-}
-
-function rateLimiterOf({
-  mode,
-  resources,
-}: ModelServerSetup['modelServer']['rateLimit']): RateLimiter | undefined {
-  return mode === 'off' ? undefined : new RateLimiter(resources)
 }
 
 /** A thread cannot be ended inside a native run, so the process is: it is started again. */

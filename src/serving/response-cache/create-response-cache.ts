@@ -4,6 +4,11 @@ import { MemoryResponseCache } from './memory-response-cache.js'
 import { RedisResponseCache } from './redis-response-cache.js'
 import type { ResponseCache } from './response-cache.js'
 
+/** Whether anything is kept. */
+export function keepsAnswers({ redis, sizeBytes }: ModelsConfig['cache']): boolean {
+  return redis !== undefined || sizeBytes > 0
+}
+
 /** In Redis where a URL is given, else in memory; `undefined` where nothing is kept. */
 export function createResponseCache(
   { redis, sizeBytes, ttlSeconds }: ModelsConfig['cache'],

@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { ModelConfigError } from '../../inference/errors.js'
 import type { ModelConfig, SequenceState } from '../../inference/model-config.js'
-import { isThere } from '../../lifecycle/system-limit.js'
 import type { Tensor } from '../tensor.js'
+import { tensorFromFile } from './data-file.js'
 import { filledTensor } from './filled-tensor.js'
 
 /** State that the server keeps for a model between the requests of a sequence: outputs of one run are inputs of the next. */
@@ -21,7 +20,9 @@ export type ImplicitState = Readonly<{
 export function implicitState(config: ModelConfig, modelDir: string): ImplicitState {
   const states = config.sequence_batching?.state ?? []
   const batched = (config.max_batch_size ?? 0) > 0
-  const initial = states.map((state) => initialState(state, batched, modelDir))
+  const initial = states.map((state) =>
+    initialState(state, { batched, modelDir, takesText: config.backend === 'onnxruntime' }),
+  )
   return {
     initial: () => initial,
     inputOf: new Map(states.map((state) => [state.output_name, state.input_name])),
@@ -37,7 +38,10 @@ export function nextState(state: ImplicitState, outputs: readonly Tensor[]): rea
 }
 
 /** Zeros unless the configuration has something else; sizes that are open start as 1. */
-function initialState(state: SequenceState, batched: boolean, modelDir: string): Tensor {
+function initialState(
+  state: SequenceState,
+  { batched, modelDir, takesText }: Readonly<{ batched: boolean; modelDir: string; takesText: boolean }>,
+): Tensor {
   const [given] = state.initial_state
   const dims = (given !== undefined && given.dims.length > 0 ? given.dims : state.dims).map((size) =>
     size === -1 ? 1 : size,
@@ -45,13 +49,9 @@ function initialState(state: SequenceState, batched: boolean, modelDir: string):
   const zeros = filledTensor(state.input_name, state.data_type, batched ? [1, ...dims] : dims)
   const file = given?.data_file ?? ''
   if (file === '') return zeros
-  if (basename(file) !== file) throw wrong(state, `has data_file "${file}", which is not a plain file name`)
-  const path = join(modelDir, 'initial_state', file)
-  if (!isThere(path)) throw wrong(state, `has data_file "${file}", but there is no file ${path}`)
-  const data = readFileSync(path)
-  if (zeros.datatype !== 'BYTES' && data.length !== zeros.data.length)
-    throw wrong(state, `has ${data.length} bytes in "${file}", but ${zeros.data.length} are expected`)
-  return { ...zeros, data }
+  return tensorFromFile(zeros, { dir: join(modelDir, 'initial_state'), file, takesText }, (problem) =>
+    wrong(state, `has data_file "${file}": ${problem}`),
+  )
 }
 
 function wrong({ input_name }: SequenceState, problem: string): ModelConfigError {

@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { ModelConfigError } from '../../inference/errors.js'
 import type { ModelConfig, ModelWarmup } from '../../inference/model-config.js'
 import type { BackendInstance, Execution } from '../backend.js'
-import { isThere } from '../../lifecycle/system-limit.js'
 import type { Tensor } from '../tensor.js'
+import { tensorFromFile } from './data-file.js'
 import { filledTensor, randomTensor } from './filled-tensor.js'
 
 export type WarmUp = Readonly<{ name: string; batch: readonly Execution[]; count: number }>
@@ -72,12 +71,9 @@ function warmUpTensor(
     return data.random_data === true
       ? randomTensor(input, data_type, shape)
       : filledTensor(input, data_type, shape)
-  if (basename(input_data_file) !== input_data_file) throw wrong('input_data_file is not a plain file name')
-  const { datatype, data: expected } = filledTensor(input, data_type, shape)
-  const path = join(modelDir, 'warmup', input_data_file)
-  if (!isThere(path)) throw wrong(`there is no file ${path}`)
-  const content = readFileSync(path)
-  if (datatype !== 'BYTES' && content.length !== expected.length)
-    throw wrong(`the file has ${content.length} bytes, but ${expected.length} are expected`)
-  return { name: input, datatype, shape, data: content }
+  return tensorFromFile(
+    filledTensor(input, data_type, shape),
+    { dir: join(modelDir, 'warmup'), file: input_data_file, takesText: config.backend === 'onnxruntime' },
+    wrong,
+  )
 }

@@ -1,3 +1,4 @@
+import type { ModelServerConfig } from '../../../config/models.js'
 import { type Claim, poolOf } from './claims.js'
 import { type ResourceLimit, resourcePools } from './resource-pools.js'
 import { claimsToGrant, type WaitingClaim } from './turn-decision.js'
@@ -91,4 +92,9 @@ export class RateLimiter {
     this.#pools = resourcePools([...this.#models.values()].flat(), this.limits)
     this.#serve()
   }
+}
+
+/** `undefined` where it is off. */
+export function rateLimiterOf({ mode, resources }: ModelServerConfig['rateLimit']): RateLimiter | undefined {
+  return mode === 'off' ? undefined : new RateLimiter(resources)
 }
