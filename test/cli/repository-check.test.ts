@@ -130,7 +130,7 @@ describe('check', () => {
     [['cpu'], { ...cases, ...forms }],
     [['cuda', 'cpu'], cases],
   ])(
-    'refuses what a load refuses, and nothing else, with providers %j',
+    'R27: refuses what a load refuses, and nothing else, with providers %j',
     { timeout: 120_000 },
     async (providers, all) => {
       const repository = repositoryOf(all)

@@ -26,7 +26,7 @@ describe('a configuration that cannot mean what it says', () => {
     expect(new Set(refusedForms.map(({ name }) => name)).size).toBe(refusedForms.length)
   })
 
-  it.each(refusedForms)('$name is refused by field, value and fix', ({ name, text, field, words }) => {
+  it.each(refusedForms)('R27: $name is refused by field, value and fix', ({ name, text, field, words }) => {
     const { message, hint } = refusal(() => checkSupported(named(text, name), 'config.pbtxt', 'server'))
     expect(message).toContain(field)
     expect(message).toContain(words)
