@@ -3,6 +3,9 @@ import { join } from 'node:path'
 import { ModelConfigError } from './errors.js'
 import type { ModelConfig, VersionPolicy } from './model-config.js'
 
+/** Each has instances of its own. */
+const mostVersions = 64
+
 /** What of the versions of a model is served. */
 export type Versions = Readonly<{
   /** Ascending. */
@@ -18,7 +21,7 @@ export type Versions = Readonly<{
  *
  * @param dir - holds the folders of the versions.
  * @param needsFile - whether a version has a file; one without a file need have no folder, and is 1 then.
- * @throws ModelConfigError where none of those that the policy names is there
+ * @throws ModelConfigError where none of those that the policy names is there, or too many are to be served
  */
 export function versionsIn(
   dir: string,
@@ -43,6 +46,11 @@ export function versionsIn(
       there.length === 0
         ? `Put the model into ${join(dir, String(absent[0]))}.`
         : `Put the model into ${join(dir, String(absent[0]))}, or name one of: ${there.join(', ')}.`,
+    )
+  if (served.length > mostVersions)
+    throw new ModelConfigError(
+      `version_policy: model ${model} has ${served.length} versions to serve in ${dir}; each has instances of its own`,
+      `Serve at most ${mostVersions} of them.`,
     )
   const zeros = folders
     .filter((name) => name.startsWith('0'))

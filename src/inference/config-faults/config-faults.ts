@@ -7,6 +7,7 @@ import { modelFaults } from './model-faults.js'
 import { optimizationFaults } from './optimization-faults.js'
 import { rangeFaults } from './range-faults.js'
 import { sequenceFaults } from './sequence-faults.js'
+import { sizeFaults } from './size-faults.js'
 import { tensorFaults } from './tensor-faults.js'
 
 /**
@@ -24,6 +25,7 @@ export function configFaults(config: ModelConfig): readonly ConfigFault[] {
     ...optimizationFaults(config),
     ...metricFaults(config),
     ...rangeFaults(config),
+    ...sizeFaults(config),
   ]
 }
 

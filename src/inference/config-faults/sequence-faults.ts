@@ -233,7 +233,7 @@ function isOneOf(sizes: readonly number[], dims: readonly number[]): boolean {
 }
 
 /** Each is a place in memory, and is looked at for each batch. */
-const mostSlots = 2 ** 20
+const mostSlots = 65_536
 
 function slotFaults(config: ModelConfig, { direct, oldest }: SequenceBatching): readonly ConfigFault[] {
   const { name: model = '' } = config

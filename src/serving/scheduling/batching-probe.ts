@@ -19,11 +19,14 @@ const leastGain = 0.1
 const mostProbedItems = 1_024
 const maxProbes = 5
 const probeBudgetMs = 500
+/** A larger batch is not tried: zeros for it would fill the memory of the process. */
+const maxProbeBytes = 256 * 1024 ** 2
 
 /**
  * Measures with zeros whether a full batch takes less time per item than requests one by one.
  *
- * A model that cannot be run with zeros, or whose sizes are open and does not take 1 for them, is taken to gain.
+ * A model that cannot be run with zeros, whose sizes are open and does not take 1 for them, or whose batches are too large to try, is taken
+ * to gain.
  */
 export async function batchingPays(
   config: ModelConfig,
@@ -32,6 +35,7 @@ export async function batchingPays(
   const batchSize = Math.min(config.max_batch_size ?? 0, mostItems(config))
   if (batchSize < 2) return { pays: (config.max_batch_size ?? 0) > 1 }
   try {
+    if (batchSize * bytesOf(zeros(config)) > maxProbeBytes) return { pays: true }
     const alone = await shortestMs(() => run([zeros(config)]))
     const one = zeros(config)
     const full = await shortestMs(() => run(Array.from({ length: batchSize }, () => one)))
@@ -71,6 +75,10 @@ export function zeros(config: ModelConfig, batchSize = 1): Execution {
     sequence: undefined,
     signal: undefined,
   }
+}
+
+function bytesOf({ inputs }: Execution): number {
+  return [...inputs.values()].reduce((sum, { data }) => sum + data.byteLength, 0)
 }
 
 async function shortestMs(run: () => Promise<BatchResult>): Promise<number> {
