@@ -3,6 +3,7 @@ import type { Log } from '../lifecycle/log.js'
 import { RunHungError, WorkerExitedError } from './errors.js'
 import { Instance } from './instance.js'
 import { startAgain } from './start-again.js'
+import { startFew } from './start-few.js'
 
 export type PoolOptions<Load, Ready> = Readonly<{
   /** Names threads, for people. */
@@ -61,7 +62,7 @@ export class InstancePool<Load, Ready, Job, Result> {
   }
 
   /**
-   * Starts the first instance, then the others side by side.
+   * Starts the first instance, then the others, a few at a time.
    *
    * @throws what the first load throws; everything started is ended again.
    */
@@ -70,7 +71,7 @@ export class InstancePool<Load, Ready, Job, Result> {
       const first = await this.#startSlot(this.#addSlot())
       this.#first = first
       const others = Array.from({ length: this.options.count(first) - 1 }, () => this.#addSlot())
-      await Promise.all(others.map((slot) => this.#startSlot(slot)))
+      await startFew(others, (slot) => this.#startSlot(slot))
       return first
     } catch (error) {
       await this.stop(1_000)
