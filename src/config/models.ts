@@ -82,6 +82,21 @@ export const modelServerSchema = z.strictObject({
     .max(1024 ** 3)
     .default(64 * 1024 ** 2)
     .describe('Largest inference request, by HTTP or gRPC.'),
+  maxResponseBytes: z
+    .number()
+    .int()
+    .min(1024)
+    .max(2 ** 31 - 1)
+    .default(256 * 1024 ** 2)
+    .describe('Largest outputs of one request, all together.'),
+  modelMemoryBytes: z
+    .number()
+    .int()
+    .min(64 * 1024 ** 2)
+    .optional()
+    .describe(
+      'Most memory a model may take by its runs, beyond what it is loaded with; without it, `modelServer.probe.memoryBytes`. One that takes more is unavailable until a client loads it or its files change, and the process starts again without it.',
+    ),
   rateLimit: z
     .strictObject({
       mode: z

@@ -4,6 +4,7 @@ import { repositoriesOf } from '../config/load.js'
 import type { PipelineConfig } from '../config/pipeline.js'
 import { type UnreadableRepositories, unreadableText } from '../inference/repository-folder.js'
 import { toBase64 } from '../lifecycle/base64.js'
+import { nowMs } from '../lifecycle/clock.js'
 import { entryPath } from '../lifecycle/entry.js'
 import type { Log } from '../lifecycle/log.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
@@ -14,8 +15,10 @@ import type {
   ModelServerSetup,
   ToModelServer,
 } from '../server/model-server/protocol.js'
+import { runRecordFile, takeRunRecord } from '../server/model-server/run-record.js'
 import { ServingError } from '../serving/serving-error.js'
 import type { ModelServerHealth } from './gantry.js'
+import { HeldOutModels } from './held-out-models.js'
 import { createPrivateFolder } from './private-folder.js'
 import { SupervisedProcess } from './supervised-process.js'
 
@@ -38,6 +41,7 @@ export class ModelServerProcess {
   #besideCameras = false
   #cpuSeconds = 0
   #unreadable: UnreadableRepositories
+  readonly #heldOut = new HeldOutModels(nowMs)
 
   /** @param unreadable - repositories that cannot be read at the start. */
   constructor(
@@ -68,7 +72,7 @@ export class ModelServerProcess {
         setup: () =>
           ({
             type: 'setup',
-            setup: { ...setup, besideCameras: this.#besideCameras },
+            setup: { ...setup, besideCameras: this.#besideCameras, heldOut: this.#heldOut.all },
           }) satisfies ToModelServer,
         loadAtMostMs: listenAtMostMs,
         onFirstFailure: 'retry',
@@ -77,6 +81,7 @@ export class ModelServerProcess {
       {
         ready: () => log.info('model server ready, models load'),
         gone: () => this.#gone(),
+        isCured: (reason, byItself) => this.#findCulprit(reason, byItself),
         message: (message) => this.#receive(message),
       },
       log,
@@ -153,7 +158,18 @@ export class ModelServerProcess {
     this.metrics.modelServerRestarts.inc()
   }
 
+  /** @returns whether it starts again without what ended it. */
+  #findCulprit(reason: string, byItself: boolean): boolean {
+    const record = takeRunRecord(runRecordFile(this.#tempDir))
+    // What it was ended for from here need not be the doing of the models that were at work.
+    const isJudged = byItself || (record?.over ?? null) !== null
+    const culprit = isJudged ? this.#heldOut.ended(record, reason) : undefined
+    if (culprit !== undefined) this.log.error(culprit, 'the model server starts again without a model')
+    return culprit !== undefined
+  }
+
   #receive(message: FromModelServer): void {
+    if (message.type === 'released') this.#heldOut.release(message.model)
     if (message.type !== 'beat') return
     this.#beat = message.beat
     this.#unreadable = new Map(message.beat.unreadable)
@@ -170,7 +186,7 @@ function setupOf(
   config: PipelineConfig,
   version: string,
   paths: Pick<ModelServerSetup, 'socketPath' | 'returnPath' | 'tempDir'>,
-): Omit<ModelServerSetup, 'besideCameras'> {
+): Omit<ModelServerSetup, 'besideCameras' | 'heldOut'> {
   const { repository: _, ...models } = config.models
   const { host, grpcPort, token, allowedOrigins, allowedHosts } = config.server
   return {

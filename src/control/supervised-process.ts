@@ -61,6 +61,13 @@ export type ProcessEvents<From> = Readonly<{
   ready(message: From): void
   /** It is gone, with whatever was in it. */
   gone(reason: string): void
+  /**
+   * Called before `gone`. Absent: no.
+   *
+   * @param byItself - it was not ended from here.
+   * @returns whether what ended it is kept from doing so again: it is then started at once, however often it ended before.
+   */
+  isCured?(reason: string, byItself: boolean): boolean
   /** Beats and the messages that are the process's own. */
   message(message: From): void
 }>
@@ -90,6 +97,8 @@ export class SupervisedProcess<
   #reason = 'not started'
   /** Why it could not start, as it said itself. */
   #failure: string | undefined
+  /** It was ended from here. */
+  #isKilled = false
   #restarts = 0
   #deathsMs: number[] = []
   #restartTimer: NodeJS.Timeout | undefined
@@ -227,6 +236,7 @@ export class SupervisedProcess<
     })
     this.#child = child
     this.#failure = undefined
+    this.#isKilled = false
     this.#expectWithin(this.spec.loadAtMostMs, 'did not become ready in time')
     child.on('message', (message: From) => this.#receive(child, message))
     child.on('error', (error) => {
@@ -285,6 +295,7 @@ export class SupervisedProcess<
       this.#firstReady.reject(new RemoteError(error))
       this.#firstReady = undefined
     } else this.log.error({ ...this.spec.logFields, ...error }, `${this.spec.title} gives up`)
+    this.#isKilled = true
     this.#child?.kill('SIGKILL')
   }
 
@@ -292,6 +303,7 @@ export class SupervisedProcess<
     clearTimeout(this.#watchdog)
     this.#watchdog = setTimeout(() => {
       this.log.error(this.spec.logFields, `${this.spec.title} ${otherwise}, killing it`)
+      this.#isKilled = true
       this.#child?.kill('SIGKILL')
     }, ms)
   }
@@ -304,15 +316,18 @@ export class SupervisedProcess<
     }
     for (const socket of this.#passing) this.#passed(socket)
     if (this.#state === 'stopped' || this.#state === 'failed') return
+    const isCured = this.events.isCured?.(reason, !this.#isKilled) ?? false
     this.events.gone(reason)
-    this.#restart(this.#failure ?? reason)
+    this.#restart(this.#failure ?? reason, isCured)
   }
 
-  #restart(reason: string): void {
+  #restart(reason: string, isCured: boolean): void {
     const now = nowMs()
-    this.#deathsMs = [...this.#deathsMs.filter((deathMs) => now - deathMs < crashWindowMs), now]
+    this.#deathsMs = isCured
+      ? []
+      : [...this.#deathsMs.filter((deathMs) => now - deathMs < crashWindowMs), now]
     const deaths = this.#deathsMs.length
-    const waitMs = deaths === 1 ? 0 : backoffMs(deaths >= crashLoopDeaths ? 10 : deaths, restartBackoff)
+    const waitMs = deaths <= 1 ? 0 : backoffMs(deaths >= crashLoopDeaths ? 10 : deaths, restartBackoff)
     this.#state = 'restarting'
     this.#reason = `${this.spec.title} ended (${reason}); ${deaths} deaths in ${crashWindowMs / 1_000} s`
     this.#restarts += 1

@@ -23,6 +23,7 @@ export class Instance<Load, Ready, Job, Result> {
   #stopping = false
   #ended = false
   #lastError: unknown
+  #thread: number | undefined
 
   /**
    * @param entry - path of the compiled worker.
@@ -55,10 +56,18 @@ export class Instance<Load, Ready, Job, Result> {
     return this.#ended
   }
 
+  /** Number of the thread, by `ownThread`; undefined until it is loaded. */
+  get thread(): number | undefined {
+    return this.#thread
+  }
+
   /** @throws what the backend threw, as `RemoteError`; `WorkerExitedError`. */
   async load(options: Load): Promise<Ready> {
     const answer = await this.#ask({ type: 'load', requestId: this.#nextRequestId++, options }, [])
-    if (answer.type === 'ready') return answer.info
+    if (answer.type === 'ready') {
+      this.#thread = answer.thread
+      return answer.info
+    }
     if (answer.type === 'failed') throw new RemoteError(answer.error)
     throw new InternalError(`instance ${this.name} answered "${answer.type}" to "load"`)
   }

@@ -8,9 +8,9 @@ type Message<Type extends string, Body = unknown> = Readonly<{ type: Type; reque
 export type ToWorker<Load, Job> =
   Message<'load', { options: Load }> | Message<'run', { job: Job }> | Message<'stop'>
 
-/** What it answers: one message for each it was sent, in the same order. */
+/** What it answers: one message for each it was sent, in the same order. `thread` is the number of its thread, by `ownThread`. */
 export type FromWorker<Ready, Result> =
-  | Message<'ready', { info: Ready }>
+  | Message<'ready', { info: Ready; thread: number }>
   | Message<'done', { result: Result }>
   | Message<'failed', { error: ErrorRecord }>
   | Message<'stopped'>

@@ -1,5 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
 import { toErrorRecord } from '../errors.js'
+import { ownThread } from '../lifecycle/memory-use.js'
 import { byTrueName } from '../lifecycle/system-limit.js'
 import type { FromWorker, ToWorker } from './worker-protocol.js'
 
@@ -37,9 +38,11 @@ async function answer<Load, Ready, Job, Result>(
     port.postMessage(answered, transfer)
   try {
     switch (message.type) {
-      case 'load':
-        post({ type: 'ready', requestId, info: await backend.load(message.options) })
+      case 'load': {
+        const info = await backend.load(message.options)
+        post({ type: 'ready', requestId, info, thread: ownThread() })
         return
+      }
       case 'run': {
         const { result, transfer } = await backend.run(message.job)
         post({ type: 'done', requestId, result }, transfer)

@@ -36,6 +36,8 @@ export type BatchResult = Readonly<{
 export interface BackendInstance {
   /** @throws when the whole batch failed. */
   execute(batch: readonly Execution[]): Promise<BatchResult>
+  /** Number of the thread that runs it, by `ownThread`: what that takes of memory is the model's. Absent: it takes none here. */
+  readonly thread?: number | undefined
   /** Resolves with the cause if the instance ends unasked; it is then started again. Absent: it never does. */
   readonly exited?: Promise<Error>
   /** Ends after the run in progress. Idempotent, never rejects. */
@@ -62,6 +64,8 @@ export interface OpenedModel {
   readonly outputs: readonly TensorSpec[]
   /** `dynamic_batching` was filled in and not written: it is left off where a probe at load says that batches do not pay. */
   readonly batchingIsAutomatic?: boolean
+  /** An instance keeps nothing between runs but memory: another may take its place, so that the system gets that back. */
+  readonly isReplaceable?: boolean
   /** Whether the instances that were started run on a GPU; absent for backends that never do. */
   onGpu?(): boolean
   /** Class names in the model file, for outputs that have none in the model's folder. */

@@ -8,6 +8,7 @@ import { ownStepsNamed, sumOfStatistics } from './own-steps.js'
 import type { ModelManager } from './repository/model-manager.js'
 import { ServingError } from './serving-error.js'
 import type { ModelStatistics } from './statistics.js'
+import type { Tensor } from './tensor.js'
 import { traced } from './tracing/request-trace.js'
 import type { Tracer } from './tracing/tracer.js'
 
@@ -30,6 +31,8 @@ export type LocalModelServerOptions = Readonly<{
   version: string
   manager: ModelManager
   settings: ServerSettings
+  /** Most that the outputs of a request may have, all together; absent: any. */
+  maxResponseBytes?: number
   /** Absent: nothing is traced. */
   tracer?: Tracer
   /** Prometheus text of all that serves. */
@@ -144,7 +147,19 @@ export class LocalModelServer implements ModelServer {
 
   async #answer(request: InferRequest, model: LoadedModel): Promise<InferResponse> {
     const outputs = classified(request, await model.infer(request), model)
+    this.#checkSize(outputs, model)
     return { model: model.name, version: model.version, id: request.id, outputs, parameters: {} }
+  }
+
+  /** Before any of it is written down: as text it takes many times its size. @throws ServingError */
+  #checkSize(outputs: readonly Tensor[], { name }: LoadedModel): void {
+    const { maxResponseBytes = Infinity } = this.options
+    const bytes = outputs.reduce((sum, { data }) => sum + data.byteLength, 0)
+    if (bytes <= maxResponseBytes) return
+    throw new ServingError(
+      'INVALID_ARG',
+      `outputs of model '${name}' have ${bytes} bytes, more than the ${maxResponseBytes} of a response (modelServer.maxResponseBytes)`,
+    )
   }
 
   /** A model of the repository, or what built-in steps of loaded ensembles have that name. @throws ServingError */

@@ -6,6 +6,7 @@ import { createEnsembleModel } from './ensemble/create-ensemble-model.js'
 import type { FindModel } from './ensemble/step-model.js'
 import { loadWarnings } from './load-warnings.js'
 import type { LoadedModel } from './loaded-model.js'
+import type { MemoryAccounts } from './memory/memory-accounts.js'
 import { recorderOf } from './metrics/recorder-of.js'
 import { outputLabels } from './output-labels.js'
 import { CachedModel, type RecordedModel } from './response-cache/cached-model.js'
@@ -24,6 +25,8 @@ export type ModelOpenerOptions = Readonly<{
   cache: ResponseCache | undefined
   /** `undefined` where the rate limiter is off. */
   rateLimiter?: RateLimiter | undefined
+  /** Models are charged there for what they take of memory; absent: nowhere. */
+  memory?: MemoryAccounts | undefined
   /** A run of a model does not end, and takes its thread with it. */
   onHung: (reason: string) => void
   log: Log
@@ -46,7 +49,7 @@ export class ModelOpener {
     if (backend === 'ensemble') return this.#ensemble(context)
     const recorder = (before && recorderOf(before)) ?? this.#recorder(context)
     const opened = await backends.find(backend, name).open(context)
-    return this.#cached(await this.#serve(opened, context, recorder))
+    return this.#cached(await this.#serve(opened, context, recorder, this.options.memory))
   }
 
   async #ensemble(context: BackendContext): Promise<LoadedModel> {
@@ -64,6 +67,8 @@ export class ModelOpener {
     opened: OpenedModel,
     context: BackendContext,
     statistics: StatisticsRecorder,
+    /** Steps that belong to an ensemble have bounds of their own. */
+    memory?: MemoryAccounts,
   ): Promise<ScheduledModel> {
     const { log, onHung, rateLimiter } = this.options
     const { name, version, versionDir } = context
@@ -75,6 +80,7 @@ export class ModelOpener {
       log,
       onHung,
       rateLimiter,
+      memory,
     })
   }
 

@@ -21,6 +21,7 @@ type RepositoryOptions = Readonly<{
   cache?: ResponseCache
   control?: 'none' | 'explicit'
   tracer?: Tracer
+  maxResponseBytes?: number
   /** With CUDA, as `one-shape.ts` has it, for models of KIND_GPU. */
   onGpu?: boolean
   providers?: readonly ExecutionProvider[]
@@ -33,6 +34,7 @@ export async function serveRepository(
     cache,
     control = 'none',
     tracer,
+    maxResponseBytes,
     onGpu = false,
     providers = onGpu ? ['cuda', 'cpu'] : ['cpu'],
   }: RepositoryOptions = {},
@@ -84,6 +86,7 @@ export async function serveRepository(
     manager,
     settings,
     ...(tracer === undefined ? {} : { tracer }),
+    ...(maxResponseBytes === undefined ? {} : { maxResponseBytes }),
     metrics: () => metrics.text(),
   })
   await manager.start()

@@ -41,7 +41,7 @@ async function setUp(setup: ModelServerSetup): Promise<void> {
   takeGrpcLog(log)
   new DescriptorWatch(log)
   try {
-    host = new ModelServerHost(setup, log)
+    host = new ModelServerHost(setup, log, (model) => send({ type: 'released', model }))
     await host.listen()
     send({ type: 'ready' })
     setInterval(() => sendBeat(), beatMs)

@@ -9,14 +9,17 @@ import { gpuIsInstalled } from '../../inference/providers.js'
 import { failuresOf } from '../../inference/provider-notes.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
+import { memoryUse, ownThread } from '../../lifecycle/memory-use.js'
 import { BackendRegistry } from '../../serving/backends/backend-registry.js'
 import { JsBackend } from '../../serving/backends/js/js-backend.js'
 import { KserveBackend } from '../../serving/backends/kserve/kserve-backend.js'
 import { onnxRuntimeBackend } from '../../serving/backends/onnxruntime/onnxruntime-backend.js'
 import { LocalModelServer } from '../../serving/local-model-server.js'
 import { recorderOf } from '../../serving/metrics/recorder-of.js'
+import { MemoryAccounts } from '../../serving/memory/memory-accounts.js'
 import { ServingMetrics } from '../../serving/metrics/serving-metrics.js'
 import { ModelOpener } from '../../serving/model-opener.js'
+import { KeptLoads } from '../../serving/repository/kept-loads.js'
 import { ModelManager } from '../../serving/repository/model-manager.js'
 import { createProbe } from '../../serving/repository/probe/create-probe.js'
 import { RepositoryPoller } from '../../serving/repository/repository-poller.js'
@@ -24,6 +27,7 @@ import { RepositoryWatch } from '../../serving/repository/repository-watch.js'
 import { createResponseCache } from '../../serving/response-cache/create-response-cache.js'
 import type { ResponseCache } from '../../serving/response-cache/response-cache.js'
 import { rateLimiterOf } from '../../serving/scheduling/rate-limit/rate-limiter.js'
+import { timers } from '../../serving/scheduling/timers.js'
 import type { StatisticsRecorder } from '../../serving/statistics-recorder.js'
 import { ServingError } from '../../serving/serving-error.js'
 import { MemorySettings } from '../../serving/settings.js'
@@ -36,6 +40,7 @@ import { AdoptedConnections } from './adopted-connections.js'
 import { GrpcListener } from './grpc-listener.js'
 import { ModelServerLog } from './model-server-log.js'
 import type { ModelServerBeat, ModelServerSetup } from './protocol.js'
+import { RunRecordFile, runRecordFile } from './run-record.js'
 
 /** Between two looks whether the repositories can be read. */
 const watchMs = 2_000
@@ -45,6 +50,8 @@ const drainMs = 60_000
 const closeAtMostMs = 500
 /** At the end, longest for the traces that are left. */
 const traceWriteAtMostMs = 1_000
+/** From refusing the requests of a model that takes too much memory to the end of the process: they leave, and little more is taken. */
+const refusedWithinMs = 50
 
 /** Everything that lives in the model server process: models, their repository, and the two protocols in front of them. */
 export class ModelServerHost {
@@ -61,13 +68,17 @@ export class ModelServerHost {
   /** By model, of its last load. */
   readonly #providerFailures = new Map<string, readonly string[]>()
   readonly #ending = new AbortController()
+  readonly #record: RunRecordFile
 
+  /** @param released - a model that was held out is tried again. */
   constructor(
     readonly setup: ModelServerSetup,
     readonly log: Log,
+    released: (model: string) => void,
   ) {
     const { repositories, models, modelServer } = setup
     this.#cache = createResponseCache(models.cache, log)
+    this.#record = new RunRecordFile(runRecordFile(setup.tempDir))
     const opener = new ModelOpener({
       backends: new BackendRegistry([
         onnxRuntimeBackend({
@@ -80,6 +91,7 @@ export class ModelServerHost {
       find: (name, version) => this.#find(name, version),
       cache: this.#cache,
       rateLimiter: rateLimiterOf(modelServer.rateLimit),
+      memory: this.#accounts(),
       onHung: (reason) => endHung(reason, log),
       log,
     })
@@ -93,6 +105,9 @@ export class ModelServerHost {
       open: (context, before) => opener.open(context, before),
       probe: modelServer.probe.enabled ? this.#probe() : () => Promise.resolve(),
       uploadDir: uploadDirOf(setup),
+      kept: new KeptLoads(uploadDirOf(setup), log),
+      heldOut: new Map(setup.heldOut),
+      onReleased: released,
       drainMs,
       log,
     })
@@ -111,6 +126,7 @@ export class ModelServerHost {
     this.server = new LocalModelServer({
       version: setup.version,
       manager: this.#manager,
+      maxResponseBytes: modelServer.maxResponseBytes,
       settings,
       tracer: this.#tracer,
       metrics: () => metrics.text(),
@@ -125,8 +141,6 @@ export class ModelServerHost {
   /** Resolves when it listens. Models are loaded by {@link loadModels}. @throws ListenError, GantryError */
   async listen(): Promise<void> {
     await rm(this.setup.socketPath, { force: true })
-    // What a process before this one, that was killed, had taken from clients.
-    await rm(uploadDirOf(this.setup), { recursive: true, force: true })
     surviveAcceptErrors(this.#app.server, this.log)
     await this.#app.listen({ path: this.setup.socketPath })
     await this.#grpc.start()
@@ -177,6 +191,25 @@ export class ModelServerHost {
     await atMost(closeAtMostMs, Promise.allSettled([this.#app.close(), this.#grpc.stop(closeAtMostMs)]))
     await atMost(closeAtMostMs, this.#cache?.close() ?? Promise.resolve())
     await atMost(traceWriteAtMostMs, this.#tracer.close())
+  }
+
+  #accounts(): MemoryAccounts {
+    const { modelMemoryBytes, probe } = this.setup.modelServer
+    return new MemoryAccounts({
+      limitBytes: modelMemoryBytes ?? probe.memoryBytes,
+      use: memoryUse,
+      mainThread: ownThread(),
+      clock: timers,
+      onActive: (models) => this.#record.active(models),
+      onOver: (model, reason) => this.#endOver(model, reason),
+    })
+  }
+
+  /** A thread cannot be ended inside a native run, so the process is: it is started again without the model. */
+  #endOver(model: string, reason: string): void {
+    this.#record.over(model, reason)
+    this.log.fatal({ model, reason }, 'a model takes too much memory, ending the model server')
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), refusedWithinMs)
   }
 
   #recorders(): readonly StatisticsRecorder[] {

@@ -23,6 +23,8 @@ export type ModelServerSetup = Readonly<{
   grpc: Readonly<{ host: string; port: number; token: string | undefined }>
   /** Private to the service; gone when it ends. */
   tempDir: string
+  /** Models that ended the process before this one, each with the reason. */
+  heldOut: readonly (readonly [model: string, reason: string])[]
   /** For what must survive a restart. */
   storePath: string
   version: string
@@ -72,6 +74,8 @@ export type FromModelServer =
   | Message<'ready'>
   | Message<'failed', { error: ErrorRecord }>
   | Message<'beat', { beat: ModelServerBeat }>
+  /** A model that was held out is tried again. */
+  | Message<'released', { model: string }>
   | Message<'answer', { requestId: number; value: unknown }>
   | Message<'refused', { requestId: number; error: ErrorRecord }>
   | Message<'stopped'>

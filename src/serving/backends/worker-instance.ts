@@ -32,6 +32,10 @@ export class WorkerInstance<Load, Job, Result> {
     }
   }
 
+  get thread(): number | undefined {
+    return this.#instance.thread
+  }
+
   /**
    * @param transfer - buffers of the job that move to the worker.
    * @throws InferenceFailedError, WorkerExitedError

@@ -6,6 +6,7 @@ import { isSystemLimit } from '../../lifecycle/system-limit.js'
 import type { IndexEntry, LoadRequest } from '../model-server.js'
 import { type UnreadableRepositories, unreadableText } from '../../inference/repository-folder.js'
 import { ServingError } from '../serving-error.js'
+import type { KeptLoads } from './kept-loads.js'
 import { loadOrder } from './load-order.js'
 import {
   backendName,
@@ -36,6 +37,12 @@ export type ModelManagerOptions = ModelLifecycleOptions &
     onGpu?: boolean
     /** Folder for files that clients send; private to the service. */
     uploadDir: string
+    /** What clients asked for, for a process that takes the place of this one; absent: it is not kept. */
+    kept?: KeptLoads
+    /** Models that are not loaded at the start, with the reason. */
+    heldOut?: ReadonlyMap<string, string>
+    /** One of them is tried again: a client asked for it, or its files changed. */
+    onReleased?: (name: string) => void
   }>
 
 /** Between tries of models that a limit of the system keeps from being loaded. */
@@ -51,8 +58,10 @@ export class ModelManager {
   #last: Promise<unknown> = Promise.resolve()
   #started = false
   readonly #closing = new AbortController()
+  readonly #heldOut: Map<string, string>
 
   constructor(readonly options: ModelManagerOptions) {
+    this.#heldOut = new Map(options.heldOut)
     this.#lifecycle = new ModelLifecycle(options, this.#records)
     this.#repositories = new Repositories(options.repositories, options.configName, options.log)
   }
@@ -62,8 +71,12 @@ export class ModelManager {
     return (
       this.#started &&
       this.unreadable.size === 0 &&
-      this.#records.all().every((record) => !record.wanted || record.ready)
+      this.#records.all().every((record) => !record.wanted || record.ready || this.#lacksHeldOut(record))
     )
+  }
+
+  isHeldOut(name: string): boolean {
+    return this.#heldOut.has(name)
   }
 
   /** Repositories that cannot be read now; models of them serve on. */
@@ -77,9 +90,11 @@ export class ModelManager {
       await this.#repositories.look()
       this.#late = new Set(this.unreadable.keys())
       const scan = this.scan()
+      for (const [name, reason] of this.#heldOut) this.#holdOut(name, reason, scan)
       const names = this.#namesAtStart(scan)
       for (const name of names) this.#records.of(name).explicit = true
       await this.#bringAll(names, scan)
+      await this.#bringKept()
       this.#started = true
     })
   }
@@ -143,13 +158,22 @@ export class ModelManager {
     if (!isModelName(name)) throw notPolled(name)
     if (request.files.size > 0 && request.config === undefined)
       throw new ServingError('INVALID_ARG', `failed to load '${name}', files are given without a 'config'`)
-    await this.#inOrder(() => this.#load(name, request))
+    await this.#inOrder(async () => {
+      this.#release(name)
+      const upload =
+        request.files.size > 0 ? writeUploadedModel(this.options.uploadDir, name, request.files) : undefined
+      await this.#load(name, request.config, upload)
+      this.options.kept?.loaded(name, request.config, upload?.folder)
+    })
   }
 
   /** @throws ServingError */
   async unload(name: string, unloadDependents: boolean): Promise<void> {
     this.#checkExplicit()
-    await this.#inOrder(async () => this.#unload(name, unloadDependents))
+    await this.#inOrder(async () => {
+      this.#unload(name, unloadDependents)
+      this.options.kept?.unloaded(name)
+    })
   }
 
   /** Loads the models that changed and unloads those that are gone; failures are logged, and seen in the index. */
@@ -159,6 +183,7 @@ export class ModelManager {
         this.#unload(name, false)
         this.#records.delete(name)
       }
+      for (const name of changed) this.#release(name)
       if (changed.length > 0) await this.#bringAll(changed, this.scan())
     })
   }
@@ -184,10 +209,55 @@ export class ModelManager {
   }
 
   #namesAtStart(scan: RepositoryScan): readonly string[] {
-    const { control, load } = this.options
-    if (control !== 'explicit' || load.includes('*'))
-      return [...scan.folders.keys(), ...scan.ambiguous.keys()].sort()
-    return load
+    const { control, load, kept } = this.options
+    const names =
+      control !== 'explicit' || load.includes('*')
+        ? [...scan.folders.keys(), ...scan.ambiguous.keys()].sort()
+        : load
+    return names.filter((name) => !this.#heldOut.has(name) && kept?.has(name) !== true)
+  }
+
+  /** What clients had loaded before this process took the place of another. */
+  async #bringKept(): Promise<void> {
+    for (const { name, config, upload } of this.options.kept?.loads() ?? [])
+      if (!this.#heldOut.has(name) && !this.#closing.signal.aborted)
+        await this.#load(name, config, upload).catch((error: unknown) =>
+          this.options.log.error(
+            { model: name, err: error },
+            'model that a client had loaded cannot be loaded',
+          ),
+        )
+  }
+
+  /** The index has the reason. It does not make the server less ready: what a client asks of one model must not do that to the others. */
+  #holdOut(name: string, reason: string, scan: RepositoryScan): void {
+    const record = this.#records.of(name)
+    record.wanted = false
+    for (const version of this.#versionsOf(name, scan)) record.set(version, 'UNAVAILABLE', reason)
+    this.options.log.error({ model: name, reason }, 'model is held out')
+  }
+
+  /** An ensemble that runs a model that is held out. */
+  #lacksHeldOut(record: ModelRecord): boolean {
+    return needsOf(record).some((need) => {
+      const inner = this.#records.get(need)
+      return this.#heldOut.has(need) || (inner !== undefined && this.#lacksHeldOut(inner))
+    })
+  }
+
+  #versionsOf(name: string, scan: RepositoryScan): readonly number[] {
+    const folder =
+      this.options.kept?.loads().find((load) => load.name === name)?.upload?.folder ?? scan.folders.get(name)
+    try {
+      const versions = folder === undefined ? [] : readDefinition(folder).versions
+      return versions.length === 0 ? [1] : versions
+    } catch {
+      return [1]
+    }
+  }
+
+  #release(name: string): void {
+    if (this.#heldOut.delete(name)) this.options.onReleased?.(name)
   }
 
   /** What was to be loaded at the start and could not: what the repositories hold, and what waited for it. */
@@ -210,9 +280,8 @@ export class ModelManager {
       )
   }
 
-  async #load(name: string, { config, files }: LoadRequest): Promise<void> {
+  async #load(name: string, config: string | undefined, upload: UploadedModel | undefined): Promise<void> {
     const scan = this.scan()
-    const upload = files.size > 0 ? writeUploadedModel(this.options.uploadDir, name, files) : undefined
     const wasWanted = this.#records.get(name)?.wanted ?? false
     try {
       const folder = upload?.folder ?? scan.folders.get(name)
@@ -258,7 +327,7 @@ export class ModelManager {
         const folder = scan.folders.get(need)
         // A model with what a client sent serves as it is.
         const sent = this.#records.get(need)?.definition?.overridden === true
-        if (folder === undefined || sent || definitions.has(need)) continue
+        if (folder === undefined || sent || definitions.has(need) || this.#heldOut.has(need)) continue
         definitions.set(
           need,
           this.#definition(need, () => readDefinition(folder)),
@@ -320,7 +389,11 @@ export class ModelManager {
         if (folder === undefined) throw this.#notFound(name, scan)
         const definition = readDefinition(folder)
         definitions.set(name, definition)
-        wanted.push(...this.#needsOf(definition.config).filter((need) => scan.folders.has(need)))
+        wanted.push(
+          ...this.#needsOf(definition.config).filter(
+            (need) => scan.folders.has(need) && !this.#heldOut.has(need),
+          ),
+        )
       } catch (error) {
         this.#lifecycle.failed(this.#records.of(name), messageOf(error))
         onFailure(name, error)

@@ -72,6 +72,8 @@ export class RepositoryPoller {
     this.#seen.set(folder.name, print)
     const applied = this.manager.record(folder.name)?.definition
     if (applied?.folder.dir === folder.dir && samePrint(applied.print, print)) return false
+    // What was held out is not to come back before it changes.
+    if (before === undefined && this.manager.isHeldOut(folder.name)) this.#tried.set(folder.name, print)
     if (before === undefined || !samePrint(before, print)) return false
     const tried = this.#tried.get(folder.name)
     if (tried !== undefined && samePrint(tried, print)) return false

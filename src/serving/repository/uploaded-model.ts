@@ -21,7 +21,7 @@ export function writeUploadedModel(
   for (const path of files.keys()) checkPath(name, path)
   mkdirSync(uploadDir, { recursive: true, mode: 0o700 })
   const repository = mkdtempSync(join(uploadDir, `${name}-`))
-  const remove = () => rmSync(repository, { recursive: true, force: true })
+  const { remove } = uploadedModel(name, repository)
   try {
     const dir = join(repository, name)
     for (const [path, content] of files) {
@@ -29,10 +29,18 @@ export function writeUploadedModel(
       mkdirSync(join(dir, version), { recursive: true, mode: 0o700 })
       writeFileSync(join(dir, version, file), content, { mode: 0o600, flag: 'wx' })
     }
-    return { folder: modelFolder(name, repository), remove }
+    return uploadedModel(name, repository)
   } catch (error) {
     remove()
     throw error
+  }
+}
+
+/** One that is there. @param repository - the folder that its folder is in, alone. */
+export function uploadedModel(name: string, repository: string): UploadedModel {
+  return {
+    folder: modelFolder(name, repository),
+    remove: () => rmSync(repository, { recursive: true, force: true }),
   }
 }
 

@@ -3,6 +3,7 @@ import { checkCompleted } from '../../inference/supported-config.js'
 import type { SchedulerClock } from '../../inference/stream-scheduler.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { OpenedModel } from '../backend.js'
+import type { MemoryAccounts } from '../memory/memory-accounts.js'
 import { outputLabels } from '../output-labels.js'
 import type { StatisticsRecorder } from '../statistics-recorder.js'
 import type { Tensor } from '../tensor.js'
@@ -38,6 +39,8 @@ export type ScheduledModelOptions = Readonly<{
   hungAfterMs?: number
   /** `undefined` where it is off: nothing waits for resources. */
   rateLimiter?: RateLimiter | undefined
+  /** Where what it takes of memory is charged; absent: nowhere. */
+  memory?: MemoryAccounts | undefined
   clock?: SchedulerClock
 }>
 
@@ -71,6 +74,7 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
   let instanceFreed: () => void = () => undefined
   let breakModel: (reason: string) => void = () => undefined
   const broken = new Promise<string>((resolve) => (breakModel = resolve))
+  const memory = options.memory?.open(name)
   const instances = new InstanceSet({
     name,
     count: instanceCount(opened.config),
@@ -86,6 +90,8 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
     hungAfterMs: options.hungAfterMs ?? defaultHungAfterMs,
     onBroken: breakModel,
     turns: rateLimiter?.register(instanceClaims(opened.config)),
+    memory,
+    isReplaceable: opened.isReplaceable,
   })
   const outcome = new RequestOutcome(statistics, outputShapes(opened.config))
   await instances.start()
@@ -93,6 +99,7 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
     await instances.close()
     throw error
   })
+  memory?.loaded()
   const scheduler: Scheduler =
     sequences === undefined
       ? new RequestScheduler(batcherRules(chosen.config), instances, outcome, statistics, clock)
@@ -155,6 +162,7 @@ function withConfig(opened: OpenedModel, config: ModelConfig): OpenedModel {
     inputs: opened.inputs,
     outputs: opened.outputs,
     start: (index) => opened.start(index),
+    ...(opened.isReplaceable === undefined ? {} : { isReplaceable: opened.isReplaceable }),
     ...(opened.onGpu === undefined ? {} : { onGpu: () => opened.onGpu?.() ?? false }),
     close: () => opened.close(),
   }

@@ -1,11 +1,14 @@
 import { WorkerExitedError } from '../../inference/errors.js'
 import { startAgain } from '../../inference/start-again.js'
+import { startFew } from '../../inference/start-few.js'
 import { isSystemLimit } from '../../lifecycle/system-limit.js'
 import type { SchedulerClock } from '../../inference/stream-scheduler.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
 import { WakefulLoop } from '../../lifecycle/wakeful-loop.js'
 import type { BackendInstance, BatchResult, Execution } from '../backend.js'
+import { enoughMemory } from '../memory/enough-memory.js'
+import type { MemoryAccount } from '../memory/memory-account.js'
 import type { InstanceTurns } from './rate-limit/rate-limiter.js'
 
 export type InstanceSetOptions = Readonly<{
@@ -24,6 +27,10 @@ export type InstanceSetOptions = Readonly<{
   onBroken: (reason: string) => void
   /** Every run waits for its turn; absent: none does. */
   turns?: InstanceTurns | undefined
+  /** Is charged what starts and runs take; absent: nobody is. */
+  memory?: MemoryAccount | undefined
+  /** Another instance may take the place of one that keeps much memory. */
+  isReplaceable?: boolean | undefined
 }>
 
 type Slot = {
@@ -33,7 +40,13 @@ type Slot = {
   /** When the run in progress began. */
   sinceMs: number
   failures: number
+  /** How often another instance took its place, to give back memory. */
+  replaced: number
+  isReplacing: boolean
 }
+
+/** From when an instance keeps much memory until another takes its place: longer each time, as its model may need that much. */
+const replaceBackoff = { baseMs: 2_000, capMs: 600_000 }
 
 /** So many ends, or failed starts, in that time are no accident. */
 const mostEnds = 5
@@ -65,22 +78,36 @@ export class InstanceSet {
 
   constructor(readonly options: InstanceSetOptions) {}
 
-  /** Starts the first instance, then the others side by side. @throws what a start throws; all are ended again. */
+  /**
+   * Starts the first instance, then the others, a few at a time.
+   *
+   * @throws what a start throws, ModelConfigError where there is no memory for all of them; those that are up are ended again.
+   */
   async start(): Promise<void> {
-    const { count } = this.options
+    const { name, count } = this.options
     for (let index = 0; index < count; index++)
-      this.#slots.push({ index, instance: undefined, running: 0, sinceMs: 0, failures: 0 })
+      this.#slots.push({
+        index,
+        instance: undefined,
+        running: 0,
+        sinceMs: 0,
+        failures: 0,
+        replaced: 0,
+        isReplacing: false,
+      })
     try {
       const [first, ...others] = this.#slots
+      const isEnough = enoughMemory(name)
       if (first !== undefined) await this.#startSlot(first)
-      const started = await Promise.allSettled(others.map((slot) => this.#startSlot(slot)))
-      const failed = started.find((result) => result.status === 'rejected')
-      if (failed !== undefined) throw failed.reason
+      isEnough(others.length)
+      await startFew(others, (slot) => this.#startSlot(slot))
     } catch (error) {
       await this.close()
       throw error
     }
     this.#watch()
+    if (this.options.isReplaceable === true)
+      this.options.memory?.onKept((thread) => this.#replaceLater(thread))
   }
 
   get size(): number {
@@ -156,11 +183,15 @@ export class InstanceSet {
       slot.instance = undefined
     })
     await atMost(forMs, Promise.all(closing))
+    this.options.memory?.close()
   }
 
   async #execute(instance: BackendInstance, batch: readonly Execution[]): Promise<BatchResult> {
-    if (!this.#runsAreBelow(instantRunMs)) return instance.execute(batch)
-    const result = instance.execute(batch)
+    const { memory } = this.options
+    const execute = () => instance.execute(batch)
+    const { thread } = instance
+    const result = memory === undefined || thread === undefined ? execute() : memory.run(thread, execute)
+    if (!this.#runsAreBelow(instantRunMs)) return result
     this.#wakeful.begin()
     try {
       return await result
@@ -185,7 +216,9 @@ export class InstanceSet {
   }
 
   async #startSlot(slot: Slot): Promise<void> {
-    const instance = await this.options.start(slot.index)
+    const { start, memory } = this.options
+    const begin = () => start(slot.index)
+    const instance = await (memory === undefined ? begin() : memory.start(begin))
     if (this.#stopped.signal.aborted) {
       await instance.close()
       return
@@ -194,11 +227,39 @@ export class InstanceSet {
     void instance.exited?.then((error) => this.#exited(slot, instance, error))
   }
 
+  /** What an instance has kept of its runs goes with it. */
+  #replaceLater(thread: number): void {
+    const slot = this.#slots.find(({ instance }) => instance?.thread === thread)
+    if (slot === undefined || slot.isReplacing) return
+    slot.isReplacing = true
+    const { clock, memory, name, log } = this.options
+    const waitMs = Math.min(replaceBackoff.capMs, replaceBackoff.baseMs * 2 ** slot.replaced)
+    clock.after(waitMs, () => {
+      const old = slot.instance
+      const isWanted =
+        old?.thread === thread && memory?.keepsMuch(thread) === true && !this.#stopped.signal.aborted
+      if (!isWanted) {
+        slot.isReplacing = false
+        return
+      }
+      slot.replaced += 1
+      log.info({ instance: `${name}#${slot.index}` }, 'instance keeps much memory, another takes its place')
+      this.#startSlot(slot)
+        .then(() => old.close())
+        .catch((error: unknown) => log.warn({ model: name, err: error }, 'memory cannot be given back now'))
+        .finally(() => {
+          memory.forget(thread)
+          slot.isReplacing = false
+        })
+    })
+  }
+
   #exited(slot: Slot, instance: BackendInstance, error: Error): void {
     if (slot.instance !== instance) return
     slot.instance = undefined
     if (this.#stopped.signal.aborted) return
-    const { name, log, onIdle } = this.options
+    const { name, log, onIdle, memory } = this.options
+    if (instance.thread !== undefined) memory?.forget(instance.thread)
     void startAgain(slot, error, {
       name,
       log,

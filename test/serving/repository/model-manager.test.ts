@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { ModelInvalidError } from '../../../src/inference/errors.js'
 import { readOnnxFile } from '../../../src/inference/onnx-file.js'
 import type { LoadedModel } from '../../../src/serving/loaded-model.js'
+import { KeptLoads } from '../../../src/serving/repository/kept-loads.js'
 import { ModelManager, type ModelManagerOptions } from '../../../src/serving/repository/model-manager.js'
 import { RepositoryPoller } from '../../../src/serving/repository/repository-poller.js'
 import { FakeLoadedModel } from '../../support/fake-loaded-model.js'
@@ -532,5 +533,76 @@ describe('polling', () => {
     touch(join(repository, 'a/1/model.onnx'), 7)
     for (let look = 0; look < 4; look++) await poller.look()
     expect(tries).toBe(2)
+  })
+})
+
+describe('S11: a model that is held out', () => {
+  const heldOut = new Map([['a', 'it took too much memory']])
+
+  it.each([['none'], ['poll'], ['explicit']] as const)(
+    'is unavailable with the reason, and the server is ready without it (%s)',
+    async (control) => {
+      const released: string[] = []
+      const { manager, repository, opened } = managed({
+        control,
+        load: ['*'],
+        heldOut,
+        onReleased: (name) => released.push(name),
+      })
+      addModel(repository, 'a', { onnx })
+      addModel(repository, 'b', { onnx })
+      addModel(repository, 'both', { config: ensembleOf('both', 'a', 'b') })
+      await manager.start()
+      expect(manager.index(false)).toMatchObject([
+        { name: 'a', version: '1', state: 'UNAVAILABLE', reason: 'it took too much memory' },
+        { name: 'b', state: 'READY' },
+        { name: 'both', state: 'UNAVAILABLE' },
+      ])
+      expect(manager.ready).toBe(true)
+      if (control !== 'explicit') return
+      await manager.load('a', noOverride)
+      expect(states(manager)).toEqual(['a 1 READY', 'b 1 READY', 'both 1 READY'])
+      expect(opened.map(({ name }) => name)).toEqual(['b', 'a', 'both'])
+      expect(released).toEqual(['a'])
+    },
+  )
+
+  it('comes back when its files change, and not before', async () => {
+    const released: string[] = []
+    const { manager, repository } = managed({
+      control: 'poll',
+      heldOut,
+      onReleased: (name) => released.push(name),
+    })
+    addModel(repository, 'a', { onnx })
+    await manager.start()
+    const poller = new RepositoryPoller(manager, 1_000, silentLog())
+    for (let look = 0; look < 4; look++) await poller.look()
+    expect(states(manager)).toEqual(['a 1 UNAVAILABLE'])
+    writeFileSync(join(repository, 'a/config.pbtxt'), config('a', 'instance_group { count: 1 }'))
+    for (let look = 0; look < 2; look++) await poller.look()
+    expect(states(manager)).toEqual(['a 1 READY'])
+    expect(released).toEqual(['a'])
+  })
+})
+
+describe('what clients loaded', () => {
+  it('is there again in the process that takes the place of another', async () => {
+    const uploadDir = join(tempDir(), 'models')
+    const kept = () => new KeptLoads(uploadDir, silentLog())
+    const first = managed({ uploadDir, kept: kept(), load: ['listed'] })
+    const { repository } = first
+    for (const name of ['listed', 'asked', 'left']) addModel(repository, name, { onnx })
+    await first.manager.start()
+    await first.manager.load('asked', { config: '{"max_batch_size": 2}', files: new Map() })
+    await first.manager.load('sent', { config: '{}', files: new Map([['1/model.onnx', onnx]]) })
+    await first.manager.load('left', noOverride)
+    await first.manager.unload('left', false)
+    await first.manager.unload('listed', false)
+
+    const second = managed({ repositories: [repository], uploadDir, kept: kept(), load: ['listed'] })
+    await second.manager.start()
+    expect(states(second.manager)).toEqual(['asked 1 READY', 'left', 'listed', 'sent 1 READY'])
+    expect(second.opened.map(({ config }) => config.max_batch_size)).toEqual([2, undefined])
   })
 })

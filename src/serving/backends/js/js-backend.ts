@@ -122,6 +122,10 @@ class JsInstance implements BackendInstance {
     this.exited = worker.exited
   }
 
+  get thread(): number | undefined {
+    return this.worker.thread
+  }
+
   execute(batch: readonly Execution[]): Promise<BatchResult> {
     return eachAlone(batch, nowMs, (execution) => this.#run(execution))
   }

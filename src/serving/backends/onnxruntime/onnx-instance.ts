@@ -45,6 +45,10 @@ export class OnnxInstance implements BackendInstance {
     }
   }
 
+  get thread(): number | undefined {
+    return this.#instance.thread
+  }
+
   async execute(batch: readonly Execution[]): Promise<BatchResult> {
     const startedMs = nowMs()
     const problems = batch.map(problemOf)

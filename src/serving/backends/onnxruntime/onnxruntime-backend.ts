@@ -81,6 +81,7 @@ function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel
     ...tensorSpecs(config),
     labels: labelsFromMetadata(onnx.metadata) ?? [],
     batchingIsAutomatic: written.dynamic_batching === undefined && config.dynamic_batching !== undefined,
+    isReplaceable: true,
     async start(index): Promise<BackendInstance> {
       const place = places[index % places.length]!
       const load: OnnxLoad = { session: { ...session, ...place }, inputTypes, fullBatch }
