@@ -24,6 +24,8 @@ import { SupervisedProcess } from './supervised-process.js'
 
 /** From the start of the process until it listens; models are loaded after that. */
 const listenAtMostMs = 60_000
+/** Processor time that its loop may take without a beat: the longest part of any request takes a hundredth of that. */
+const busyCpuMs = 30_000
 /** A scrape does not wait longer for figures of a process that is busy. */
 const metricsAtMostMs = 1_000
 /** At the end, longest for closing models and connections. */
@@ -76,6 +78,7 @@ export class ModelServerProcess {
           }) satisfies ToModelServer,
         loadAtMostMs: listenAtMostMs,
         onFirstFailure: 'retry',
+        silence: { busyCpuMs },
         unavailable: (reason) => new ServingError('UNAVAILABLE', `the model server is away: ${reason}`),
       },
       {

@@ -8,9 +8,9 @@ import { atMost } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
 import { systemLimit } from '../lifecycle/system-limit.js'
 import { acceptedFlags } from '../lifecycle/v8-flags.js'
+import { SilenceWatch, type SilenceLimits } from './silence-watch.js'
 
-/** A supervised process beats once a second; one that is silent this long is hung and gets killed. */
-const hungAfterMs = 10_000
+const silence = { hungAfterMs: 10_000, busyCpuMs: 0, busyAtMostMs: 300_000, lookEveryMs: 1_000 }
 const questionAtMostMs = 5_000
 /** Deaths inside this window make the next restart wait longer. */
 const crashWindowMs = 60_000
@@ -52,6 +52,8 @@ export type ProcessSpec = Readonly<{
   loadAtMostMs: number
   /** What happens when the first start fails: nothing more, or it is tried again like after a death. */
   onFirstFailure: 'end' | 'retry'
+  /** When its silence means that it hangs; by default 10 s, however busy it is. */
+  silence?: Partial<SilenceLimits>
   /** The error of a question that cannot be answered. */
   unavailable(reason: string): GantryError
 }>
@@ -103,6 +105,7 @@ export class SupervisedProcess<
   #deathsMs: number[] = []
   #restartTimer: NodeJS.Timeout | undefined
   #watchdog: NodeJS.Timeout | undefined
+  #silence: SilenceWatch | undefined
   #requestId = 0
   #pending = new Map<number, Pending>()
   /** Connections on their way to the process. */
@@ -190,7 +193,7 @@ export class SupervisedProcess<
     this.#state = 'stopped'
     this.#reason = 'stopped'
     clearTimeout(this.#restartTimer)
-    clearTimeout(this.#watchdog)
+    this.#unwatch()
     // Whoever waits for a first readiness that is not to come is let go.
     this.#firstReady?.resolve()
     if (!child || child.exitCode !== null || child.signalCode !== null) return
@@ -237,6 +240,11 @@ export class SupervisedProcess<
     this.#child = child
     this.#failure = undefined
     this.#isKilled = false
+    const { pid } = child
+    if (pid !== undefined) {
+      const limits = { ...silence, ...this.spec.silence }
+      this.#silence = new SilenceWatch(pid, limits, (problem) => this.#kill(problem))
+    }
     this.#expectWithin(this.spec.loadAtMostMs, 'did not become ready in time')
     child.on('message', (message: From) => this.#receive(child, message))
     child.on('error', (error) => {
@@ -267,8 +275,7 @@ export class SupervisedProcess<
         this.#settle(message.requestId)?.reject(new RemoteError(message.error))
         return
       case 'beat':
-        if (this.#state === 'ready')
-          this.#expectWithin(hungAfterMs, `gave no sign of life for ${hungAfterMs} ms`)
+        if (this.#state === 'ready') this.#silence?.beat()
         this.events.message(message)
         return
       default:
@@ -279,7 +286,8 @@ export class SupervisedProcess<
   #becomeReady(message: From): void {
     this.#state = 'ready'
     this.#reason = ''
-    this.#expectWithin(hungAfterMs, `gave no sign of life for ${hungAfterMs} ms`)
+    clearTimeout(this.#watchdog)
+    this.#silence?.beat()
     this.events.ready(message)
     this.#firstReady?.resolve()
     this.#firstReady = undefined
@@ -301,16 +309,24 @@ export class SupervisedProcess<
 
   #expectWithin(ms: number, otherwise: string): void {
     clearTimeout(this.#watchdog)
-    this.#watchdog = setTimeout(() => {
-      this.log.error(this.spec.logFields, `${this.spec.title} ${otherwise}, killing it`)
-      this.#isKilled = true
-      this.#child?.kill('SIGKILL')
-    }, ms)
+    this.#watchdog = setTimeout(() => this.#kill(otherwise), ms)
+  }
+
+  #kill(problem: string): void {
+    this.log.error(this.spec.logFields, `${this.spec.title} ${problem}, killing it`)
+    this.#isKilled = true
+    this.#child?.kill('SIGKILL')
+  }
+
+  #unwatch(): void {
+    clearTimeout(this.#watchdog)
+    this.#silence?.stop()
+    this.#silence = undefined
   }
 
   #exited(child: ChildProcess | undefined, reason: string): void {
     if (child !== this.#child) return
-    clearTimeout(this.#watchdog)
+    this.#unwatch()
     for (const requestId of [...this.#pending.keys()]) {
       this.#settle(requestId)?.reject(this.spec.unavailable('it exited while the request was in it'))
     }
