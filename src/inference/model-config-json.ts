@@ -59,8 +59,18 @@ function checkedMessage(type: protobuf.Type, value: Json, path: string, fail: Fa
 
 /** By its name in the schema, or as protobuf's JSON writes it, in camel case. */
 function fieldOf(type: protobuf.Type, name: string): protobuf.Field | undefined {
-  return type.fieldsArray.find((field) => field.name === name || protobuf.util.camelCase(field.name) === name)
+  let byName = fieldsByName.get(type)
+  if (byName === undefined) {
+    const named = type.fieldsArray.flatMap((field) => [
+      [protobuf.util.camelCase(field.name), field] as const,
+      [field.name, field] as const,
+    ])
+    fieldsByName.set(type, (byName = new Map(named)))
+  }
+  return byName.get(name)
 }
+
+const fieldsByName = new WeakMap<protobuf.Type, ReadonlyMap<string, protobuf.Field>>()
 
 function checkedField(field: protobuf.Field, value: Json, path: string, fail: Fail): unknown {
   field.resolve()

@@ -13,6 +13,8 @@ import { versionsIn } from '../../inference/version-policy.js'
 import { isFileName, printModel, type FolderPrint, type ModelFolder } from './repository-files.js'
 
 const maxConfigBytes = 4 * 1024 ** 2
+/** Of a client's, in characters. It is read by the loop that serves; an ensemble of a hundred steps has a tenth of it. */
+const maxSentConfigLength = 256 * 1024
 
 /** A model as its folder, or a client, describes it; nothing of it runs yet. */
 export type ModelDefinition = Readonly<{
@@ -51,6 +53,11 @@ export function readDefinition(folder: ModelFolder, configJson?: string): ModelD
 function definitionOf(folder: ModelFolder, configJson: string | undefined): ModelDefinition {
   const { name, configFile: file } = folder
   const source = configJson === undefined ? file : `configuration of model '${name}'`
+  if (configJson !== undefined && configJson.length > maxSentConfigLength)
+    throw new ModelConfigError(
+      `${source} has more than ${maxSentConfigLength} characters`,
+      'Put a larger one into config.pbtxt.',
+    )
   const config = configJson === undefined ? configOfFile(file) : parseModelConfigJson(configJson, source)
   if (config.name !== undefined && config.name !== '' && config.name !== name)
     throw new ModelConfigError(

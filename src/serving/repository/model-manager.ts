@@ -161,7 +161,9 @@ export class ModelManager {
     await this.#inOrder(async () => {
       this.#release(name)
       const upload =
-        request.files.size > 0 ? writeUploadedModel(this.options.uploadDir, name, request.files) : undefined
+        request.files.size > 0
+          ? await writeUploadedModel(this.options.uploadDir, name, request.files)
+          : undefined
       await this.#load(name, request.config, upload)
       this.options.kept?.loaded(name, request.config, upload?.folder)
     })

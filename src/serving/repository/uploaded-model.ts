@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ServingError } from '../serving-error.js'
 import { isFileName, isVersion, modelFolder, type ModelFolder } from './repository-files.js'
@@ -13,11 +14,11 @@ export type UploadedModel = Readonly<{ folder: ModelFolder; remove(): void }>
  * @param files - `<version>/<file name>` to content.
  * @throws ServingError for names that are no version and plain file name
  */
-export function writeUploadedModel(
+export async function writeUploadedModel(
   uploadDir: string,
   name: string,
   files: ReadonlyMap<string, Uint8Array>,
-): UploadedModel {
+): Promise<UploadedModel> {
   for (const path of files.keys()) checkPath(name, path)
   mkdirSync(uploadDir, { recursive: true, mode: 0o700 })
   const repository = mkdtempSync(join(uploadDir, `${name}-`))
@@ -27,7 +28,7 @@ export function writeUploadedModel(
     for (const [path, content] of files) {
       const [version = '', file = ''] = path.split('/')
       mkdirSync(join(dir, version), { recursive: true, mode: 0o700 })
-      writeFileSync(join(dir, version, file), content, { mode: 0o600, flag: 'wx' })
+      await writeFile(join(dir, version, file), content, { mode: 0o600, flag: 'wx' })
     }
     return uploadedModel(name, repository)
   } catch (error) {

@@ -6,10 +6,10 @@ import { writeUploadedModel } from '../../../src/serving/repository/uploaded-mod
 import { silentLog } from '../../support/silent-log.js'
 import { tempDir } from '../../support/temp-dir.js'
 
-it('tells the next process what clients loaded, in their order, with what they sent', () => {
+it('tells the next process what clients loaded, in their order, with what they sent', async () => {
   const dir = join(tempDir(), 'models')
   const kept = new KeptLoads(dir, silentLog())
-  const upload = writeUploadedModel(dir, 'sent', new Map([['1/model.onnx', Uint8Array.of(1)]]))
+  const upload = await writeUploadedModel(dir, 'sent', new Map([['1/model.onnx', Uint8Array.of(1)]]))
   kept.loaded('sent', '{}', upload.folder)
   kept.loaded('a', undefined, undefined)
   kept.loaded('b', '{"max_batch_size":4}', undefined)
@@ -23,11 +23,13 @@ it('tells the next process what clients loaded, in their order, with what they s
   expect(['a', 'b', 'c'].map((name) => next.has(name))).toEqual([true, true, false])
 })
 
-it('removes what clients sent and nothing serves', () => {
+it('removes what clients sent and nothing serves', async () => {
   const dir = join(tempDir(), 'models')
   const kept = new KeptLoads(dir, silentLog())
-  const [one, two] = ['one', 'two'].map((name) =>
-    writeUploadedModel(dir, name, new Map([['1/model.onnx', Uint8Array.of(1)]])),
+  const [one, two] = await Promise.all(
+    ['one', 'two'].map((name) =>
+      writeUploadedModel(dir, name, new Map([['1/model.onnx', Uint8Array.of(1)]])),
+    ),
   )
   kept.loaded('one', '{}', one?.folder)
   new KeptLoads(dir, silentLog())
