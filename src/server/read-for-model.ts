@@ -5,13 +5,13 @@ import type { ModelServer } from '../serving/model-server.js'
  *
  * @throws ServingError, and what `read` throws
  */
-export function readForModel<T>(
+export async function readForModel<T>(
   server: ModelServer,
   { model, version }: Readonly<{ model: string; version: string }>,
-  read: () => T,
-): T {
+  read: () => T | Promise<T>,
+): Promise<T> {
   try {
-    return read()
+    return await read()
   } catch (error) {
     server.metadata(model, version)
     throw error

@@ -51,6 +51,9 @@ export type InferRequest = Readonly<{
   trace?: RequestTrace
 }>
 
+/** A request as it was sent, before it is known who waits for it. */
+export type SentRequest = Omit<InferRequest, keyof Caller | 'onRun' | 'trace'>
+
 export type InferResponse = Readonly<{
   /** Of a request that is traced: called when the answer has gone out, or cannot. @param startedMs - when its sending began */
   onSent?: (startedMs: number) => void

@@ -146,7 +146,7 @@ export class LocalModelServer implements ModelServer {
   }
 
   async #answer(request: InferRequest, model: LoadedModel): Promise<InferResponse> {
-    const outputs = classified(request, await model.infer(request), model)
+    const outputs = await classified(request, await model.infer(request), model)
     this.#checkSize(outputs, model)
     return { model: model.name, version: model.version, id: request.id, outputs, parameters: {} }
   }

@@ -18,6 +18,18 @@ const mostFrameBytes = 8
  * @param body - nobody else reads it after this.
  */
 export function movableTensors(tensors: readonly Tensor[], body: Uint8Array): readonly Tensor[] {
+  const marked = ofBody(tensors, body)
+  return marked.some(isWholeBuffer)
+    ? marked.map((tensor) => (isWholeBuffer(tensor) ? { ...tensor, movable: true } : tensor))
+    : marked
+}
+
+/** Made for the tensor alone: large ones have a buffer that nothing else is in. */
+function isWholeBuffer({ data, movable }: Tensor): boolean {
+  return movable !== true && data.byteLength >= leastMovedBytes && data.byteLength === data.buffer.byteLength
+}
+
+function ofBody(tensors: readonly Tensor[], body: Uint8Array): readonly Tensor[] {
   if (body.byteLength < leastMovedBytes || !fillsItsBuffer(body)) return tensors
   const views = tensors.filter(({ data }) => data.buffer === body.buffer)
   const large = views.filter(({ data }) => data.byteLength >= leastMovedBytes)

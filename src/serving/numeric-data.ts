@@ -1,3 +1,4 @@
+import { copyInTurns } from './copy-in-turns.js'
 import type { Tensor } from './tensor.js'
 
 /** Bytes of a typed array, as the data of a tensor. Nothing is copied. */
@@ -10,12 +11,12 @@ export function float32Tensor(name: string, shape: readonly number[], values: Fl
 }
 
 /** The data of a tensor in a buffer that may be transferred: its own where the tensor is movable, else a copy. */
-export function transferable({
+export async function transferable({
   data,
   movable,
-}: Tensor): Readonly<{ buffer: ArrayBuffer; copiedBytes: number }> {
-  const { buffer, byteOffset, byteLength } = data
+}: Tensor): Promise<Readonly<{ buffer: ArrayBuffer; copiedBytes: number }>> {
+  const { buffer, byteLength } = data
   if (movable === true && buffer instanceof ArrayBuffer && byteLength === buffer.byteLength)
     return { buffer, copiedBytes: 0 }
-  return { buffer: buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer, copiedBytes: byteLength }
+  return { buffer: (await copyInTurns(data)).buffer, copiedBytes: byteLength }
 }

@@ -44,6 +44,12 @@ export function byteCount(input: string, datatype: Datatype, count: number): num
   )
 }
 
+/** The tensor, with the mark that its elements of BYTES have been looked at. @throws ServingError as {@link checkTensor} */
+export function checkedTensor(tensor: Tensor, model: string, requestId: string): Tensor {
+  checkTensor(tensor, model, requestId)
+  return tensor.datatype === 'BYTES' ? { ...tensor, checked: true } : tensor
+}
+
 /**
  * Whether data and shape agree: the bytes of a fixed-size type, the elements of BYTES.
  *

@@ -18,6 +18,8 @@ export type Tensor = Readonly<{
    * Node's pool.
    */
   movable?: true
+  /** The elements of BYTES have been looked at: they are as many as the shape has, and fill the data. */
+  checked?: true
 }>
 
 /** What a model takes or gives. -1 is any size; with `max_batch_size > 0` the first size is the batch, -1. */

@@ -32,14 +32,14 @@ function watching(child: ChildProcess, more: Partial<SilenceLimits>) {
   return { watch, hung }
 }
 
-it('takes a loop that computes for long and then goes on for busy', async () => {
+it('R29: takes a loop that computes for long and then goes on for busy', async () => {
   const { child, hung } = await watched('compute')
   const over = once(child, 'message').then(() => 'it went on')
   child.send('1500')
   expect(await Promise.race([hung, over])).toBe('it went on')
 })
 
-it('takes a loop that computes for ever for hung, by its processor time', async () => {
+it('R29: takes a loop that computes for ever for hung, by its processor time', async () => {
   const { child, hung } = await watched('compute', { busyCpuMs: 700 })
   child.send('60000')
   expect(await hung).toMatch(/^gave no sign of life for \d+ ms of processor time$/)

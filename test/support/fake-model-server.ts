@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { atOnce } from '../../src/lifecycle/in-turns.js'
 import { emptyModelConfig, type ModelConfig } from '../../src/inference/model-config.js'
 import { classify } from '../../src/serving/classification.js'
 import { configOfDatatype, type Datatype } from '../../src/serving/datatype.js'
@@ -155,5 +156,5 @@ function echo(request: InferRequest, model: EchoModel): readonly Tensor[] {
   const classes = request.outputs.find(({ name }) => name === 'OUT')?.classification ?? 0
   return classes === 0
     ? outputs
-    : outputs.map((output) => classify(output, classes, ['cat', 'dog'], model.shape[0] === -1))
+    : outputs.map((output) => atOnce(classify(output, classes, ['cat', 'dog'], model.shape[0] === -1)))
 }

@@ -1,12 +1,15 @@
 import type { sendUnaryData, ServerDuplexStream, ServerUnaryCall } from '@grpc/grpc-js'
 import type { Log } from '../../lifecycle/log.js'
 import { nowMs } from '../../lifecycle/clock.js'
-import type { Caller, InferResponse } from '../../serving/infer.js'
+import type { Arrival, InferResponse, SentRequest } from '../../serving/infer.js'
 import type { ModelServer } from '../../serving/model-server.js'
+import { errorOf, isRefusal } from '../codec/codec-jobs.js'
+import type { CodecPool } from '../codec/codec-pool.js'
+import { TooLongHereError } from '../codec/here-or-elsewhere.js'
 import { readForModel } from '../read-for-model.js'
 import { stoppingStatus } from './calls-under-way.js'
 import { grpcStatus } from './grpc-status.js'
-import { inferRequestOf, versionOf, type InferRequestMessage } from './infer-request-message.js'
+import { isLongHere, sentRequestOf, versionOf, type InferRequestMessage } from './infer-request-message.js'
 import { encodeInferResponse, encodeStreamError, encodeStreamResponse } from './infer-response-message.js'
 
 /** Requests of a stream that may be under way before no more are read from it. */
@@ -15,6 +18,7 @@ const mostInStream = 64
 /** `ModelInfer`. A client that cancels, or whose deadline passes, aborts the request. */
 export function unaryInfer(
   server: ModelServer,
+  pool: CodecPool,
   log: Log,
 ): (call: ServerUnaryCall<InferRequestMessage, Buffer>, answer: sendUnaryData<Buffer>) => void {
   return (call, answer) => {
@@ -23,37 +27,84 @@ export function unaryInfer(
     call.once('cancelled', onCancel)
     // The library calls every call cancelled once it has ended.
     const answered = () => call.off('cancelled', onCancel)
-    infer(server, call.request, client.signal).then(
-      ({ message, onSent }) => {
-        answered()
-        const startedMs = nowMs()
-        answer(null, message)
-        onSent?.(startedMs)
-      },
-      (error: unknown) => {
-        answered()
-        answer(grpcStatus(error, log))
-      },
-    )
+    readRequest(server, pool, call.request, client.signal)
+      .then((read) => infer(server, read, client.signal, encodeInferResponse))
+      .then(
+        ({ message, onSent }) => {
+          answered()
+          const startedMs = nowMs()
+          answer(null, message)
+          onSent?.(startedMs)
+        },
+        (error: unknown) => {
+          answered()
+          answer(grpcStatus(error, log))
+        },
+      )
   }
 }
 
 /** An answer as it goes out, and who is to be told when it has. */
 type Encoded = Readonly<{ message: Buffer; onSent: InferResponse['onSent'] }>
 
+/** A request, or what is wrong with it; the id tells which it is. */
+type ReadRequest = Readonly<
+  { id: string; arrival: Arrival } & ({ request: SentRequest } | { error: unknown })
+>
+
 async function infer(
   server: ModelServer,
+  read: ReadRequest,
+  signal: AbortSignal,
+  encode: (response: InferResponse) => Buffer,
+): Promise<Encoded> {
+  if ('error' in read) throw read.error
+  const response = await server.infer({ ...read.request, signal, arrival: read.arrival })
+  return { message: encode(response), onSent: response.onSent }
+}
+
+/** Never rejects. */
+async function readRequest(
+  server: ModelServer,
+  pool: CodecPool,
   message: InferRequestMessage,
   signal: AbortSignal,
-  encode: (response: InferResponse) => Buffer = encodeInferResponse,
-): Promise<Encoded> {
+): Promise<ReadRequest> {
   // The library hands over whole messages: when one began to come it does not tell.
   const startedMs = nowMs()
-  if (message.refused !== undefined) throw message.refused
-  const target = { model: message.model, version: versionOf(message.version) }
-  const caller: Caller = { signal, arrival: { protocol: 'GRPC', startedMs, endedMs: startedMs } }
-  const response = await server.infer(readForModel(server, target, () => inferRequestOf(message, caller)))
-  return { message: encode(response), onSent: response.onSent }
+  const arrival = { protocol: 'GRPC', startedMs, endedMs: startedMs } as const
+  try {
+    if (message.refused instanceof TooLongHereError || isLongHere(message))
+      return { ...(await readElsewhere(server, pool, message.bytes, signal)), arrival }
+    if (message.refused !== undefined) throw message.refused
+    const target = { model: message.model, version: versionOf(message.version) }
+    const request = await readForModel(server, target, () => sentRequestOf(message))
+    return { id: message.id, request, arrival }
+  } catch (error) {
+    return { id: message.id, error, arrival }
+  }
+}
+
+async function readElsewhere(
+  server: ModelServer,
+  pool: CodecPool,
+  bytes: Buffer,
+  signal: AbortSignal,
+): Promise<Readonly<{ id: string } & ({ request: SentRequest } | { error: unknown })>> {
+  const { id, model, version, read } = await pool.run(
+    'inferMessage',
+    bytes,
+    (moved) => ({ bytes: moved }),
+    signal,
+  )
+  if (!isRefusal(read)) return { id, request: read }
+  try {
+    const error = errorOf(read)
+    await readForModel(server, { model, version: versionOf(version) }, () => Promise.reject(error))
+    return { id, error }
+  } catch (error) {
+    return { id, error }
+  }
 }
 
 /**
@@ -65,10 +116,11 @@ async function infer(
  */
 export function streamInfer(
   server: ModelServer,
+  pool: CodecPool,
   draining: AbortSignal,
   log: Log,
 ): (call: ServerDuplexStream<InferRequestMessage, Buffer>) => void {
-  return (call) => new InferStream(server, call, draining, log).start()
+  return (call) => new InferStream(server, pool, call, draining, log).start()
 }
 
 class InferStream {
@@ -76,10 +128,13 @@ class InferStream {
   readonly #endsOnError: boolean
   #underWay = 0
   #last: Promise<void> = Promise.resolve()
+  /** Requests begin in their order, so that each is read after the one before it. */
+  #read: Promise<unknown> = Promise.resolve()
   #ended = false
 
   constructor(
     readonly server: ModelServer,
+    readonly pool: CodecPool,
     readonly call: ServerDuplexStream<InferRequestMessage, Buffer>,
     readonly draining: AbortSignal,
     readonly log: Log,
@@ -117,9 +172,11 @@ class InferStream {
     if (this.#ended) return
     if (this.draining.aborted) return this.#refuse(request.id)
     if (++this.#underWay >= mostInStream) this.call.pause()
-    const answer = this.#answer(request)
+    const read = this.#read.then(() => readRequest(this.server, this.pool, request, this.#client.signal))
+    this.#read = read
+    const answer = read.then((given) => this.#answer(given))
     this.#last = this.#last.then(async () => {
-      await this.#send(await answer, request.id)
+      await this.#send(await answer, (await read).id)
       this.#underWay--
       this.call.resume()
     })
@@ -132,7 +189,7 @@ class InferStream {
   }
 
   /** Never rejects. */
-  async #answer(request: InferRequestMessage): Promise<Encoded | Readonly<{ error: unknown }>> {
+  async #answer(request: ReadRequest): Promise<Encoded | Readonly<{ error: unknown }>> {
     try {
       return await infer(this.server, request, this.#client.signal, encodeStreamResponse)
     } catch (error) {

@@ -10,6 +10,7 @@ import { ReflectionService } from '@grpc/reflection'
 import type protobuf from 'protobufjs'
 import type { Log } from '../../lifecycle/log.js'
 import type { ModelServer } from '../../serving/model-server.js'
+import { bytesUnderWay, CodecPool } from '../codec/codec-pool.js'
 import { ListenError, PortInUseError } from '../errors.js'
 import { CallsUnderWay } from './calls-under-way.js'
 import { tokenInterceptor } from './grpc-access.js'
@@ -37,6 +38,8 @@ export type GrpcOptions = Readonly<{
   token?: string | undefined
   /** Largest message a client may send. */
   maxMessageBytes?: number
+  /** Reads what would hold the loop; shared with others, else its own. */
+  pool?: CodecPool
   log: Log
 }>
 
@@ -86,7 +89,8 @@ export async function startGrpc(server: ModelServer, options: GrpcOptions): Prom
     ],
   })
   const health = new HealthMethods(server)
-  grpc.addService(inferenceDefinition(), inferenceImplementation(server, calls.draining, log))
+  const pool = options.pool ?? new CodecPool({ maxBytes: bytesUnderWay(maxMessageBytes) })
+  grpc.addService(inferenceDefinition(), inferenceImplementation(server, pool, calls.draining, log))
   grpc.addService(definitionOf(healthService), { Check: health.Check, Watch: health.Watch })
   new ReflectionService(reflectedPackage()).addToServer(grpc)
   const port = await bind(grpc, options)
@@ -176,6 +180,7 @@ function checkSize(type: protobuf.Type, bytes: Buffer): void {
 
 function inferenceImplementation(
   server: ModelServer,
+  pool: CodecPool,
   draining: AbortSignal,
   log: Log,
 ): UntypedServiceImplementation {
@@ -184,8 +189,8 @@ function inferenceImplementation(
   )
   return {
     ...Object.fromEntries(methods),
-    ModelInfer: unaryInfer(server, log),
-    ModelStreamInfer: streamInfer(server, draining, log),
+    ModelInfer: unaryInfer(server, pool, log),
+    ModelStreamInfer: streamInfer(server, pool, draining, log),
   }
 }
 

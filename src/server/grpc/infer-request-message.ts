@@ -1,18 +1,13 @@
 import { datatypes, type Datatype } from '../../serving/datatype.js'
-import type {
-  Caller,
-  InferRequest,
-  ParameterValue,
-  RequestedOutput,
-  SequencePosition,
-} from '../../serving/infer.js'
+import type { ParameterValue, RequestedOutput, SentRequest, SequencePosition } from '../../serving/infer.js'
 import { countCopy } from '../../serving/copied-bytes.js'
 import { movableTensors } from '../../serving/movable-tensors.js'
 import { checkCount } from '../../serving/request-limits.js'
 import { ServingError } from '../../serving/serving-error.js'
-import { checkTensor } from '../../serving/tensor-check.js'
+import { checkedTensor } from '../../serving/tensor-check.js'
 import type { Tensor } from '../../serving/tensor.js'
-import { GrowingBytes } from './growing-bytes.js'
+import { mostHere, TooLongHereError } from '../codec/here-or-elsewhere.js'
+import { GrowingBytes } from '../../serving/growing-bytes.js'
 import { ProtoReader } from './proto-reader.js'
 import { bytesOfContents } from './typed-contents.js'
 
@@ -45,8 +40,8 @@ export type InferRequestMessage = Readonly<{
   rawInputs: readonly Buffer[]
   /** What the views lie in. */
   bytes: Buffer
-  /** Why nothing else of it was read. */
-  refused?: ServingError
+  /** Why nothing else of it was read: it is wrong, or its reading would hold the loop. */
+  refused?: ServingError | TooLongHereError
 }>
 
 /**
@@ -56,16 +51,22 @@ export type InferRequestMessage = Readonly<{
  */
 export function decodeInferRequest(bytes: Buffer): InferRequestMessage {
   try {
-    return readInferRequest(bytes)
+    return readInferRequest(bytes, mostHere.fields)
   } catch (error) {
     // What the transport throws away here would be INTERNAL, and no fault of the client.
-    if (error instanceof ServingError) return { ...noRequest, bytes, refused: error }
+    if (error instanceof ServingError || error instanceof TooLongHereError)
+      return { ...noRequest, bytes, refused: error }
     throw error
   }
 }
 
-function readInferRequest(bytes: Buffer): InferRequestMessage {
-  const reader = new ProtoReader(bytes)
+/** However long that takes. @throws ProtoError, ServingError */
+export function decodeWhole(bytes: Buffer): InferRequestMessage {
+  return readInferRequest(bytes, Infinity)
+}
+
+function readInferRequest(bytes: Buffer, mostFields: number): InferRequestMessage {
+  const reader = new ProtoReader(bytes, 0, bytes.byteLength, mostFields)
   let model = ''
   let version = ''
   let id = ''
@@ -196,13 +197,29 @@ function exact(rounded: number, { low, high }: ProtoReader, signed: boolean): nu
   return signed ? BigInt.asIntN(64, whole) : whole
 }
 
+/** Whether to read its tensors would hold the loop. */
+export function isLongHere({ inputs, rawInputs }: InferRequestMessage): boolean {
+  let bytes = 0
+  let elements = 0
+  for (const [index, { contents, datatype, shape }] of inputs.entries()) {
+    bytes += contents?.byteLength ?? 0
+    // They are looked at one by one, those that the shape has and those that are there.
+    if (datatype === 'BYTES')
+      elements += Math.min(
+        Math.abs(shape.reduce((product, size) => product * size, 1)),
+        (rawInputs[index]?.byteLength ?? 0) / 4,
+      )
+  }
+  return bytes > mostHere.bytes || elements > mostHere.elements
+}
+
 /**
  * The request as the model server takes it, its tensors checked. Nobody reads the message after this, as a large tensor may be
  * moved.
  *
  * @throws ServingError in the words of Triton
  */
-export function inferRequestOf(message: InferRequestMessage, caller: Caller): InferRequest {
+export function sentRequestOf(message: InferRequestMessage): SentRequest {
   if (message.refused !== undefined) throw message.refused
   const inputs = readTensors(message)
   const outputs = message.outputs.map(requestedOutput)
@@ -217,8 +234,6 @@ export function inferRequestOf(message: InferRequestMessage, caller: Caller): In
     timeoutUs,
     sequence,
     parameters: custom,
-    signal: caller.signal,
-    arrival: caller.arrival,
   }
 }
 
@@ -245,14 +260,13 @@ function readTensors(message: InferRequestMessage): readonly Tensor[] {
     if (data === undefined)
       throw invalid(`unable to find data for input tensor '${input.name}' for model '${model}' in request.`)
     const tensor = { name: input.name, datatype: datatypeOf(input), shape: input.shape, data }
-    checkTensor(tensor, model, message.id)
-    return tensor
+    return checkedTensor(tensor, model, message.id)
   })
   if (isRaw && rawInputs.length !== inputs.length)
     throw invalid(
       `expected raw_input_contents for ${inputs.length} inputs but got ${rawInputs.length} for model '${model}'`,
     )
-  return isRaw ? movableTensors(tensors, message.bytes) : tensors
+  return movableTensors(tensors, message.bytes)
 }
 
 function typedContents(input: InputMessage, model: string): Uint8Array | undefined {

@@ -1,3 +1,5 @@
+import { TooLongHereError } from '../codec/here-or-elsewhere.js'
+
 /** A message that is not as protobuf wants it. */
 export class ProtoError extends Error {
   constructor(problem: string) {
@@ -23,11 +25,14 @@ export class ProtoReader {
     readonly bytes: Buffer,
     public at = 0,
     public end = bytes.byteLength,
+    /** Fields it may go through. */
+    public fieldsLeft = Infinity,
   ) {}
 
-  /** Moves to the next field; `false` at the end. @throws ProtoError */
+  /** Moves to the next field; `false` at the end. @throws ProtoError; TooLongHereError past the fields it may go through */
   next(): boolean {
     if (this.at >= this.end) return false
+    if (--this.fieldsLeft < 0) throw new TooLongHereError()
     this.varint()
     this.field = this.low >>> 3
     this.wire = this.low & 7

@@ -1,6 +1,6 @@
 import type { Datatype } from '../../serving/datatype.js'
 import { ServingError } from '../../serving/serving-error.js'
-import { GrowingBytes } from './growing-bytes.js'
+import { GrowingBytes } from '../../serving/growing-bytes.js'
 import { ProtoReader } from './proto-reader.js'
 
 /** Fields of `InferTensorContents`: which datatypes each may carry, and how an element is kept in it. */
@@ -51,9 +51,10 @@ export function bytesOfContents(
     if (!field.datatypes.includes(datatype))
       throw otherDatatype(input, model, field.datatypes[0] ?? 'BYTES', datatype)
     if (field.wire === 2) {
-      const element = reader.view()
-      joined.appendUint32(element.byteLength)
-      joined.append(element)
+      const end = reader.lengthEnd()
+      joined.appendUint32(end - reader.at)
+      joined.appendPart(contents, reader.at, end)
+      reader.at = end
       continue
     }
     const chunk = field.wire === 0 ? varints(reader, varintBytes[datatype] ?? 4) : fixed(reader, field.wire)

@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
-import { deflate, gunzip, gzip, inflate, type InputType } from 'node:zlib'
+import { createDeflate, createGzip, gunzip, inflate, type InputType } from 'node:zlib'
 import { countCopy } from '../../serving/copied-bytes.js'
 import { ServingError } from '../../serving/serving-error.js'
 
@@ -115,7 +117,6 @@ class GrowingBody {
 }
 
 const unpackers = { gzip: promisify(unpacker(gunzip)), deflate: promisify(unpacker(inflate)) }
-const packers = { gzip: promisify<InputType, Buffer>(gzip), deflate: promisify<InputType, Buffer>(deflate) }
 
 type Unpack = (
   input: InputType,
@@ -156,8 +157,13 @@ export async function inflated(
   }
 }
 
-export async function deflated(parts: readonly Uint8Array[], encoding: Encoding): Promise<Buffer> {
-  return packers[encoding](parts.length === 1 ? (parts[0] ?? '') : Buffer.concat(parts))
+export async function deflated(parts: readonly Uint8Array[], encoding: Encoding): Promise<Uint8Array[]> {
+  const packer = encoding === 'gzip' ? createGzip() : createDeflate()
+  const packed: Uint8Array[] = []
+  const filled = pipeline(Readable.from(parts), packer)
+  for await (const chunk of packer) packed.push(chunk as Buffer)
+  await filled
+  return packed
 }
 
 /** The encoding of highest weight that Triton knows, the first of equals; `undefined` for none. Names and weights as Triton reads them. */

@@ -1,7 +1,7 @@
 import type { InferResponse, ParameterValue } from '../../serving/infer.js'
 import type { Tensor } from '../../serving/tensor.js'
 import type { OutputForms } from './infer-body.js'
-import { jsonOfTensor } from './json-tensor.js'
+import type { TensorTexts } from './tensor-texts.js'
 
 /** What goes out, in order. `headerBytes` is the length of the JSON when binary tensors follow it. */
 export type InferAnswer = Readonly<{ parts: readonly Uint8Array[]; headerBytes: number | undefined }>
@@ -11,30 +11,81 @@ export type InferAnswer = Readonly<{ parts: readonly Uint8Array[]; headerBytes: 
  *
  * @throws ServingError for types that JSON cannot carry
  */
-export function inferAnswer(response: InferResponse, forms: OutputForms): InferAnswer {
+export async function inferAnswer(
+  response: InferResponse,
+  forms: OutputForms,
+  texts: TensorTexts,
+): Promise<InferAnswer> {
+  const { outputs } = response
+  const header = new HeaderParts(`{${headFields(response).join(',')},"outputs":[`)
   const binary: Uint8Array[] = []
-  const outputs = response.outputs.map((output) => {
+  for (const [index, output] of outputs.entries()) {
     const isBinary = forms.byName.get(output.name) ?? forms.otherwise
-    if (isBinary && output.data.byteLength > 0) binary.push(output.data)
-    return outputJson(output, isBinary)
-  })
-  const fields = [
+    header.add(`${index === 0 ? '' : ','}${outputHead(output)}`)
+    if (isBinary) {
+      header.add(`"parameters":{"binary_data_size":${output.data.byteLength}}}`)
+      if (output.data.byteLength > 0) binary.push(output.data)
+      continue
+    }
+    const text = texts.of(output, outputs)
+    header.add('"data":')
+    header.addBytes(text instanceof Uint8Array ? text : await text)
+    header.add('}')
+  }
+  header.add(']}')
+  const parts = header.parts()
+  const headerBytes = parts.reduce((bytes, part) => bytes + part.byteLength, 0)
+  return { parts: [...parts, ...binary], headerBytes: binary.length === 0 ? undefined : headerBytes }
+}
+
+/** Texts and bytes in their order; small ones are joined. */
+class HeaderParts {
+  readonly #parts: Uint8Array[] = []
+  #text: string
+
+  constructor(start: string) {
+    this.#text = start
+  }
+
+  add(text: string): void {
+    this.#text += text
+  }
+
+  addBytes(bytes: Uint8Array): void {
+    this.#flush()
+    this.#parts.push(bytes)
+  }
+
+  parts(): readonly Uint8Array[] {
+    this.#flush()
+    return joined(this.#parts)
+  }
+
+  #flush(): void {
+    if (this.#text !== '') this.#parts.push(Buffer.from(this.#text))
+    this.#text = ''
+  }
+}
+
+/** Each part is an entry of a system call, which costs more than to copy a little. */
+function joined(parts: readonly Uint8Array[]): readonly Uint8Array[] {
+  const bytes = parts.reduce((sum, part) => sum + part.byteLength, 0)
+  return bytes <= mostJoinedBytes ? [Buffer.concat(parts, bytes)] : parts
+}
+
+const mostJoinedBytes = 256 * 1024
+
+function headFields(response: InferResponse): string[] {
+  return [
     ...(response.id === '' ? [] : [`"id":${JSON.stringify(response.id)}`]),
     `"model_name":${JSON.stringify(response.model)}`,
     `"model_version":${JSON.stringify(response.version)}`,
     ...parametersJson(response.parameters),
-    `"outputs":[${outputs.join(',')}]`,
   ]
-  const header = Buffer.from(`{${fields.join(',')}}`)
-  return { parts: [header, ...binary], headerBytes: binary.length === 0 ? undefined : header.byteLength }
 }
 
-function outputJson(output: Tensor, isBinary: boolean): string {
-  const data = isBinary
-    ? `"parameters":{"binary_data_size":${output.data.byteLength}}`
-    : `"data":${jsonOfTensor(output)}`
-  const name = JSON.stringify(output.name)
-  return `{"name":${name},"datatype":"${output.datatype}","shape":[${output.shape.join(',')}],${data}}`
+function outputHead({ name, datatype, shape }: Tensor): string {
+  return `{"name":${JSON.stringify(name)},"datatype":"${datatype}","shape":[${shape.join(',')}],`
 }
 
 function parametersJson(parameters: Readonly<Record<string, ParameterValue>>): string[] {

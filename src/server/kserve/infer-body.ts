@@ -1,41 +1,37 @@
 import { datatypes, type Datatype } from '../../serving/datatype.js'
-import type {
-  Caller,
-  InferRequest,
-  ParameterValue,
-  RequestedOutput,
-  SequencePosition,
-} from '../../serving/infer.js'
+import type { ParameterValue, RequestedOutput, SentRequest, SequencePosition } from '../../serving/infer.js'
 import { checkCount, type requestLimits } from '../../serving/request-limits.js'
 import { ServingError } from '../../serving/serving-error.js'
 import { movableTensors } from '../../serving/movable-tensors.js'
-import { checkTensor } from '../../serving/tensor-check.js'
+import { checkedTensor, elementCount } from '../../serving/tensor-check.js'
 import type { Tensor } from '../../serving/tensor.js'
+import { TooLongHereError } from '../codec/here-or-elsewhere.js'
 import { bytesOfJson } from './json-tensor.js'
-import { asObject, member, parseJson, type JsonObject } from './json.js'
+import { asObject, member, parseInferJson, type JsonObject } from './json.js'
 
 /** Whether an output goes out in binary; by name, and for those the request does not name. */
 export type OutputForms = Readonly<{ byName: ReadonlyMap<string, boolean>; otherwise: boolean }>
 
-export type ParsedInfer = Readonly<{ request: InferRequest; forms: OutputForms }>
+export type ParsedInfer = Readonly<{ request: SentRequest; forms: OutputForms }>
 
 /**
  * Reads the body of an inference request: JSON of `headerBytes`, then the binary inputs in the order of the JSON.
  * Binary tensors are views of the body, and a large one may be movable: nobody reads the body after this.
  *
- * @throws ServingError in the words of Triton
+ * @param mostElements - of binary BYTES, all together.
+ * @throws ServingError in the words of Triton; TooLongHereError for more than `mostElements`
  */
 export function parseInferBody(
   body: Uint8Array,
   headerBytes: number,
   model: string,
   version: string,
-  caller: Caller,
+  mostElements = Infinity,
 ): ParsedInfer {
-  const json = asObject(parseJson(body.subarray(0, headerBytes)))
+  const json = asObject(parseInferJson(body.subarray(0, headerBytes)))
   const id = textMember(json, 'id', '')
   const parameters = readParameters(parametersOf(json))
-  const tensors = new InputReader(body.subarray(headerBytes), model, id).read(
+  const tensors = new InputReader(body.subarray(headerBytes), model, id, mostElements).read(
     listMember(json, 'inputs', 'inputs'),
   )
   const requested =
@@ -51,8 +47,6 @@ export function parseInferBody(
       timeoutUs: parameters.timeoutUs,
       sequence: parameters.sequence,
       parameters: parameters.custom,
-      signal: caller.signal,
-      arrival: caller.arrival,
     },
     forms: {
       byName: new Map(requested.map(({ name, binary }) => [name, binary ?? false])),
@@ -63,11 +57,13 @@ export function parseInferBody(
 
 class InputReader {
   #at = 0
+  #elements = 0
 
   constructor(
     readonly binary: Uint8Array,
     readonly model: string,
     readonly requestId: string,
+    readonly mostElements: number,
   ) {}
 
   read(inputs: readonly unknown[]): Tensor[] {
@@ -86,9 +82,14 @@ class InputReader {
       binarySize === undefined
         ? bytesOfJson(name, datatype, shape, member(json, 'data'))
         : this.#take(name, readSize(binarySize, "Unable to parse 'binary_data_size'"))
-    const tensor = { name, datatype, shape, data }
-    checkTensor(tensor, this.model, this.requestId)
-    return tensor
+    if (datatype === 'BYTES' && binarySize !== undefined) this.#countElements(name, shape, data)
+    return checkedTensor({ name, datatype, shape, data }, this.model, this.requestId)
+  }
+
+  /** They are looked at one by one, those that the shape has and those that are there. */
+  #countElements(name: string, shape: readonly number[], data: Uint8Array): void {
+    this.#elements += Math.min(elementCount(name, shape), data.byteLength / 4)
+    if (this.#elements > this.mostElements) throw new TooLongHereError()
   }
 
   #take(name: string, bytes: number): Uint8Array {

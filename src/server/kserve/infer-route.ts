@@ -1,14 +1,23 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ServerResponse } from 'node:http'
 import { nowMs } from '../../lifecycle/clock.js'
-import type { Caller } from '../../serving/infer.js'
 import type { ModelServer } from '../../serving/model-server.js'
+import type { CodecPool } from '../codec/codec-pool.js'
+import { mostHere, TooLongHereError } from '../codec/here-or-elsewhere.js'
 import { readForModel } from '../read-for-model.js'
 import { acceptedEncoding, deflated, inflated, readBody, type Encoding } from './body.js'
 import { headerLength, headerLengthName } from './header-length.js'
 import { inferAnswer, type InferAnswer } from './infer-answer.js'
 import { parseInferBody, type ParsedInfer } from './infer-body.js'
 import { rawInfer } from './raw-infer.js'
+import { TensorTexts } from './tensor-texts.js'
+
+export type InferRouteOptions = Readonly<{
+  /** Largest body, and largest after decompression. */
+  maxBodyBytes: number
+  /** Reads and writes what would hold the loop. */
+  pool: CodecPool
+}>
 
 /**
  * One inference: body in, body out. Tensors of a request are views of its body and those of the answer go to the socket as they are,
@@ -21,7 +30,7 @@ export async function answerInfer(
   request: FastifyRequest,
   reply: FastifyReply,
   target: Readonly<{ model: string; version: string }>,
-  maxBodyBytes: number,
+  { maxBodyBytes, pool }: InferRouteOptions,
 ): Promise<void> {
   const startedMs = nowMs()
   const headerBytes = Number(request.headers[headerLengthName] ?? 0)
@@ -29,18 +38,18 @@ export async function answerInfer(
   const endedMs = nowMs()
   const body = await inflated(received, request.headers['content-encoding'], maxBodyBytes)
   const client = new AbortController()
+  const { signal } = client
   const onClose = (): void => client.abort()
   reply.raw.once('close', onClose)
   try {
-    const { request: infer, forms } = readForModel(server, target, () =>
-      parse(server, request, body, target, {
-        signal: client.signal,
-        arrival: { protocol: 'HTTP', startedMs, endedMs },
-      }),
+    const { request: infer, forms } = await readForModel(server, target, () =>
+      parse(server, request, body, target, pool, signal),
     )
-    const response = await server.infer(infer)
+    const arrival = { protocol: 'HTTP', startedMs, endedMs } as const
+    const response = await server.infer({ ...infer, signal, arrival })
     if (response.onSent !== undefined) tellWhenSent(reply.raw, response.onSent)
-    await send(reply, inferAnswer(response, forms), acceptedEncoding(request.headers['accept-encoding']))
+    const answer = await inferAnswer(response, forms, new TensorTexts(pool, signal))
+    await send(reply, answer, acceptedEncoding(request.headers['accept-encoding']))
   } finally {
     reply.raw.off('close', onClose)
   }
@@ -51,13 +60,21 @@ function parse(
   request: FastifyRequest,
   body: Uint8Array,
   { model, version }: Readonly<{ model: string; version: string }>,
-  caller: Caller,
-): ParsedInfer {
+  pool: CodecPool,
+  signal: AbortSignal,
+): ParsedInfer | Promise<ParsedInfer> {
   const given = request.headers[headerLengthName]
   const headerBytes = headerLength(Array.isArray(given) ? given[0] : given, body.byteLength)
-  return headerBytes === 0
-    ? rawInfer(server, body, model, version, caller)
-    : parseInferBody(body, headerBytes, model, version, caller)
+  if (headerBytes === 0) return rawInfer(server, body, model, version)
+  const elsewhere = (): Promise<ParsedInfer> =>
+    pool.run('inferBody', body, (moved) => ({ body: moved, headerBytes, model, version }), signal)
+  if (headerBytes > mostHere.bytes) return elsewhere()
+  try {
+    return parseInferBody(body, headerBytes, model, version, mostHere.elements)
+  } catch (error) {
+    if (error instanceof TooLongHereError) return elsewhere()
+    throw error
+  }
 }
 
 function tellWhenSent(response: ServerResponse, onSent: (startedMs: number) => void): void {
@@ -69,7 +86,7 @@ function tellWhenSent(response: ServerResponse, onSent: (startedMs: number) => v
 
 async function send(reply: FastifyReply, answer: InferAnswer, encoding: Encoding | undefined): Promise<void> {
   const { parts, headerBytes } = answer
-  const packed = encoding === undefined ? parts : [await deflated(parts, encoding)]
+  const packed = encoding === undefined ? parts : await deflated(parts, encoding)
   reply.hijack()
   const response = reply.raw
   response.statusCode = 200

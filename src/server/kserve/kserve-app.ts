@@ -4,12 +4,15 @@ import type { Log } from '../../lifecycle/log.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { ServingError } from '../../serving/serving-error.js'
 import { problemLine, toProblem } from '../problem.js'
+import { bytesUnderWay, CodecPool } from '../codec/codec-pool.js'
 import { originForm } from '../request-target.js'
 import { kserveRoutes, type KserveOptions } from './kserve-routes.js'
 import { httpStatus } from './status.js'
 
-export type KserveAppOptions = KserveOptions &
+export type KserveAppOptions = Omit<KserveOptions, 'pool'> &
   Readonly<{
+    /** Shared with others; else the application has its own. */
+    pool?: CodecPool
     log: Log
     /** From the first byte of a request to its last. */
     requestTimeoutMs?: number
@@ -41,8 +44,15 @@ export function createKserveApp(server: ModelServer, options: KserveAppOptions):
   leaveBodies(app)
   app.setErrorHandler((error, _request, reply) => sendError(reply, error, options.log))
   app.setNotFoundHandler((_request, reply) => sendJsonError(reply, 404, 'Not Found'))
-  kserveRoutes(app, server, options)
+  const pool = options.pool ?? ownPool(app, options)
+  kserveRoutes(app, server, { ...options, pool })
   return app
+}
+
+function ownPool(app: FastifyInstance, { maxBodyBytes }: KserveAppOptions): CodecPool {
+  const pool = new CodecPool({ maxBytes: bytesUnderWay(maxBodyBytes) })
+  app.addHook('onClose', () => pool.close())
+  return pool
 }
 
 /** Whatever the content type, or without one: the routes read the body themselves. */

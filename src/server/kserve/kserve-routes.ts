@@ -1,19 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ModelServer } from '../../serving/model-server.js'
+import type { LoadRequest, ModelServer } from '../../serving/model-server.js'
 import { ServingError } from '../../serving/serving-error.js'
+import { mostHere } from '../codec/here-or-elsewhere.js'
 import type { AuthRule } from '../route.js'
 import { readBody } from './body.js'
 import { configJson } from './config-json.js'
 import { noSharedMemory } from './infer-body.js'
-import { answerInfer } from './infer-route.js'
+import { answerInfer, type InferRouteOptions } from './infer-route.js'
 import { loadRequest, readyOnly, unloadDependents } from './repository-body.js'
 import { logChanges, traceChanges, traceJson } from './settings-body.js'
 import { statisticsJson } from '../../serving/protocol/statistics-json.js'
 
-export type KserveOptions = Readonly<{
-  /** Largest body, and largest after decompression. */
-  maxBodyBytes: number
-}>
+export type KserveOptions = InferRouteOptions
+
+/** Largest body of a request that carries neither tensors nor files, as by gRPC. */
+const smallBodyBytes = 1024 * 1024
 
 type Target = Readonly<{ model: string; version: string }>
 
@@ -21,7 +22,7 @@ type Call = Readonly<{
   request: FastifyRequest
   reply: FastifyReply
   target: Target
-  /** Reads the body; empty when there is none. */
+  /** Reads a body that is settings and names alone; empty when there is none. */
   body: () => Promise<Uint8Array>
 }>
 
@@ -50,7 +51,7 @@ export function kserveRoutes(app: FastifyInstance, server: ModelServer, options:
   }
   healthRoutes(add, addVersioned, server)
   modelRoutes(add, addVersioned, server, options)
-  repositoryRoutes(add, server)
+  repositoryRoutes(add, server, options)
   settingsRoutes(add, server)
   sharedMemoryRoutes(add)
 }
@@ -79,12 +80,7 @@ function empty(reply: FastifyReply, good: boolean): typeof answered {
   return answered
 }
 
-function modelRoutes(
-  add: Add,
-  addVersioned: Add,
-  server: ModelServer,
-  { maxBodyBytes }: KserveOptions,
-): void {
+function modelRoutes(add: Add, addVersioned: Add, server: ModelServer, options: KserveOptions): void {
   add('/v2', {
     GET: () => ({ name: server.name, version: server.version, extensions: server.extensions }),
   })
@@ -101,7 +97,7 @@ function modelRoutes(
   add('/v2/models/stats', { GET: () => statisticsJson(server.statistics('', '')) })
   addVersioned('/infer', {
     POST: async ({ request, reply, target }) => {
-      await answerInfer(server, request, reply, target, maxBodyBytes)
+      await answerInfer(server, request, reply, target, options)
       return answered
     },
   })
@@ -115,7 +111,7 @@ function tensorJson({
   return { name, datatype, shape }
 }
 
-function repositoryRoutes(add: Add, server: ModelServer): void {
+function repositoryRoutes(add: Add, server: ModelServer, options: KserveOptions): void {
   const index: Handler = async ({ body }) =>
     server.index(readyOnly(await body())).map(({ name, version, state, reason }) => ({
       name,
@@ -126,8 +122,8 @@ function repositoryRoutes(add: Add, server: ModelServer): void {
   add('/v2/repository/index', { POST: index })
   add('/v2/repository/:repository/index', { POST: index })
   add('/v2/repository/models/:model/load', {
-    POST: async ({ reply, target, body }) => {
-      await server.load(target.model, loadRequest(await body()))
+    POST: async ({ request, reply, target }) => {
+      await server.load(target.model, await readLoad(request, reply, options))
       return emptyJson(reply)
     },
   })
@@ -142,6 +138,24 @@ function repositoryRoutes(add: Add, server: ModelServer): void {
   }
   add('/v2/repository/:repository/models/:model/load', { POST: ofRepository })
   add('/v2/repository/:repository/models/:model/unload', { POST: ofRepository })
+}
+
+/** It carries files. @throws ServingError, BodyTooLargeError */
+async function readLoad(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { maxBodyBytes, pool }: KserveOptions,
+): Promise<LoadRequest> {
+  const body = await readBody(request.raw, maxBodyBytes)
+  if (body.byteLength <= mostHere.bytes) return loadRequest(body)
+  const client = new AbortController()
+  const onClose = (): void => client.abort()
+  reply.raw.once('close', onClose)
+  try {
+    return await pool.run('loadBody', body, (moved) => ({ body: moved }), client.signal)
+  } finally {
+    reply.raw.off('close', onClose)
+  }
 }
 
 function emptyJson(reply: FastifyReply): typeof answered {
@@ -202,7 +216,7 @@ function register(
       request,
       reply,
       target: targetOf(request),
-      body: () => readBody(request.raw, options.maxBodyBytes),
+      body: () => readBody(request.raw, Math.min(smallBodyBytes, options.maxBodyBytes)),
     })
     if (answer !== answered) void reply.type('application/json').send(JSON.stringify(answer))
     return reply

@@ -1,10 +1,9 @@
 import type { ModelServer } from '../../serving/model-server.js'
 import { elementBytes } from '../../serving/datatype.js'
-import type { Caller } from '../../serving/infer.js'
 import { ServingError } from '../../serving/serving-error.js'
 import { movableTensors } from '../../serving/movable-tensors.js'
 import { packStrings } from '../../serving/elements.js'
-import { checkTensor, requestPrefix } from '../../serving/tensor-check.js'
+import { checkedTensor, requestPrefix } from '../../serving/tensor-check.js'
 import type { Tensor, TensorSpec } from '../../serving/tensor.js'
 import type { ParsedInfer } from './infer-body.js'
 
@@ -13,21 +12,14 @@ import type { ParsedInfer } from './infer-body.js'
  *
  * @throws ServingError
  */
-export function rawInfer(
-  server: ModelServer,
-  body: Uint8Array,
-  model: string,
-  version: string,
-  caller: Caller,
-): ParsedInfer {
+export function rawInfer(server: ModelServer, body: Uint8Array, model: string, version: string): ParsedInfer {
   const { inputs } = server.metadata(model, version)
   const [input] = inputs
   if (input === undefined || inputs.length !== 1)
     throw refused(
       `Raw request must only have 1 input (found 1) to be deduced but got ${inputs.length} inputs in '${model}' model configuration`,
     )
-  const tensor = rawTensor(input, isBatched(server, model, version), body)
-  checkTensor(tensor, model, '')
+  const tensor = checkedTensor(rawTensor(input, isBatched(server, model, version), body), model, '')
   return {
     request: {
       model,
@@ -39,8 +31,6 @@ export function rawInfer(
       timeoutUs: 0,
       sequence: undefined,
       parameters: {},
-      signal: caller.signal,
-      arrival: caller.arrival,
     },
     forms: { byName: new Map(), otherwise: true },
   }

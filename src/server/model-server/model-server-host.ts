@@ -34,6 +34,7 @@ import { MemorySettings } from '../../serving/settings.js'
 import { TraceFiles } from '../../serving/tracing/trace-files.js'
 import { Tracer } from '../../serving/tracing/tracer.js'
 import { surviveAcceptErrors } from '../accept-errors.js'
+import { bytesUnderWay, CodecPool } from '../codec/codec-pool.js'
 import { createKserveApp } from '../kserve/kserve-app.js'
 import { RequestsUnderWay } from '../requests-under-way.js'
 import { AdoptedConnections } from './adopted-connections.js'
@@ -64,6 +65,8 @@ export class ModelServerHost {
   readonly #connections: AdoptedConnections
   readonly #requests: RequestsUnderWay
   readonly #grpc: GrpcListener
+  /** Of both protocols. */
+  readonly #pool: CodecPool
   readonly #tracer: Tracer
   /** By model, of its last load. */
   readonly #providerFailures = new Map<string, readonly string[]>()
@@ -131,10 +134,12 @@ export class ModelServerHost {
       tracer: this.#tracer,
       metrics: () => metrics.text(),
     })
-    this.#app = createKserveApp(this.server, { maxBodyBytes: modelServer.maxRequestBytes, log })
+    const pool = new CodecPool({ maxBytes: bytesUnderWay(modelServer.maxRequestBytes) })
+    this.#pool = pool
+    this.#app = createKserveApp(this.server, { maxBodyBytes: modelServer.maxRequestBytes, pool, log })
     this.#connections = new AdoptedConnections(this.#app, setup)
     this.#requests = new RequestsUnderWay(this.#app.server)
-    const grpc = { ...setup.grpc, maxMessageBytes: modelServer.maxRequestBytes, log }
+    const grpc = { ...setup.grpc, maxMessageBytes: modelServer.maxRequestBytes, pool, log }
     this.#grpc = new GrpcListener(this.server, grpc, log)
   }
 
@@ -189,6 +194,7 @@ export class ModelServerHost {
     this.#ending.abort()
     await atMost(closeAtMostMs, this.#manager.close(0))
     await atMost(closeAtMostMs, Promise.allSettled([this.#app.close(), this.#grpc.stop(closeAtMostMs)]))
+    this.#pool.close()
     await atMost(closeAtMostMs, this.#cache?.close() ?? Promise.resolve())
     await atMost(traceWriteAtMostMs, this.#tracer.close())
   }

@@ -71,7 +71,7 @@ export class CachedModel implements LoadedModel {
     const beganMs = nowMs()
     const generation = await this.#generationNow()
     if (generation === undefined) return this.inner.infer(request)
-    const key = requestKey(this.name, this.version, generation, request)
+    const key = await requestKey(this.name, this.version, generation, request)
     const running = this.#running.get(key)
     if (running !== undefined) return this.#ofOther(running, request, beganMs)
     const answer = this.#answer(key, generation, request, beganMs)

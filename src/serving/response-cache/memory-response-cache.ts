@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { copyInTurns } from '../copy-in-turns.js'
 import type { Tensor } from '../tensor.js'
 import type { ResponseCache } from './response-cache.js'
 
@@ -17,10 +18,9 @@ export class MemoryResponseCache implements ResponseCache {
     return Promise.resolve(this.#answers.get(key))
   }
 
-  put(key: string, outputs: readonly Tensor[]): Promise<void> {
+  async put(key: string, outputs: readonly Tensor[]): Promise<void> {
     // Views may hold on to a buffer many times their size.
-    if (bytesOf(outputs) <= this.maxBytes) this.#answers.set(key, outputs.map(copied))
-    return Promise.resolve()
+    if (bytesOf(outputs) <= this.maxBytes) this.#answers.set(key, await Promise.all(outputs.map(copied)))
   }
 
   close(): Promise<void> {
@@ -33,6 +33,6 @@ function bytesOf(outputs: readonly Tensor[]): number {
   return outputs.reduce((sum, { data }) => sum + data.byteLength, overheadBytes)
 }
 
-function copied({ name, datatype, shape, data }: Tensor): Tensor {
-  return { name, datatype, shape: [...shape], data: Uint8Array.from(data) }
+async function copied({ name, datatype, shape, data }: Tensor): Promise<Tensor> {
+  return { name, datatype, shape: [...shape], data: await copyInTurns(data) }
 }

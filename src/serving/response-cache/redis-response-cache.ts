@@ -46,8 +46,8 @@ export class RedisResponseCache implements ResponseCache {
   }
 
   async put(key: string, outputs: readonly Tensor[]): Promise<void> {
-    await this.#tried(() =>
-      this.#redis.set(keyPrefix + key, encodeTensors(outputs), 'EX', this.settings.ttlSeconds),
+    await this.#tried(async () =>
+      this.#redis.set(keyPrefix + key, await encodeTensors(outputs), 'EX', this.settings.ttlSeconds),
     )
   }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { copyAllInTurns } from '../copy-in-turns.js'
 import { datatypes } from '../datatype.js'
 import type { Tensor } from '../tensor.js'
 
@@ -12,7 +13,7 @@ const headerSchema = z.array(
   }),
 )
 
-export function encodeTensors(tensors: readonly Tensor[]): Buffer {
+export async function encodeTensors(tensors: readonly Tensor[]): Promise<Buffer> {
   const header = Buffer.from(
     JSON.stringify(
       tensors.map(({ name, datatype, shape, data }) => ({ name, datatype, shape, bytes: data.byteLength })),
@@ -20,7 +21,10 @@ export function encodeTensors(tensors: readonly Tensor[]): Buffer {
   )
   const length = Buffer.alloc(4)
   length.writeUInt32LE(header.byteLength)
-  return Buffer.concat([length, header, ...tensors.map(({ data }) => data)])
+  const parts = [length, header, ...tensors.map(({ data }) => data)]
+  const record = Buffer.allocUnsafeSlow(parts.reduce((sum, { byteLength }) => sum + byteLength, 0))
+  await copyAllInTurns(parts, record)
+  return record
 }
 
 /** @throws for anything that {@link encodeTensors} did not write. */

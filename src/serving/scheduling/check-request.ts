@@ -1,4 +1,5 @@
 import type { ModelConfig, ModelInput } from '../../inference/model-config.js'
+import { atOnce, inTurns, type Pieces } from '../../lifecycle/in-turns.js'
 import { elementCount } from '../../inference/tensor-type.js'
 import { type Datatype, datatypeOfConfig, elementBytes } from '../datatype.js'
 import type { InferRequest } from '../infer.js'
@@ -147,8 +148,9 @@ function checkTensor(tensor: Tensor, rules: RequestRules, refuse: Refuse): void 
     throw refuse(
       `unexpected shape for input '${name}' for model '${model}'. Expected [${dims.join(',')}], got [${shape.join(',')}]${maxBatchSize > 0 ? dimensionNote : ''}`,
     )
-  if (datatype === 'BYTES') checkStrings(tensor, refuse)
-  else if (data.byteLength !== elementCount(shape) * elementBytes(datatype))
+  if (datatype === 'BYTES') {
+    if (tensor.checked !== true) atOnce(checkStrings(tensor, refuse))
+  } else if (data.byteLength !== elementCount(shape) * elementBytes(datatype))
     throw refuse(
       `input byte size mismatch for input '${name}' for model '${model}'. Expected ${elementCount(shape) * elementBytes(datatype)}, got ${data.byteLength}`,
     )
@@ -163,8 +165,32 @@ function fits(shape: readonly number[], dims: readonly number[]): boolean {
   return true
 }
 
+/** The request with the mark that its elements of BYTES have been looked at, in turns with what else the loop does. @throws ServingError */
+export async function withStringsChecked(request: InferRequest): Promise<InferRequest> {
+  const inputs: Tensor[] = []
+  for (const tensor of request.inputs) {
+    if (!isLongUnchecked(tensor)) inputs.push(tensor)
+    else {
+      await inTurns(
+        checkStrings(tensor, (problem) => invalid(request, problem)),
+        request.signal,
+      )
+      inputs.push({ ...tensor, checked: true })
+    }
+  }
+  return { ...request, inputs }
+}
+
+/** BYTES that no reader of requests has looked at, of a size that would hold the loop: of a step of an ensemble. */
+export function isLongUnchecked({ datatype, data, checked }: Tensor): boolean {
+  return datatype === 'BYTES' && checked !== true && data.byteLength > mostBytesAtOnce
+}
+
+const mostBytesAtOnce = 256 * 1024
+const pieceElements = 16 * 1024
+
 /** Elements of BYTES must fill the data exactly. */
-function checkStrings({ name, shape, data }: Tensor, refuse: Refuse): void {
+function* checkStrings({ name, shape, data }: Tensor, refuse: Refuse): Pieces<void> {
   const expected = elementCount(shape)
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
   let at = 0
@@ -177,6 +203,7 @@ function checkStrings({ name, shape, data }: Tensor, refuse: Refuse): void {
         `incomplete string data for inference input '${name}', expecting string of length ${end - at - 4} but only ${data.byteLength - at - 4} bytes available`,
       )
     at = end
+    if (index % pieceElements === 0) yield
   }
   if (at !== data.byteLength)
     throw refuse(

@@ -9,7 +9,13 @@ import { ServingError } from '../serving-error.js'
 import type { ModelStatistics } from '../statistics.js'
 import type { StatisticsRecorder } from '../statistics-recorder.js'
 import type { Tensor } from '../tensor.js'
-import { type CheckedRequest, checkRequest, type RequestRules } from './check-request.js'
+import {
+  type CheckedRequest,
+  checkRequest,
+  isLongUnchecked,
+  type RequestRules,
+  withStringsChecked,
+} from './check-request.js'
 import type { InstanceSet } from './instance-set.js'
 import { PendingRequest } from './pending-request.js'
 import { backendError, cancelledError, type RequestOutcome } from './request-outcome.js'
@@ -93,14 +99,27 @@ export class ScheduledModel implements LoadedModel {
   }
 
   infer(request: InferRequest): Promise<readonly Tensor[]> {
+    return request.inputs.some(isLongUnchecked) ? this.#inferLong(request) : this.#infer(request, nowMs())
+  }
+
+  async #inferLong(request: InferRequest): Promise<readonly Tensor[]> {
     const enqueuedMs = nowMs()
+    let checked: InferRequest
+    try {
+      checked = await withStringsChecked(request)
+    } catch (error) {
+      const refusal = request.signal?.aborted === true ? cancelledError({ request }) : error
+      throw this.#refused(refusal, enqueuedMs)
+    }
+    return this.#infer(checked, enqueuedMs)
+  }
+
+  #infer(request: InferRequest, enqueuedMs: number): Promise<readonly Tensor[]> {
     let checked: CheckedRequest
     try {
       checked = this.#admit(request)
     } catch (error) {
-      const refusal = backendError(error)
-      this.parts.statistics.recordFailure(refusal.reason, (nowMs() - enqueuedMs) * 1e6)
-      return Promise.reject(refusal)
+      return Promise.reject(this.#refused(error, enqueuedMs))
     }
     const answer = new Promise<readonly Tensor[]>((resolve, reject) =>
       this.parts.scheduler.offer(new PendingRequest(request, checked, enqueuedMs, resolve, reject)),
@@ -114,6 +133,12 @@ export class ScheduledModel implements LoadedModel {
   close(drainMs: number): Promise<void> {
     this.#closed ??= this.#close(drainMs)
     return this.#closed
+  }
+
+  #refused(error: unknown, enqueuedMs: number): ServingError {
+    const refusal = backendError(error)
+    this.parts.statistics.recordFailure(refusal.reason, (nowMs() - enqueuedMs) * 1e6)
+    return refusal
   }
 
   #admit(request: InferRequest): CheckedRequest {

@@ -5,7 +5,14 @@ import { ServingError } from '../../serving-error.js'
 import type { Tensor } from '../../tensor.js'
 import { eachAlone } from '../each-alone.js'
 import type { WorkerInstance } from '../worker-instance.js'
-import { geometryLength, type HeadAnswer, type HeadJob, type HeadLoad, rowLength } from './head-protocol.js'
+import {
+  geometryLength,
+  type HeadAnswer,
+  type HeadJob,
+  type HeadLoad,
+  type HeadTensor,
+  rowLength,
+} from './head-protocol.js'
 
 export class DetectionHeadInstance implements BackendInstance {
   readonly exited: Promise<Error>
@@ -36,11 +43,11 @@ export class DetectionHeadInstance implements BackendInstance {
         'INVALID_ARG',
         `detection_head: ${pictures} pictures at once need max_batch_size > 0 in the configuration of the ensemble`,
       )
-    const outputs = tensors.map((tensor) => ({
-      datatype: tensor.datatype,
-      shape: tensor.shape,
-      buffer: transferable(tensor).buffer,
-    }))
+    const outputs: HeadTensor[] = []
+    for (const tensor of tensors) {
+      const { datatype, shape } = tensor
+      outputs.push({ datatype, shape, buffer: (await transferable(tensor)).buffer })
+    }
     const { frames } = await this.worker.run(
       { outputs, geometry },
       outputs.map((output) => output.buffer),

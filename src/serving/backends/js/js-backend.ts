@@ -20,7 +20,7 @@ import type { Tensor, TensorSpec } from '../../tensor.js'
 import { configTensors, specsOf } from '../config-tensors.js'
 import { eachAlone } from '../each-alone.js'
 import { WorkerInstance } from '../worker-instance.js'
-import type { JsAnswer, JsJob, JsLoad } from './js-protocol.js'
+import type { JsAnswer, JsJob, JsLoad, JsTensorMessage } from './js-protocol.js'
 
 /** Below the five minutes after which a run that does not end ends the process. */
 const mostTimeoutMs = 240_000
@@ -136,12 +136,11 @@ class JsInstance implements BackendInstance {
   }
 
   async #run({ inputs, outputs: wanted, batchSize }: Execution): Promise<readonly Tensor[]> {
-    const sent = [...inputs].map(([name, tensor]) => ({
-      name,
-      datatype: tensor.datatype,
-      shape: tensor.shape,
-      buffer: transferable(tensor).buffer,
-    }))
+    const sent: JsTensorMessage[] = []
+    for (const [name, tensor] of inputs) {
+      const { datatype, shape } = tensor
+      sent.push({ name, datatype, shape, buffer: (await transferable(tensor)).buffer })
+    }
     const { outputs } = await this.#inTime(() =>
       this.worker.run(
         { inputs: sent, outputs: wanted, batchSize },

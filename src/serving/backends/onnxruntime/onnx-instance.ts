@@ -2,6 +2,7 @@ import { InferenceFailedError } from '../../../inference/errors.js'
 import { Instance } from '../../../inference/instance.js'
 import { entryPath } from '../../../lifecycle/entry.js'
 import { nowMs } from '../../../lifecycle/clock.js'
+import { atOnce, inTurns } from '../../../lifecycle/in-turns.js'
 import type { BackendInstance, BatchResult, Execution } from '../../backend.js'
 import { ServingError } from '../../serving-error.js'
 import type { Tensor } from '../../tensor.js'
@@ -51,18 +52,17 @@ export class OnnxInstance implements BackendInstance {
 
   async execute(batch: readonly Execution[]): Promise<BatchResult> {
     const startedMs = nowMs()
-    const problems = batch.map(problemOf)
+    const problems = await problemsOf(batch)
     const sound = problems.every((problem) => problem === undefined)
       ? batch
       : batch.filter((_, index) => problems[index] === undefined)
     if (sound.length === 0) return { results: problems as Error[], times: noTime }
-    const { inputs, transfer, copiedBytes } = packInputs(sound, this.batched)
+    const { inputs, transfer, copiedBytes } = await packInputs(sound, this.batched)
     const answer = await this.#run({ inputs, outputs: wantedOutputs(sound) }, transfer)
-    const shares = splitOutputs(
-      answer.outputs,
-      sound.map((execution) => execution.batchSize),
-      this.batched,
-    )
+    const sizes = sound.map((execution) => execution.batchSize)
+    const splitting = splitOutputs(answer.outputs, sizes, this.batched)
+    const isLong = answer.outputs.some(({ datatype, data }) => datatype === 'BYTES' && isLongText(data))
+    const shares = isLong ? await inTurns(splitting) : atOnce(splitting)
     return {
       results: placed(problems, shares),
       times: {
@@ -90,12 +90,28 @@ export class OnnxInstance implements BackendInstance {
 
 const noTime = { computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 }
 
+/** More text than that is looked at in turns with what else the loop does. */
+const mostTextBytes = 64 * 1024
+
+function isLongText({ byteLength }: Uint8Array): boolean {
+  return byteLength > mostTextBytes
+}
+
 /** What is wrong with one request alone. */
-function problemOf({ inputs }: Execution): Error | undefined {
-  for (const { name, datatype, data } of inputs.values())
-    if (datatype === 'BYTES' && !isUtf8Tensor(data))
-      return new ServingError('INVALID_ARG', `input '${name}' has an element that is not UTF-8`)
-  return undefined
+async function problemsOf(batch: readonly Execution[]): Promise<(Error | undefined)[]> {
+  const problems: (Error | undefined)[] = []
+  for (const { inputs } of batch) {
+    let problem: Error | undefined
+    for (const { name, datatype, data } of inputs.values())
+      if (problem === undefined && datatype === 'BYTES' && !(await isText(data)))
+        problem = new ServingError('INVALID_ARG', `input '${name}' has an element that is not UTF-8`)
+    problems.push(problem)
+  }
+  return problems
+}
+
+function isText(data: Uint8Array): boolean | Promise<boolean> {
+  return isLongText(data) ? inTurns(isUtf8Tensor(data)) : atOnce(isUtf8Tensor(data))
 }
 
 function wantedOutputs(batch: readonly Execution[]): readonly string[] {

@@ -1,4 +1,5 @@
 import type { Execution } from '../../backend.js'
+import { copyAllInTurns } from '../../copy-in-turns.js'
 import { leastMovedBytes } from '../../movable-tensors.js'
 import type { Tensor } from '../../tensor.js'
 import type { OnnxJobInput } from './onnx-protocol.js'
@@ -18,7 +19,7 @@ export type PackedInputs = Readonly<{
  *
  * @param batch - of requests with the same inputs, and the same shapes but for the batch dimension.
  */
-export function packInputs(batch: readonly Execution[], batched: boolean): PackedInputs {
+export async function packInputs(batch: readonly Execution[], batched: boolean): Promise<PackedInputs> {
   const columns = [...(batch[0]?.inputs.keys() ?? [])].map((name) => {
     const tensors = batch.map((execution) => execution.inputs.get(name)!)
     return { name, tensors, moved: tensors.every(isWorthMoving) }
@@ -27,17 +28,20 @@ export function packInputs(batch: readonly Execution[], batched: boolean): Packe
   const arena = new ArrayBuffer(copied.reduce((sum, { tensors }) => sum + aligned(bytesOf(tensors)), 0))
   const transfer = new Set<ArrayBuffer>(arena.byteLength > 0 ? [arena] : [])
   let at = 0
-  const inputs = columns.map(({ name, tensors, moved }): OnnxJobInput => {
+  const inputs: OnnxJobInput[] = []
+  for (const { name, tensors, moved } of columns) {
     const shape = batchShape(tensors, batched)
+    const parts = tensors.map(({ data }) => data)
     if (moved) {
-      for (const { data } of tensors) transfer.add(data.buffer as ArrayBuffer)
-      return { name, shape, parts: tensors.map(({ data }) => data) }
+      for (const { buffer } of parts) transfer.add(buffer as ArrayBuffer)
+      inputs.push({ name, shape, parts })
+      continue
     }
     const part = new Uint8Array(arena, at, bytesOf(tensors))
-    copyInto(part, tensors)
+    await copyAllInTurns(parts, part)
     at += aligned(part.byteLength)
-    return { name, shape, parts: [part] }
-  })
+    inputs.push({ name, shape, parts: [part] })
+  }
   return { inputs, transfer: [...transfer], copiedBytes: at }
 }
 
@@ -51,14 +55,6 @@ function bytesOf(tensors: readonly Tensor[]): number {
 
 function aligned(bytes: number): number {
   return (bytes + 7) & ~7
-}
-
-function copyInto(target: Uint8Array, tensors: readonly Tensor[]): void {
-  let at = 0
-  for (const { data } of tensors) {
-    target.set(data, at)
-    at += data.byteLength
-  }
 }
 
 function batchShape(tensors: readonly Tensor[], batched: boolean): readonly number[] {

@@ -1,10 +1,11 @@
 import { TensorShapeError } from '../../../inference/errors.js'
+import type { Pieces } from '../../../lifecycle/in-turns.js'
 import { elementCount } from '../../../inference/tensor-type.js'
 import { elementBytes } from '../../datatype.js'
 import { ServingError } from '../../serving-error.js'
 import type { Tensor } from '../../tensor.js'
 import type { OnnxJobOutput } from './onnx-protocol.js'
-import { stringOffsets } from './strings.js'
+import { itemOffsets } from './strings.js'
 
 /**
  * The share of each request in the outputs of a batch, over the same memory.
@@ -12,11 +13,11 @@ import { stringOffsets } from './strings.js'
  * @param sizes - items of each request, in order.
  * @throws ServingError INTERNAL, by a TensorShapeError, for an output without an item for each item of the batch
  */
-export function splitOutputs(
+export function* splitOutputs(
   outputs: readonly OnnxJobOutput[],
   sizes: readonly number[],
   batched: boolean,
-): readonly (readonly Tensor[])[] {
+): Pieces<readonly (readonly Tensor[])[]> {
   if (!batched || sizes.length === 1) {
     const items = sizes.reduce((sum, size) => sum + size, 0)
     if (batched) for (const output of outputs) checkItems(output, items)
@@ -24,18 +25,19 @@ export function splitOutputs(
       outputs.map(({ name, datatype, shape, data }) => ({ name, datatype, shape, data, movable: true })),
     ]
   }
-  const shares = outputs.map((output) => sharesOf(output, sizes))
+  const shares: (readonly Tensor[])[] = []
+  for (const output of outputs) shares.push(yield* sharesOf(output, sizes))
   return sizes.map((_, index) => shares.map((tensors) => tensors[index]!))
 }
 
-function sharesOf(output: OnnxJobOutput, sizes: readonly number[]): readonly Tensor[] {
+function* sharesOf(output: OnnxJobOutput, sizes: readonly number[]): Pieces<readonly Tensor[]> {
   const { name, datatype, shape, data } = output
   const items = sizes.reduce((sum, size) => sum + size, 0)
   checkItems(output, items)
   const elements = elementCount(shape.slice(1))
-  const offsets = datatype === 'BYTES' ? stringOffsets(data) : undefined
+  const offsets = datatype === 'BYTES' ? yield* itemOffsets(data, elements) : undefined
   const offset = (item: number) =>
-    offsets === undefined ? item * elements * elementBytes(datatype) : offsets[item * elements]!
+    offsets === undefined ? item * elements * elementBytes(datatype) : (offsets[item] ?? 0)
   let item = 0
   return sizes.map((size) => {
     const share = data.subarray(offset(item), offset(item + size))

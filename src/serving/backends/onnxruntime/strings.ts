@@ -1,4 +1,6 @@
-import { isUtf8 } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
+import { atOnce, type Pieces } from '../../../lifecycle/in-turns.js'
+import { uint32At } from '../../tensor-check.js'
 
 /** Elements of BYTES, whose form has been checked, as places in `data`. */
 function* places(data: Uint8Array): Generator<Uint8Array> {
@@ -10,10 +12,32 @@ function* places(data: Uint8Array): Generator<Uint8Array> {
   }
 }
 
+/** So much is looked at in one piece. */
+const pieceBytes = 16 * 1024
+
 /** Whether every element is UTF-8: ONNX Runtime's strings are passed as text. */
-export function isUtf8Tensor(data: Uint8Array): boolean {
-  for (const element of places(data)) if (!isUtf8(element)) return false
+export function* isUtf8Tensor(data: Uint8Array): Pieces<boolean> {
+  for (let at = 0; at < data.byteLength;) {
+    const end = pieceEnd(data, at)
+    // The lengths before short elements are ASCII too.
+    if (!isAscii(data.subarray(at, end)))
+      for (const element of places(data.subarray(at, end))) if (!isUtf8(element)) return false
+    at = end
+    yield
+  }
   return true
+}
+
+/** Where the last element ends that lies in the piece, or the first one. */
+function pieceEnd(data: Uint8Array, start: number): number {
+  const most = Math.min(data.byteLength, start + pieceBytes)
+  let at = start + 4 + uint32At(data, start)
+  while (at + 4 <= most) {
+    const end = at + 4 + uint32At(data, at)
+    if (end > most) break
+    at = end
+  }
+  return at
 }
 
 export function decodeStrings(data: Uint8Array): string[] {
@@ -36,7 +60,17 @@ export function encodeStrings(values: readonly string[]): Uint8Array<ArrayBuffer
 
 /** Where each element begins, and the end of the last. */
 export function stringOffsets(data: Uint8Array): number[] {
+  return atOnce(itemOffsets(data, 1))
+}
+
+/** Where each `elements` elements begin, and the end of the last: 0 alone for none. */
+export function* itemOffsets(data: Uint8Array, elements: number): Pieces<number[]> {
   const offsets = [0]
-  for (const element of places(data)) offsets.push(offsets.at(-1)! + 4 + element.byteLength)
+  let found = 0
+  for (let at = 0; at + 4 <= data.byteLength;) {
+    at += 4 + uint32At(data, at)
+    if (++found % elements === 0) offsets.push(at)
+    if (found % pieceBytes === 0) yield
+  }
   return offsets
 }

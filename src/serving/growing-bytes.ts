@@ -4,14 +4,34 @@ export class GrowingBytes {
   #length = 0
 
   append(piece: Uint8Array): void {
-    this.#room(piece.byteLength)
-    this.#bytes.set(piece, this.#length)
-    this.#length += piece.byteLength
+    this.appendPart(piece, 0, piece.byteLength)
+  }
+
+  /** `source` from `start` to `end`. */
+  appendPart(source: Uint8Array, start: number, end: number): void {
+    const length = end - start
+    this.#room(length)
+    const [bytes, at] = [this.#bytes, this.#length]
+    // To set up a copy takes longer than to copy a few bytes.
+    if (length < 32) for (let i = 0; i < length; i++) bytes[at + i] = source[start + i]!
+    else bytes.set(source.subarray(start, end), at)
+    this.#length = at + length
   }
 
   appendUint32(value: number): void {
     this.#room(4)
     this.#length = this.#bytes.writeUInt32LE(value, this.#length)
+  }
+
+  appendByte(value: number): void {
+    this.#room(1)
+    this.#bytes[this.#length++] = value
+  }
+
+  /** As UTF-8. */
+  appendText(text: string): void {
+    this.#room(3 * text.length)
+    this.#length += this.#bytes.write(text, this.#length)
   }
 
   /** What has come; a view that the next piece may leave behind. */

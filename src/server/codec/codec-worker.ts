@@ -1,0 +1,11 @@
+import { parentPort } from 'node:worker_threads'
+import { InternalError } from '../../errors.js'
+import { doJob, type Job } from './codec-jobs.js'
+
+/** Reads large requests and writes large answers, one at a time, for a `CodecPool`. */
+if (parentPort === null) throw new InternalError('codec-worker runs in a worker thread only')
+const port = parentPort
+port.on('message', (job: Job) => {
+  const { answer, transfer } = doJob(job)
+  port.postMessage(answer, transfer)
+})
