@@ -65,4 +65,13 @@ describe('src', () => {
     expect(mains.length).toBeGreaterThan(3)
     for (const main of mains) expect([main, importsOf(main)[0]]).toEqual([main, 'lifecycle/no-telemetry.ts'])
   })
+
+  it('catches warnings of Node before it imports anything else, in each file that begins a process or a thread', () => {
+    const begins = sourceFiles().filter((file) => /(^|\/)main\.ts$|-worker\.ts$/.test(file))
+    expect(begins.length).toBeGreaterThan(8)
+    for (const file of begins) {
+      const first = importsOf(file).find((name) => name !== 'lifecycle/no-telemetry.ts')
+      expect([file, first]).toEqual([file, 'lifecycle/catch-warnings.ts'])
+    }
+  })
 })

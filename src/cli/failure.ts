@@ -1,6 +1,7 @@
 import type { CommanderError } from 'commander'
 import { redactText } from '../config/redact.js'
 import { toErrorRecord, type ErrorCode } from '../errors.js'
+import type { WarningLog } from '../lifecycle/node-warnings.js'
 import { styled, type Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 
@@ -59,4 +60,15 @@ export function reportFailure(error: unknown, terminal: Terminal, { json = false
     terminal.err(`${styled('hint', 'cyan', color)}: ${redactText(hint)}`)
   }
   if (debug && error instanceof Error && error.stack) terminal.err(redactText(error.stack))
+}
+
+/** Warnings of Node on stderr, each one line: of JSON for programs. */
+export function warningsOn(terminal: Terminal, json: boolean): WarningLog {
+  return {
+    warn({ warning: { name, code, message } }) {
+      const shown = redactText(message)
+      if (json) terminal.err(JSON.stringify({ warning: { name, code, message: shown } }))
+      else terminal.err(`${styled('warning', 'yellow', terminal.color.err)} ${code ?? name}: ${shown}`)
+    },
+  }
 }

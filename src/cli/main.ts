@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import '../lifecycle/no-telemetry.js'
+import '../lifecycle/catch-warnings.js'
 import { isNodeNewEnough, NodeTooOldError } from './node-version.js'
 import { StopSignals } from './stop-signals.js'
 

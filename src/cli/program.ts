@@ -5,7 +5,8 @@ import { doctorCommand } from './commands/doctor.js'
 import { modelsCommand } from './commands/models.js'
 import { serveCommand } from './commands/serve.js'
 import type { CommandContext } from './command-context.js'
-import { exitCodeOf, exitCodes, reportFailure, usageErrorOf } from './failure.js'
+import { exitCodeOf, exitCodes, reportFailure, usageErrorOf, warningsOn } from './failure.js'
+import { nodeWarnings } from '../lifecycle/node-warnings.js'
 import type { GlobalOptions } from './options.js'
 import { StopSignals } from './stop-signals.js'
 import type { Terminal } from './terminal.js'
@@ -38,7 +39,9 @@ function buildProgram(context: CommandContext, json: boolean): Command {
     .exitOverride()
     .addHelpText('after', exitCodesHelp)
     .hook('preAction', (_, command) => {
-      if (!runUntilStopped.has(command.name())) context.signals.release()
+      if (runUntilStopped.has(command.name())) return
+      context.signals.release()
+      nodeWarnings.tell(warningsOn(context.terminal, json))
     })
   for (const create of [serveCommand, demoCommand, checkCommand, doctorCommand, modelsCommand]) {
     const command = create(context)

@@ -1,4 +1,5 @@
 import type { LoadedPipeline } from '../config/load.js'
+import { nodeWarnings } from '../lifecycle/node-warnings.js'
 import type { CommandContext } from './command-context.js'
 import type { GlobalOptions } from './options.js'
 import { untilStopped } from './until-stopped.js'
@@ -20,7 +21,9 @@ export async function runUntilStopped(
         import('../control/run-service.js'),
         import('../lifecycle/log.js'),
       ])
-      return runService(loaded, { log: createLog(loaded.config.log, 'gantry'), signal })
+      const log = createLog(loaded.config.log, 'gantry')
+      nodeWarnings.tell(log)
+      return runService(loaded, { log, signal })
     },
     ({ gantry: { name }, httpUrl, metricsUrl }) => {
       if (options.json) terminal.out(JSON.stringify({ httpUrl, metricsUrl }))

@@ -1,4 +1,5 @@
 import '../lifecycle/no-telemetry.js'
+import '../lifecycle/catch-warnings.js'
 import { rmSync } from 'node:fs'
 import sharp from 'sharp'
 import { keepFontListIn } from './caption-fonts.js'
@@ -8,6 +9,7 @@ import { createPrivateFolder } from '../control/private-folder.js'
 import { toErrorRecord } from '../errors.js'
 import { DescriptorWatch } from '../lifecycle/descriptor-watch.js'
 import { createLog, type Log } from '../lifecycle/log.js'
+import { nodeWarnings } from '../lifecycle/node-warnings.js'
 import { byTrueName } from '../lifecycle/system-limit.js'
 
 /**
@@ -37,6 +39,7 @@ function inOrder(cameraId: string, work: () => Promise<void>): void {
 
 async function setUp(setup: EngineSetup): Promise<void> {
   log = createLog(setup.log, `gantry-engine-${setup.index}`)
+  nodeWarnings.tell(log)
   engine = new Engine(setup, send, log)
   keepHouse(log)
   new DescriptorWatch(log)

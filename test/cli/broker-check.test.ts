@@ -1,9 +1,13 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkKafka } from '../../src/cli/checks/kafka-check.js'
 import { checkRedis } from '../../src/cli/checks/redis-check.js'
 import { kafkaSchema } from '../../src/config/outputs.js'
+import { GantryProcess } from '../support/gantry-process.js'
 import { kafkaMissing, sharedKafka } from '../support/kafka.js'
 import { redisMissing, RedisServer } from '../support/redis.js'
+import { tempDir } from '../support/temp-dir.js'
 
 describe.skipIf(redisMissing() !== undefined)('checkRedis', () => {
   let redis: RedisServer
@@ -44,6 +48,16 @@ describe.skipIf((await kafkaMissing()) !== undefined)('checkKafka', () => {
   it('fails for absent topics that nobody will create', async () => {
     const settings = config([broker.address], { topics: { detections: 'check-absent' }, createTopics: false })
     expect(await checkKafka(settings, true)).toMatchObject([{ state: 'failed' }])
+  })
+
+  it('R30: prints no warning of Node about what the client library does', async () => {
+    const file = join(tempDir(), 'pipeline.yaml')
+    const sinks = { kafka: { brokers: [broker.address] } }
+    await writeFile(file, JSON.stringify({ apiVersion: 'gantry/v1', name: 'checked', engines: 0, sinks }))
+    const command = new GantryProcess(['check', '-c', file])
+    await command.ended()
+    expect(command.stdout).toContain(`kafka ${broker.address}`)
+    expect(command.stderr).toBe('')
   })
 
   it('shows which broker of the list does not answer', async () => {

@@ -111,6 +111,9 @@ describe.skipIf(missing !== undefined)('a service and its broker', () => {
     await until('the backlog', async () => (await delivered(service)) >= 5)
     await stream.detections('cam', 3)
     await drained(service, stream)
+    // Nothing but the log: the client library makes Node warn.
+    for (const line of service.stderr.trim().split('\n'))
+      expect(JSON.parse(line)).toMatchObject({ level: expect.any(String) as string })
 
     const seen = seenOn(stream)
     const stored = await storedIn(broker, seen.length)

@@ -1,4 +1,5 @@
 import '../../lifecycle/no-telemetry.js'
+import '../../lifecycle/catch-warnings.js'
 import { Socket } from 'node:net'
 import { ProcessBeat } from '../../engine/process-beat.js'
 import { toErrorRecord } from '../../errors.js'
@@ -6,6 +7,7 @@ import { fromBase64 } from '../../lifecycle/base64.js'
 import { giveWay } from '../../lifecycle/give-way.js'
 import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
 import { createLog } from '../../lifecycle/log.js'
+import { nodeWarnings } from '../../lifecycle/node-warnings.js'
 import { byTrueName } from '../../lifecycle/system-limit.js'
 import { takeGrpcLog } from '../grpc/grpc-log.js'
 import { ModelServerHost } from './model-server-host.js'
@@ -38,6 +40,7 @@ async function setUp(setup: ModelServerSetup): Promise<void> {
   // Threads inherit it, so it comes before the first of them.
   if (setup.besideCameras) letCamerasFirst()
   const log = createLog(setup.log, 'gantry-models')
+  nodeWarnings.tell(log)
   takeGrpcLog(log)
   new DescriptorWatch(log)
   try {

@@ -1,10 +1,12 @@
 import '../../lifecycle/no-telemetry.js'
+import '../../lifecycle/catch-warnings.js'
 import { Socket } from 'node:net'
 import { ProcessBeat } from '../../engine/process-beat.js'
 import { fromBase64 } from '../../lifecycle/base64.js'
 import { takeLess, weighSession } from '../../lifecycle/give-way.js'
 import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
 import { createLog } from '../../lifecycle/log.js'
+import { nodeWarnings } from '../../lifecycle/node-warnings.js'
 import { keepYoungGenerationSmall } from '../../lifecycle/v8-flags.js'
 import { defaultStreamLimits } from '../../sinks/websocket/stream-limits.js'
 import type { FromStream, StreamSetup, ToStream } from './protocol.js'
@@ -32,6 +34,7 @@ function send(message: FromStream): void {
 
 function setUp(setup: StreamSetup): void {
   const log = createLog(setup.log, 'gantry-stream')
+  nodeWarnings.tell(log)
   host = new StreamHost(setup, send, log)
   new DescriptorWatch(log)
   keepYoungGenerationSmall()

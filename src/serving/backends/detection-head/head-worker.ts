@@ -1,3 +1,4 @@
+import '../../../lifecycle/catch-warnings.js'
 import { parentPort } from 'node:worker_threads'
 import { toSourceBox } from '../../../ensemble/frame-geometry.js'
 import { type FrameFindings, FrameReader } from '../../../ensemble/frame-reader.js'

@@ -1,3 +1,4 @@
+import '../../../lifecycle/catch-warnings.js'
 import { pathToFileURL } from 'node:url'
 import { parentPort } from 'node:worker_threads'
 import { InternalError } from '../../../errors.js'

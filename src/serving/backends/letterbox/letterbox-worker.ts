@@ -1,3 +1,4 @@
+import '../../../lifecycle/catch-warnings.js'
 import { parentPort } from 'node:worker_threads'
 import { InternalError } from '../../../errors.js'
 import { elementType, frameElements, type InputPlan, writeFrame } from '../../../ensemble/input-tensor.js'
