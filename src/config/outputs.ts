@@ -25,7 +25,10 @@ export const kafkaSchema = z.strictObject({
         .describe('Topic of the events; nothing is sent there in this version.'),
     })
     .prefault({}),
-  createTopics: z.boolean().default(true).describe('Create missing topics.'),
+  createTopics: z
+    .boolean()
+    .default(true)
+    .describe('Create missing topics; their records bear the time of the broker (LogAppendTime).'),
   partitions: z.number().int().min(1).max(1_000).default(6).describe('Partitions of topics created here.'),
   replicationFactor: z.number().int().min(-1).default(-1).describe('-1 takes the broker default.'),
   retentionMs: z

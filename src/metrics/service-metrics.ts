@@ -68,6 +68,11 @@ export function createServiceMetrics(registry = new Registry()) {
       'sink',
       'result',
     ]),
+    sinkRejected: counter(
+      'gantry_sink_rejected_records_total',
+      'Records that the far side refuses for good, by reason.',
+      ['sink', 'reason'],
+    ),
     sinkQueued: gauge('gantry_sink_queued_records', 'Records waiting for delivery.', ['sink']),
     sinkUp: gauge('gantry_sink_up', '1 while the sink can deliver.', ['sink']),
     cacheOperations: counter('gantry_cache_operations_total', 'Cache operations by result.', [

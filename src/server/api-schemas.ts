@@ -161,6 +161,9 @@ export const readinessSchema = z
         queued: count.describe('Records waiting for delivery.'),
         delivered: count,
         dropped: count,
+        rejected: z
+          .record(z.string(), count)
+          .describe('Of the dropped: records that the far side refuses for good, by reason.'),
       }),
     ),
     modelServer: z

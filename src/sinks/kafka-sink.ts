@@ -9,13 +9,20 @@ import { defaultDelivery, Delivery } from './kafka/delivery.js'
 import { KafkaLinks } from './kafka/kafka-link.js'
 import { MemoryQueue } from './kafka/memory-queue.js'
 import type { QueuedRecord, RecordQueue } from './kafka/record-queue.js'
+import type { Refusal } from './kafka/refusal.js'
 import type { ResultSink, SinkHealth } from './result-sink.js'
 
 const name = 'kafka'
 /** While the broker stays away, say so again this often. */
 const remindMs = 60_000
 
-export type KafkaSinkMetrics = Pick<ServiceMetrics, 'sinkRecords' | 'sinkQueued' | 'sinkUp' | 'publish'>
+/** Records rejected for one reason, how many of them the log knows, and since when. */
+type Rejections = { records: number; told: number; toldMs: number }
+
+export type KafkaSinkMetrics = Pick<
+  ServiceMetrics,
+  'sinkRecords' | 'sinkRejected' | 'sinkQueued' | 'sinkUp' | 'publish'
+>
 
 /**
  * Results as CloudEvents records, key = camera. Accepting costs a push onto a bounded queue; everything else happens behind it, so a
@@ -28,6 +35,7 @@ export class KafkaSink implements ResultSink {
   #reason = 'not started'
   #delivered = 0
   #dropped = 0
+  readonly #rejected = new Map<string, Rejections>()
   #remindedMs = Number.NEGATIVE_INFINITY
   #stopping: Promise<void> | undefined
 
@@ -46,7 +54,7 @@ export class KafkaSink implements ResultSink {
         up: () => this.#up(),
         down: (reason, attempt) => this.#down(reason, attempt),
         delivered: (records) => this.#count(records),
-        rejected: (record, reason) => this.#reject(record, reason),
+        rejected: (record, refusal) => this.#reject(record, refusal),
       },
     )
   }
@@ -59,6 +67,7 @@ export class KafkaSink implements ResultSink {
       queued: this.#queue.length + this.#delivery.inFlight,
       delivered: this.#delivered,
       dropped: this.#dropped,
+      rejected: Object.fromEntries([...this.#rejected].map(([reason, { records }]) => [reason, records])),
     }
   }
 
@@ -135,10 +144,23 @@ export class KafkaSink implements ResultSink {
     this.#showQueue()
   }
 
-  #reject({ id }: QueuedRecord, reason: string): void {
+  /** Told at once for each reason, then with what came since as often as that the broker is away. */
+  #reject({ id, cameraId }: QueuedRecord, { reason, detail }: Refusal): void {
     this.#dropped += 1
     this.metrics.sinkRecords.inc({ sink: name, result: 'rejected' })
-    this.log.warn({ sink: name, recordId: id, reason }, 'broker refuses a record for good')
+    this.metrics.sinkRejected.inc({ sink: name, reason })
+    const known = this.#rejected.get(reason) ?? { records: 0, told: 0, toldMs: Number.NEGATIVE_INFINITY }
+    known.records += 1
+    this.#rejected.set(reason, known)
+    const atMs = nowMs()
+    if (atMs - known.toldMs < remindMs) return
+    const records = known.records - known.told
+    known.told = known.records
+    known.toldMs = atMs
+    this.log.warn(
+      { sink: name, reason, detail, records, recordId: id, cameraId },
+      'broker refuses records for good',
+    )
   }
 
   #drop(records: number): void {

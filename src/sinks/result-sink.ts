@@ -9,6 +9,8 @@ export type SinkHealth = Readonly<{
   queued: number
   delivered: number
   dropped: number
+  /** Of the dropped: records that the far side refuses for good, by reason. */
+  rejected: Readonly<Record<string, number>>
 }>
 
 /** Where results go. `accept` never blocks, never throws and costs the caller microseconds; delivery is the sink's affair. */

@@ -2,9 +2,17 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Kafka, logLevel } from 'kafkajs'
+import sharp from 'sharp'
 import { expect, it, onTestFinished } from 'vitest'
+import type { Readiness } from '../../src/control/gantry.js'
 import { rtspCameras } from '../support/demo-cameras.js'
+import { kafkaMissing, sharedKafka } from '../support/kafka.js'
+import { consumeAll } from '../support/kafka-records.js'
+import { addModel, redDetector } from '../support/onnx-models.js'
 import { TestService } from '../support/service.js'
+import { tempDir } from '../support/temp-dir.js'
+import { until } from '../support/until.js'
 
 const preload = fileURLToPath(new URL('../support/stepping-clock.mjs', import.meta.url))
 const hourMs = 3_600_000
@@ -54,3 +62,66 @@ it('R6: an hour ahead and two hours back, in a zone with summer time, reconnect 
   for (const line of service.stderr.trim().split('\n'))
     expect(JSON.parse(line)).toMatchObject({ time: expect.stringMatching(/Z$/) as string })
 }, 120_000)
+
+it.skipIf((await kafkaMissing()) !== undefined)(
+  'R31: two hours ahead, records wait for the clock, /readyz says so, and all arrive in order once it is right',
+  async () => {
+    const folder = tempDir()
+    const clock = join(folder, 'offset')
+    writeFileSync(clock, String(2 * hourMs))
+    addModel(folder, 'red', { onnx: redDetector('uint8-nhwc') })
+    const broker = await sharedKafka()
+    onTestFinished(() => broker.release())
+    // A topic of somebody else, with what Kafka has where nothing is said.
+    const topic = `test.clock.${process.pid}`
+    const admin = new Kafka({ brokers: [broker.address], logLevel: logLevel.NOTHING }).admin()
+    await admin.connect()
+    await admin.createTopics({ topics: [{ topic, numPartitions: 2 }], waitForLeaders: true })
+    await admin.disconnect()
+    const service = await TestService.start({
+      pipeline: {
+        models: { repository: folder },
+        ensemble: 'red',
+        cameras: cameras.map((id) => ({ id, url: 'push:' })),
+        sinks: { kafka: { brokers: [broker.address], topics: { detections: topic } } },
+      },
+      env: { NODE_OPTIONS: `--import=${preload}`, GANTRY_TEST_CLOCK: clock },
+    })
+    onTestFinished(() => service[Symbol.asyncDispose]())
+    const image = await sharp({ create: { width: 64, height: 64, channels: 3, background: 'red' } })
+      .png()
+      .toBuffer()
+    const push = (id: string) =>
+      until('a picture taken', async () => {
+        const headers = { 'content-type': 'image/png' }
+        const body = new Uint8Array(image)
+        return (await service.fetch(`/api/v1/cameras/${id}/frames`, { method: 'POST', headers, body })).ok
+      })
+    const sinkIs = (wanted: (sink: Readiness['sinks'][number]) => boolean) =>
+      until('the sink', async () => {
+        const { ready, sinks } = await service.json<Readiness>('/readyz')
+        expect(ready).toBe(true)
+        return sinks[0] !== undefined && wanted(sinks[0])
+      })
+    await push('cam-1')
+    await sinkIs(({ reason, queued }) => reason.includes('clock of this machine differs') && queued === 1)
+    await push('cam-1')
+    await push('cam-2')
+    await sinkIs(({ state, queued }) => state === 'down' && queued === 3)
+    writeFileSync(clock, '0')
+    await push('cam-1')
+    await sinkIs(({ state, delivered, dropped }) => state === 'up' && delivered === 4 && dropped === 0)
+    const consumer = await consumeAll(broker.address, topic)
+    onTestFinished(consumer.stop)
+    const records = (await consumer.atLeast(4)).map(({ key, headers }) => [
+      key,
+      Date.parse(headers['ce_time'] ?? ''),
+    ])
+    const timesOf = (id: string) => records.flatMap(([key, time]) => (key === id ? [Number(time)] : []))
+    expect(timesOf('cam-1')).toEqual(timesOf('cam-1').sort((a, b) => a - b))
+    // When it was captured by the clock of then.
+    expect(timesOf('cam-1')[0]).toBeGreaterThan(Date.now() + hourMs)
+    expect(timesOf('cam-2')).toHaveLength(1)
+  },
+  90_000,
+)

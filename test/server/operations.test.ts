@@ -27,7 +27,8 @@ describe('health and readiness', () => {
 
   it('stays ready while a broker is away', async () => {
     const { url, gantry } = await serveFake()
-    gantry.sinks = [{ name: 'kafka', state: 'down', reason: 'refused', queued: 3, delivered: 0, dropped: 0 }]
+    const records = { queued: 3, delivered: 0, dropped: 2, rejected: { MESSAGE_TOO_LARGE: 2 } }
+    gantry.sinks = [{ name: 'kafka', state: 'down', reason: 'refused', ...records }]
     const reply = await ask(`${url}/readyz`)
     expect(reply.status).toBe(200)
     expect(readinessSchema.parse(reply.json).sinks).toMatchObject([

@@ -190,7 +190,9 @@ describe.skipIf(skipsBrowser())('the page', () => {
     gantry.setStatus('cam-1', { state: 'backoff', reason: evil, retryInMs: 5_000 })
     await gantry.addCamera(fakeCamera('cam-2', { name: evil }))
     gantry.reasons = [evil]
-    gantry.sinks = [{ name: evil, state: 'down', reason: evil, queued: 1, delivered: 2, dropped: 3 }]
+    gantry.sinks = [
+      { name: evil, state: 'down', reason: evil, queued: 1, delivered: 2, dropped: 3, rejected: {} },
+    ]
     gantry.cache = { backend: 'redis', state: 'down', reason: evil }
     const [engine] = gantry.engines
     if (!engine?.detector) throw new Error('the fake has an engine')
@@ -332,7 +334,15 @@ describe.skipIf(skipsBrowser())('the page', () => {
     await page.locator('[data-camera="cam-2"] [data-badge=failed]').waitFor()
     expect(await page.locator('[data-camera="cam-2"] .notice').textContent()).toContain('no such file')
     gantry.sinks = [
-      { name: 'kafka', state: 'down', reason: 'connection refused', queued: 1, delivered: 0, dropped: 0 },
+      {
+        name: 'kafka',
+        state: 'down',
+        reason: 'connection refused',
+        queued: 1,
+        delivered: 0,
+        dropped: 0,
+        rejected: {},
+      },
     ]
     await page.locator('[data-service=degraded]').waitFor()
     await page.getByText('kafka is down: connection refused').waitFor()

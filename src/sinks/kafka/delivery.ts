@@ -3,9 +3,11 @@ import { backoffMs, type BackoffLimits } from '../../lifecycle/backoff.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import { atMost, delay } from '../../lifecycle/delay.js'
 import { decideSend } from './batch-policy.js'
-import { KafkaUnavailableError, reasonOf, sendVerdict } from './kafka-errors.js'
+import { KafkaUnavailableError, reasonOf } from './kafka-errors.js'
 import type { OpenLink, RecordLink } from './record-link.js'
 import type { QueuedRecord, RecordQueue } from './record-queue.js'
+import { RecordsRefusedError, type Refusal } from './refusal.js'
+import { RefusalSearch } from './refusal-search.js'
 
 export type DeliverySettings = Readonly<{
   lingerMs: number
@@ -31,18 +33,20 @@ export type DeliveryListener = Readonly<{
   down: (reason: string, attempt: number) => void
   delivered: (records: readonly QueuedRecord[]) => void
   /** The broker will never take this record. */
-  rejected: (record: QueuedRecord, reason: string) => void
+  rejected: (record: QueuedRecord, refusal: Refusal) => void
 }>
+
+/** Records of a partition that are tried alone while the broker refuses each; more with every attempt, as others may be behind them. */
+const doubts = { first: 4, most: 64 }
 
 /**
  * Takes records from the queue to the far side, batch after batch, one at a time so that each camera keeps its order. A batch that
- * failed is sent again unchanged, over a new connection, until it is taken.
+ * failed is sent again unchanged, over a new connection, until it is taken; one that was refused is searched for the records at fault.
  */
 export class Delivery {
   readonly #abort = new AbortController()
   #draining = false
   #leased: readonly QueuedRecord[] = []
-  #batchLimit: number
   #sendDeadlineMs: number
   #failures = 0
   #wake: (() => void) | undefined
@@ -54,7 +58,6 @@ export class Delivery {
     readonly settings: DeliverySettings,
     readonly listener: DeliveryListener,
   ) {
-    this.#batchLimit = settings.maxBatchRecords
     this.#sendDeadlineMs = settings.sendDeadlineMs
   }
 
@@ -70,7 +73,7 @@ export class Delivery {
   /** The queue has a record more. */
   notify(): void {
     const { length } = this.queue
-    if (length === 1 || length >= this.#batchLimit) this.#wake?.()
+    if (length === 1 || length >= this.settings.maxBatchRecords) this.#wake?.()
   }
 
   /** Idempotent, never rejects. Tries on for `drainMs` while there is something to deliver; what is left then stays in the queue. */
@@ -125,9 +128,8 @@ export class Delivery {
     while (this.#leased.length === 0) {
       if (this.#abort.signal.aborted) return false
       const waiting = { count: this.queue.length, oldestMs: this.#oldestMs(), draining: this.#draining }
-      const decision = decideSend(waiting, { ...this.settings, maxBatchRecords: this.#batchLimit })
-      if (decision.kind === 'send')
-        this.#leased = this.queue.lease(this.#batchLimit, this.settings.maxBatchBytes)
+      const decision = decideSend(waiting, this.settings)
+      if (decision.kind === 'send') this.#leaseMore()
       else if (decision.kind === 'wait') await this.#sleep(decision.forMs)
       else if (this.#draining) return false
       else await this.#sleep(undefined)
@@ -135,37 +137,44 @@ export class Delivery {
     return true
   }
 
+  /** Fills the batch: behind records that the broker does not take now there may be some that it takes. */
+  #leaseMore(): void {
+    const { maxBatchRecords, maxBatchBytes } = this.settings
+    const bytes = this.#leased.reduce((sum, { value }) => sum + value.length, 0)
+    const places = maxBatchRecords - this.#leased.length
+    if (places > 0 && bytes < maxBatchBytes)
+      this.#leased = [...this.#leased, ...this.queue.lease(places, maxBatchBytes - bytes)]
+  }
+
   async #send(link: RecordLink): Promise<void> {
+    const maxDoubts = Math.min(doubts.first * 2 ** this.#failures, doubts.most)
+    const search = new RefusalSearch(link, this.#sendDeadlineMs, maxDoubts, {
+      taken: (records) => {
+        this.#settle(records)
+        this.listener.delivered(records)
+      },
+      rejected: (record, refusal) => {
+        this.#settle([record])
+        this.listener.rejected(record, refusal)
+      },
+    })
     try {
-      await link.send(this.#leased, this.#sendDeadlineMs)
+      await search.deliver(this.#leased)
     } catch (error) {
-      if (sendVerdict(error) === 'too_large') this.#makeSmaller(reasonOf(error))
+      if (error instanceof RecordsRefusedError) this.#leaseMore()
       else if (error instanceof KafkaUnavailableError)
         this.#sendDeadlineMs = Math.min(this.#sendDeadlineMs * 2, this.settings.maxSendDeadlineMs)
       throw error
     }
-    const delivered = this.#leased
-    this.#leased = []
-    this.queue.settle(delivered)
     this.#failures = 0
-    this.#batchLimit = this.settings.maxBatchRecords
     this.#sendDeadlineMs = this.settings.sendDeadlineMs
     this.listener.up()
-    this.listener.delivered(delivered)
   }
 
-  /** Halves a batch the broker finds too large; a single record that is too large has no future. */
-  #makeSmaller(reason: string): void {
-    const [only, ...others] = this.#leased
-    if (only === undefined) return
-    if (others.length === 0) {
-      this.queue.settle(this.#leased)
-      this.listener.rejected(only, reason)
-    } else {
-      this.#batchLimit = Math.ceil(this.#leased.length / 2)
-      this.queue.release(this.#leased)
-    }
-    this.#leased = []
+  #settle(records: readonly QueuedRecord[]): void {
+    const settled = new Set(records)
+    this.#leased = this.#leased.filter((record) => !settled.has(record))
+    this.queue.settle(records)
   }
 
   #oldestMs(): number {

@@ -13,11 +13,8 @@ export class KafkaUnavailableError extends GantryError {
   }
 }
 
-/** What the delivery does after a failed send. */
-export type SendVerdict = 'retry' | 'too_large'
-
 /** The error and what caused it, outermost first; kafkajs wraps errors of the broker several times. */
-function* causes(error: unknown): Generator<Error> {
+export function* causes(error: unknown): Generator<Error> {
   let next: unknown = error
   for (let depth = 0; depth < 8 && next instanceof Error; depth += 1) {
     yield next
@@ -26,16 +23,10 @@ function* causes(error: unknown): Generator<Error> {
 }
 
 /** Types of broker errors, as kafkajs names them. */
-function protocolTypes(error: unknown): readonly string[] {
+export function protocolTypes(error: unknown): readonly string[] {
   return [...causes(error)].flatMap((cause) =>
     'type' in cause && typeof cause.type === 'string' ? [cause.type] : [],
   )
-}
-
-const tooLarge = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
-
-export function sendVerdict(error: unknown): SendVerdict {
-  return protocolTypes(error).some((type) => tooLarge.has(type)) ? 'too_large' : 'retry'
 }
 
 const noProducerId = new Set([

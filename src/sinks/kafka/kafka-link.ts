@@ -4,12 +4,14 @@ import {
   logLevel,
   Partitioners,
   type Admin,
+  type ICustomPartitioner,
   type Message,
   type Producer,
   type SASLOptions,
 } from 'kafkajs'
 import type { KafkaConfig } from '../../config/outputs.js'
 import { cloudEventHeaders, eventTypes } from '../../events/cloud-event.js'
+import { wallMs } from '../../lifecycle/clock.js'
 import { atMost, unlessAborted } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
 import { KafkaUnavailableError, reasonOf, refusesIdempotence } from './kafka-errors.js'
@@ -30,7 +32,8 @@ const sendRetry = { ...connectRetry, retries: 20 }
  *
  * A producer is used until its first failed send and never after: kafkajs rolls the sequence numbers of a failed batch back, and
  * another batch sent under the same numbers would be taken for a repetition by the broker and lost. A new producer id may repeat
- * records, with the same `ce_id`, but cannot lose any.
+ * records, with the same `ce_id`, but cannot lose any. Only a refusal leaves it usable: what was refused has used no numbers, and a
+ * partition that was taken beside it is sent again as the very same batch, which the broker then knows as a repetition.
  */
 export class KafkaLinks {
   #idempotent: boolean
@@ -62,8 +65,9 @@ export class KafkaLinks {
     signal.addEventListener('abort', cut, { once: true })
     try {
       signal.throwIfAborted()
-      const producer = await unlessAborted(this.#connect(this.#client(guard)), signal)
-      return new KafkaLink(producer, guard, this.config)
+      const partitions = new PartitionsOfKeys()
+      const producer = await unlessAborted(this.#connect(this.#client(guard), partitions), signal)
+      return new KafkaLink(producer, guard, partitions, this.config)
     } catch (error) {
       guard.close()
       throw error instanceof KafkaUnavailableError ? error : new KafkaUnavailableError(reasonOf(error), error)
@@ -89,14 +93,14 @@ export class KafkaLinks {
     })
   }
 
-  async #connect(kafka: Kafka): Promise<Producer> {
+  async #connect(kafka: Kafka, partitions: PartitionsOfKeys): Promise<Producer> {
     const work = (async () => {
       if (this.config.createTopics) await this.#createTopics(kafka.admin({ retry: connectRetry }))
       const producer = kafka.producer({
         idempotent: this.#idempotent,
         maxInFlightRequests: 1,
         allowAutoTopicCreation: false,
-        createPartitioner: Partitioners.DefaultPartitioner,
+        createPartitioner: partitions.createPartitioner,
         retry: sendRetry,
       })
       await producer.connect()
@@ -117,6 +121,8 @@ export class KafkaLinks {
       const configEntries = [
         { name: 'retention.ms', value: String(retentionMs) },
         { name: 'cleanup.policy', value: 'delete' },
+        // The time of the broker: it never refuses a record for a clock that differs from its own.
+        { name: 'message.timestamp.type', value: 'LogAppendTime' },
       ]
       const created = await admin.createTopics({
         topics: [{ topic, numPartitions: partitions, replicationFactor, configEntries }],
@@ -131,10 +137,31 @@ export class KafkaLinks {
   }
 }
 
+/** Which partition each key went to. */
+class PartitionsOfKeys {
+  readonly #partitions = new Map<string, string>()
+
+  readonly createPartitioner: ICustomPartitioner = () => {
+    const choose = Partitioners.DefaultPartitioner()
+    return (given) => {
+      const partition = choose(given)
+      this.#partitions.set(`${given.topic} ${String(given.message.key)}`, `${given.topic} ${partition}`)
+      return partition
+    }
+  }
+
+  /** The key itself stands for one that never came as far. */
+  of(topic: string, key: string): string {
+    const place = `${topic} ${key}`
+    return this.#partitions.get(place) ?? place
+  }
+}
+
 class KafkaLink implements RecordLink {
   constructor(
     readonly producer: Producer,
     readonly guard: SocketGuard,
+    readonly partitions: PartitionsOfKeys,
     readonly config: KafkaConfig,
   ) {}
 
@@ -144,6 +171,7 @@ class KafkaLink implements RecordLink {
         acks: -1,
         timeout: deadlineMs,
         compression: this.config.compression === 'gzip' ? CompressionTypes.GZIP : CompressionTypes.None,
+        // The time of this attempt, one for all: what waited long is not refused for its age; when it was captured is `ce_time`.
         topicMessages: [...this.#byTopic(records)].map(([topic, messages]) => ({ topic, messages })),
       })
       .then(() => true)
@@ -152,28 +180,32 @@ class KafkaLink implements RecordLink {
     throw new KafkaUnavailableError(`no acknowledgement within ${deadlineMs} ms`)
   }
 
+  partitionOf(record: QueuedRecord): string {
+    return this.partitions.of(this.#topicOf(record), record.cameraId)
+  }
+
   close(): void {
     this.guard.close()
   }
 
   #byTopic(records: readonly QueuedRecord[]): Map<string, Message[]> {
-    const { topics } = this.config
     const byTopic = new Map<string, Message[]>()
+    const timestamp = String(wallMs())
     for (const record of records) {
-      const topic = record.type === eventTypes.events ? topics.events : topics.detections
+      const topic = this.#topicOf(record)
       const messages = byTopic.get(topic) ?? []
       byTopic.set(topic, messages)
-      messages.push(kafkaMessage(record))
+      messages.push({ ...kafkaMessage(record), timestamp })
     }
     return byTopic
+  }
+
+  #topicOf({ type }: QueuedRecord): string {
+    const { topics } = this.config
+    return type === eventTypes.events ? topics.events : topics.detections
   }
 }
 
 function kafkaMessage({ id, type, cameraId, time, value }: QueuedRecord): Message {
-  return {
-    key: cameraId,
-    value,
-    headers: cloudEventHeaders({ id, type, cameraId, time }),
-    timestamp: String(Date.parse(time)),
-  }
+  return { key: cameraId, value, headers: cloudEventHeaders({ id, type, cameraId, time }) }
 }

@@ -1,13 +1,18 @@
 import type { QueuedRecord } from './record-queue.js'
 
-/** One connection to the far side. After a failed `send` it must be closed and a new one opened. */
+/**
+ * One connection to the far side. After a failed `send` it must be closed and a new one opened, unless the records were refused: then
+ * those of each partition may be sent again, first all of them and, if they are refused again, in parts.
+ */
 export interface RecordLink {
   /**
    * Resolves once all records are acknowledged.
    *
-   * @throws when it is not certain that all are; some may have been taken.
+   * @throws when it is not certain that all are. Those of some partitions may have been taken; of one partition all or none.
    */
   send(records: readonly QueuedRecord[], deadlineMs: number): Promise<void>
+  /** What the record shares its fate and its order with, as of the last `send`. */
+  partitionOf(record: QueuedRecord): string
   /** At once; what is under way fails. Idempotent. */
   close(): void
 }

@@ -7,7 +7,7 @@ import type { QueuedRecord } from '../../../src/sinks/kafka/record-queue.js'
 import { nowMs } from '../../../src/lifecycle/clock.js'
 import { until } from '../../support/until.js'
 
-type Answer = 'ok' | 'lost' | 'too_large' | 'silent'
+type Answer = 'ok' | 'lost' | 'too_large' | 'silent' | 'bad_time'
 
 /** A far side that answers each send as told, then always ok. */
 function farSide(answers: Answer[]) {
@@ -24,8 +24,10 @@ function farSide(answers: Answer[]) {
         if (answer === 'silent')
           await new Promise<void>((_, reject) => (cut = () => reject(new Error('cut'))))
         if (answer === 'too_large') throw Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' })
+        if (answer === 'bad_time') throw Object.assign(new Error('bad time'), { type: 'INVALID_TIMESTAMP' })
         throw new KafkaUnavailableError('no acknowledgement')
       },
+      partitionOf: ({ cameraId }) => cameraId,
       close: () => cut?.(),
     }
   }
@@ -37,6 +39,7 @@ function delivery(open: OpenLink, overrides = {}) {
   const delivered: string[] = []
   const rejected: string[] = []
   const downs: number[] = []
+  const reasons: string[] = []
   const settings = {
     ...defaultDelivery,
     lingerMs: 0,
@@ -46,17 +49,21 @@ function delivery(open: OpenLink, overrides = {}) {
   }
   const subject = new Delivery(queue, open, settings, {
     up: () => undefined,
-    down: (_, attempt) => downs.push(attempt),
+    down: (reason, attempt) => {
+      downs.push(attempt)
+      reasons.push(reason)
+    },
     delivered: (records) => delivered.push(...records.map(({ id }) => id)),
     rejected: ({ id }) => rejected.push(id),
   })
-  const push = (...ids: number[]) => {
+  const pushOf = (cameraId: string, ...ids: number[]) => {
     for (const id of ids) {
-      queue.push(record(id))
+      queue.push({ ...record(id), cameraId })
       subject.notify()
     }
   }
-  return { subject, queue, push, delivered, rejected, downs }
+  const push = (...ids: number[]) => pushOf('dock-1', ...ids)
+  return { subject, queue, push, pushOf, delivered, rejected, downs, reasons }
 }
 
 const record = (id: number): QueuedRecord => ({
@@ -107,6 +114,26 @@ describe('Delivery', () => {
     await until('all settled', () => delivered.length === 3)
     expect(sends.map(({ ids }) => ids)).toEqual([['1', '2', '3', '4'], ['1', '2'], ['1'], ['2'], ['3', '4']])
     expect(rejected).toEqual(['1'])
+    await subject.stop(100)
+  })
+
+  it('keeps what is refused like everything of its partition, delivers others, and tells why', async () => {
+    const { sends, open } = farSide(['bad_time', 'bad_time', 'bad_time', 'bad_time'])
+    const { subject, push, pushOf, delivered, rejected, reasons } = delivery(open)
+    push(1, 2)
+    pushOf('gate', 3, 4, 5, 6)
+    subject.start()
+    await until('all delivered', () => delivered.length === 6)
+    expect(sends.map(({ link, ids }) => `${link}: ${ids.join(' ')}`)).toEqual([
+      '1: 1 2 3 4',
+      '1: 1 2',
+      '1: 1',
+      '1: 2',
+      '1: 3 4',
+      '2: 1 2 5 6',
+    ])
+    expect(rejected).toEqual([])
+    expect(reasons).toEqual([expect.stringContaining('clock') as string])
     await subject.stop(100)
   })
 

@@ -1,27 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { redisFailure } from '../../../src/cache/redis/redis-failure.js'
-import { reasonOf, refusesIdempotence, sendVerdict } from '../../../src/sinks/kafka/kafka-errors.js'
+import { reasonOf, refusesIdempotence } from '../../../src/sinks/kafka/kafka-errors.js'
 
 /** An error as kafkajs gives it: the broker's inside the client's. */
 function wrapped(name: string, type: string | undefined, message = type ?? name): Error {
   const inner = Object.assign(new Error(message), { name, ...(type === undefined ? {} : { type }) })
   return Object.assign(new Error('outer', { cause: inner }), { name: 'KafkaJSNonRetriableError' })
 }
-
-describe('sendVerdict', () => {
-  it.each([
-    ['MESSAGE_TOO_LARGE', 'too_large'],
-    ['RECORD_LIST_TOO_LARGE', 'too_large'],
-    ['NOT_LEADER_FOR_PARTITION', 'retry'],
-    ['REQUEST_TIMED_OUT', 'retry'],
-    ['OUT_OF_ORDER_SEQUENCE_NUMBER', 'retry'],
-  ])('%s: %s', (type, verdict) => {
-    expect(sendVerdict(wrapped('KafkaJSProtocolError', type))).toBe(verdict)
-  })
-  it('retries after anything it does not know', () => {
-    expect(sendVerdict('?')).toBe('retry')
-  })
-})
 
 describe('refusesIdempotence', () => {
   it.each([

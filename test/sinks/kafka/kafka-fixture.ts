@@ -30,6 +30,10 @@ export function kafkaSink(address: string, topic: string, overrides: Partial<Kaf
       const { values } = await metrics.sinkRecords.get()
       return values.find(({ labels }) => labels['result'] === result)?.value ?? 0
     },
+    rejected: async (): Promise<Record<string, number>> => {
+      const { values } = await metrics.sinkRejected.get()
+      return Object.fromEntries(values.map(({ labels, value }) => [String(labels['reason']), value]))
+    },
     up: async (): Promise<number | undefined> => {
       return (await metrics.sinkUp.get()).values[0]?.value
     },
