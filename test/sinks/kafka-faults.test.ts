@@ -12,6 +12,8 @@ import { until } from '../support/until.js'
 import { kafkaSink, ownTopic } from './kafka/kafka-fixture.js'
 
 const missing = await kafkaMissing()
+/** Of the broker; far more than its usual batches. */
+const maxRequestBytes = 300_000
 
 describe.skipIf(missing !== undefined)('KafkaSink behind a network that fails', () => {
   let broker: KafkaBroker
@@ -22,7 +24,8 @@ describe.skipIf(missing !== undefined)('KafkaSink behind a network that fails', 
   beforeAll(async () => {
     // Clients are sent back to the proxy, so that no connection goes around it.
     const advertisedPort = await freePort()
-    broker = await KafkaBroker.prepare({ advertisedPort })
+    const properties = { 'socket.request.max.bytes': String(maxRequestBytes) }
+    broker = await KafkaBroker.prepare({ advertisedPort, properties })
     proxy = await TcpProxy.start(broker.port, advertisedPort)
     await broker.start()
     address = `127.0.0.1:${advertisedPort}`
@@ -131,5 +134,33 @@ describe.skipIf(missing !== undefined)('KafkaSink behind a network that fails', 
     example.kill('SIGTERM')
     await exited
     expect(printed.sort()).toEqual([...values.keys()].sort())
+  }, 120_000)
+
+  it('R31: gives up a record that is damaged each time or for which connections are closed, and delivers the others', async () => {
+    proxy.fault = { kind: 'damage', text: 'damaged-on-its-way' }
+    const boxPx = { x1: 1, y1: 1, x2: 2, y2: 2 }
+    const culprits = {
+      CORRUPT_MESSAGE: { detections: [{ label: 'damaged-on-its-way', score: 0.5, boxPx }] },
+      CONNECTION_CLOSED: { detections: [{ label: 'x'.repeat(maxRequestBytes), score: 0.5, boxPx }] },
+    }
+    await Promise.all(
+      Object.entries(culprits).map(async ([reason, culprit]) => {
+        const topic = ownTopic()
+        const { sink, accept } = kafkaSink(address, topic, { compression: 'none', lingerMs: 200 })
+        ended.push(() => sink.stop(0))
+        sink.start()
+        accept(detectionsMessage({ seq: 1, ...culprit }))
+        accept(detectionsMessage({ seq: 2 }))
+        accept(detectionsMessage({ cameraId: 'gate', seq: 3 }))
+        await until(`the end of ${reason}`, () => sink.health.delivered + sink.health.dropped === 3, 60_000)
+        expect(sink.health).toMatchObject({ state: 'up', delivered: 2, rejected: { [reason]: 1 } })
+        const consumer = await consumeAll(broker.address, topic)
+        ended.push(consumer.stop)
+        // Some come twice, as a send that missed its deadline may have been taken.
+        const ids = () => [...new Set(consumer.records.map(({ headers }) => headers['ce_id']))].sort()
+        await until('both others', () => ids().length >= 2, 20_000)
+        expect(ids()).toEqual(['dock-1/e1/2', 'gate/e1/3'])
+      }),
+    )
   }, 120_000)
 })

@@ -12,6 +12,8 @@ export type ProxyFault =
   | { kind: 'reset' }
   /** Each connection is reset once the far side has sent this many bytes, which the near side does not get. */
   | { kind: 'cut_replies'; afterBytes: number }
+  /** Where this stands in what goes to the far side, a byte is another when it arrives. */
+  | { kind: 'damage'; text: string }
 
 type Link = { near: Socket; far: Socket; replied: number }
 
@@ -69,7 +71,10 @@ export class TcpProxy {
       this.#links.delete(link)
     }
     for (const socket of [near, far]) socket.on('error', end).on('close', end).setNoDelay(true)
-    near.on('data', (chunk: Buffer) => this.#pass(chunk, far))
+    near.on('data', (chunk: Buffer) => {
+      if (this.#fault.kind === 'damage') damage(chunk, this.#fault.text)
+      this.#pass(chunk, far)
+    })
     far.on('data', (chunk: Buffer) => {
       link.replied += chunk.length
       if (this.#fault.kind === 'cut_replies' && link.replied >= this.#fault.afterBytes) {
@@ -94,4 +99,8 @@ export class TcpProxy {
       far.destroy()
     }
   }
+}
+
+function damage(chunk: Buffer, text: string): void {
+  for (let at = chunk.indexOf(text); at >= 0; at = chunk.indexOf(text, at + 1)) chunk[at] = 0x3f
 }

@@ -3,7 +3,8 @@ import { backoffMs, type BackoffLimits } from '../../lifecycle/backoff.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import { atMost, delay } from '../../lifecycle/delay.js'
 import { decideSend } from './batch-policy.js'
-import { KafkaUnavailableError, reasonOf } from './kafka-errors.js'
+import { ConnectionClosers } from './connection-closers.js'
+import { closedByBroker, KafkaUnavailableError, reasonOf } from './kafka-errors.js'
 import type { OpenLink, RecordLink } from './record-link.js'
 import type { QueuedRecord, RecordQueue } from './record-queue.js'
 import { RecordsRefusedError, type Refusal } from './refusal.js'
@@ -36,6 +37,12 @@ export type DeliveryListener = Readonly<{
   rejected: (record: QueuedRecord, refusal: Refusal) => void
 }>
 
+const connectionClosed: Refusal = {
+  reason: 'CONNECTION_CLOSED',
+  detail: 'the broker closes each connection over which it is sent, and takes others',
+  certain: true,
+}
+
 /** Records of a partition that are tried alone while the broker refuses each; more with every attempt, as others may be behind them. */
 const doubts = { first: 4, most: 64 }
 
@@ -49,6 +56,9 @@ export class Delivery {
   #leased: readonly QueuedRecord[] = []
   #sendDeadlineMs: number
   #failures = 0
+  /** The last send did not say why it failed, or may have failed for a record. */
+  #careful = false
+  readonly #closers: ConnectionClosers
   #wake: (() => void) | undefined
   #loop: Promise<void> | undefined
 
@@ -59,6 +69,7 @@ export class Delivery {
     readonly listener: DeliveryListener,
   ) {
     this.#sendDeadlineMs = settings.sendDeadlineMs
+    this.#closers = new ConnectionClosers(settings.maxBatchRecords)
   }
 
   /** Records under way. */
@@ -102,7 +113,7 @@ export class Delivery {
   async #serveOnce(): Promise<string | undefined> {
     let link: RecordLink | undefined
     try {
-      link = await this.open(this.#abort.signal)
+      link = await this.open(this.#abort.signal, this.#careful)
       if (this.#leased.length === 0) this.listener.up()
       await this.#deliverAll(link)
       return undefined
@@ -147,28 +158,44 @@ export class Delivery {
   }
 
   async #send(link: RecordLink): Promise<void> {
-    const maxDoubts = Math.min(doubts.first * 2 ** this.#failures, doubts.most)
-    const search = new RefusalSearch(link, this.#sendDeadlineMs, maxDoubts, {
-      taken: (records) => {
-        this.#settle(records)
-        this.listener.delivered(records)
-      },
-      rejected: (record, refusal) => {
-        this.#settle([record])
-        this.listener.rejected(record, refusal)
-      },
-    })
+    const records = this.#closers.next(this.#leased)
     try {
-      await search.deliver(this.#leased)
+      await this.#search(link).deliver(records)
     } catch (error) {
-      if (error instanceof RecordsRefusedError) this.#leaseMore()
-      else if (error instanceof KafkaUnavailableError)
-        this.#sendDeadlineMs = Math.min(this.#sendDeadlineMs * 2, this.settings.maxSendDeadlineMs)
+      this.#learn(error, records)
       throw error
     }
     this.#failures = 0
+    this.#careful &&= this.#leased.length > 0
     this.#sendDeadlineMs = this.settings.sendDeadlineMs
     this.listener.up()
+  }
+
+  #search(link: RecordLink): RefusalSearch {
+    const maxDoubts = Math.min(doubts.first * 2 ** this.#failures, doubts.most)
+    const rejected = (record: QueuedRecord, refusal: Refusal) => {
+      this.#settle([record])
+      this.listener.rejected(record, refusal)
+    }
+    return new RefusalSearch(link, this.#sendDeadlineMs, maxDoubts, {
+      rejected,
+      taken: (records) => {
+        this.#settle(records)
+        this.listener.delivered(records)
+        const condemned = this.#closers.taken(records, (record) => link.partitionOf(record))
+        for (const record of condemned) rejected(record, connectionClosed)
+      },
+    })
+  }
+
+  /** How the next attempt differs from the one that failed. */
+  #learn(error: unknown, sent: readonly QueuedRecord[]): void {
+    const closed = closedByBroker(error)
+    const missed = error instanceof KafkaUnavailableError
+    this.#careful ||= closed || missed
+    if (closed) this.#closers.closed(sent)
+    if (missed) this.#sendDeadlineMs = Math.min(this.#sendDeadlineMs * 2, this.settings.maxSendDeadlineMs)
+    if (closed || error instanceof RecordsRefusedError) this.#leaseMore()
   }
 
   #settle(records: readonly QueuedRecord[]): void {

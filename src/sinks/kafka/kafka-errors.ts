@@ -42,6 +42,14 @@ export function refusesIdempotence(error: unknown): boolean {
   return [...causes(error)].some(({ name }) => name === 'KafkaJSServerDoesNotSupportApiKey')
 }
 
+/** The broker was reached and ended the connection over what it was sent. */
+export function closedByBroker(error: unknown): boolean {
+  return [...causes(error)].some(
+    (cause) =>
+      cause.name === 'KafkaJSConnectionClosedError' || ('code' in cause && cause.code === 'ECONNRESET'),
+  )
+}
+
 /** A limit of the system by its true name, or the message of the innermost cause that says something. */
 export function reasonOf(error: unknown): string {
   const limit = [...causes(error)].map(systemLimit).find((found) => found !== undefined)

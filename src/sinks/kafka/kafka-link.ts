@@ -26,6 +26,8 @@ const openDeadlineMs = 10_000
 const requestTimeoutMs = 30_000
 const connectRetry = { initialRetryTime: 100, maxRetryTime: 500, factor: 0.2, multiplier: 2, retries: 2 }
 const sendRetry = { ...connectRetry, retries: 20 }
+/** Some 2 s, in which a leader may move. */
+const carefulSendRetry = { ...connectRetry, retries: 6 }
 
 /**
  * Opens connections to the brokers with one producer each.
@@ -37,6 +39,7 @@ const sendRetry = { ...connectRetry, retries: 20 }
  */
 export class KafkaLinks {
   #idempotent: boolean
+  readonly #partitions = new PartitionsOfKeys()
   readonly #logCreator: ReturnType<typeof kafkaLog>
 
   constructor(
@@ -48,26 +51,25 @@ export class KafkaLinks {
   }
 
   /** @throws KafkaUnavailableError */
-  readonly open = async (signal: AbortSignal): Promise<RecordLink> => {
+  readonly open = async (signal: AbortSignal, careful: boolean): Promise<RecordLink> => {
     try {
-      return await this.#open(signal)
+      return await this.#open(signal, careful)
     } catch (error) {
       if (!this.#idempotent || !refusesIdempotence(error)) throw error
       this.#idempotent = false
       this.log.warn({ reason: reasonOf(error) }, 'broker gives no producer id, sending without idempotence')
-      return this.#open(signal)
+      return this.#open(signal, careful)
     }
   }
 
-  async #open(signal: AbortSignal): Promise<RecordLink> {
+  async #open(signal: AbortSignal, careful: boolean): Promise<RecordLink> {
     const guard = new SocketGuard()
     const cut = () => guard.close()
     signal.addEventListener('abort', cut, { once: true })
     try {
       signal.throwIfAborted()
-      const partitions = new PartitionsOfKeys()
-      const producer = await unlessAborted(this.#connect(this.#client(guard), partitions), signal)
-      return new KafkaLink(producer, guard, partitions, this.config)
+      const producer = await unlessAborted(this.#connect(this.#client(guard), careful), signal)
+      return new KafkaLink(producer, guard, this.#partitions, this.config)
     } catch (error) {
       guard.close()
       throw error instanceof KafkaUnavailableError ? error : new KafkaUnavailableError(reasonOf(error), error)
@@ -93,15 +95,15 @@ export class KafkaLinks {
     })
   }
 
-  async #connect(kafka: Kafka, partitions: PartitionsOfKeys): Promise<Producer> {
+  async #connect(kafka: Kafka, careful: boolean): Promise<Producer> {
     const work = (async () => {
       if (this.config.createTopics) await this.#createTopics(kafka.admin({ retry: connectRetry }))
       const producer = kafka.producer({
         idempotent: this.#idempotent,
         maxInFlightRequests: 1,
         allowAutoTopicCreation: false,
-        createPartitioner: partitions.createPartitioner,
-        retry: sendRetry,
+        createPartitioner: this.#partitions.createPartitioner,
+        retry: careful ? carefulSendRetry : sendRetry,
       })
       await producer.connect()
       return producer

@@ -17,5 +17,8 @@ export interface RecordLink {
   close(): void
 }
 
-/** @throws when the far side cannot be reached in time. */
-export type OpenLink = (signal: AbortSignal) => Promise<RecordLink>
+/**
+ * @param careful - a send fails soon, with its reason, instead of being tried on until its deadline.
+ * @throws when the far side cannot be reached in time.
+ */
+export type OpenLink = (signal: AbortSignal, careful: boolean) => Promise<RecordLink>

@@ -35,7 +35,7 @@ it.each([true, false])(
   async (idempotent) => {
     const batches = recordingKafka()
     const config = kafkaSchema.parse({ brokers: ['127.0.0.1:1'], createTopics: false, idempotent })
-    const link = await new KafkaLinks(config, silentLog()).open(new AbortController().signal)
+    const link = await new KafkaLinks(config, silentLog()).open(new AbortController().signal, false)
     await link.send([record], 1_000)
     link.close()
     expect(batches).toMatchObject([{ acks: -1, topicMessages: [{ messages: [{ key: 'cam' }] }] }])
