@@ -84,7 +84,7 @@ export class AddressPolicy {
   async resolve(host: string, from: Nearness = 'loopback'): Promise<Resolution> {
     const found = await this.#addressesOf(plainHost(host))
     if (found.length === 0) return { kind: 'unknown' }
-    const verdicts = found.map((given) => ({ ...given, reason: this.#reason(given.address, from) }))
+    const verdicts = found.map((given) => ({ ...given, reason: this.refusalFrom(given.address, from) }))
     const open = verdicts.filter(({ reason }) => reason === undefined)
     if (open.length === 0) return { kind: 'refused', reason: verdicts[0]?.reason ?? '' }
     const nearness =
@@ -97,7 +97,8 @@ export class AddressPolicy {
     return family === 0 ? this.lookUp(host) : [{ address: host, family: family === 6 ? 6 : 4 }]
   }
 
-  #reason(address: string, from: Nearness): string | undefined {
+  /** @returns a clause such as `10.0.0.7 is private, and the stream is public`, or undefined when a stream may lead to the address. */
+  refusalFrom(address: string, from: Nearness): string | undefined {
     const refusal = this.refusal(address)
     if (refusal !== undefined) return `${address} ${refusal}`
     const nearness = nearnessOf(address)

@@ -12,8 +12,6 @@ export type DecoderLine =
   | Readonly<{ kind: 'damage'; text: string }>
   /** The container that was opened. */
   | Readonly<{ kind: 'input'; format: string }>
-  /** An RTSP server sends the decoder elsewhere; ffmpeg goes there without asking. */
-  | Readonly<{ kind: 'redirect'; url: string }>
   /** ffmpeg looked for hardware by itself and found none. */
   | Readonly<{ kind: 'noHardware' }>
   /** Something for the log. */
@@ -67,8 +65,6 @@ function printedOf(sampled: boolean, seconds: number): DecoderLine {
 
 function inputOf(text: string): DecoderLine {
   if (text.startsWith('Auto hwaccel disabled')) return { kind: 'noHardware' }
-  const redirect = /^Status \d+: Redirecting to (\S+)/.exec(text)
-  if (redirect?.[1] !== undefined) return { kind: 'redirect', url: redirect[1] }
   const match = /^Input #0, ([^ ]+), from /.exec(text)
   return match?.[1] === undefined ? chatter : { kind: 'input', format: match[1] }
 }

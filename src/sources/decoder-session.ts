@@ -5,17 +5,18 @@ import type { SizePx } from '../frames/letterbox.js'
 import { nowMs } from '../lifecycle/clock.js'
 import { unlessAborted } from '../lifecycle/delay.js'
 import { shortage, systemLimit } from '../lifecycle/system-limit.js'
-import { pinned } from './pinned-url.js'
 import { openByteChannel } from './byte-channel.js'
+import { connectionFailure, unreachable } from './camera-connection.js'
 import { parseDecoderLine } from './decoder-log.js'
 import { DecoderProcess, type ProcessEnd } from './decoder-process.js'
 import type { CameraLocation } from './camera-url.js'
 import { failureBy, failureOf, ffmpegMissing, isHwaccelFailure, type Failure } from './failure-reason.js'
 import { decoderArguments, type DecoderInput } from './ffmpeg-command.js'
 import { FrameAssembler } from './frame-assembler.js'
-import { HttpGate, unreachable } from './http-gate.js'
+import { HttpGate, type HttpGateOptions } from './http-gate.js'
 import { LogLimiter } from './log-limiter.js'
 import { PicturePairing } from './picture-pairing.js'
+import { RtspGate } from './rtsp-gate.js'
 import { secretsOf, withoutSecrets } from './secrets.js'
 import type { Session, SessionEnd, SessionListener } from './session.js'
 import type { SourceDeps } from './source-deps.js'
@@ -28,7 +29,12 @@ const logLinesPerSecond = 9
 const timeless = /^(mpjpeg|mjpeg|jpeg_pipe|png_pipe)$/
 
 /** What one decoder run taught about the camera; the next run of the same source starts from it. */
-export type DecoderMemory = { hwaccelBroken: boolean; arrivalPace: boolean }
+export type DecoderMemory = {
+  hwaccelBroken: boolean
+  arrivalPace: boolean
+  /** Whether an HTTP camera is a play list; by the end of its URL while nothing is known. */
+  playList?: boolean
+}
 
 /** What ffmpeg decodes; the other locations are not its business. */
 export type DecodedLocation = Extract<CameraLocation, { kind: 'rtsp' | 'http' | 'file' }>
@@ -50,10 +56,9 @@ export class DecoderSession implements Session {
   readonly #secrets: readonly string[]
   #process: DecoderProcess | undefined
   #readEnd: Socket | undefined
-  #gate: HttpGate | undefined
+  #gate: RtspGate | HttpGate | undefined
   readonly #cut = new AbortController()
   #restartReason: string | undefined
-  #problem: Failure | undefined
   #source: SizePx | undefined
   #keyMs: number | null | undefined
 
@@ -88,7 +93,7 @@ export class DecoderSession implements Session {
       if (limit !== undefined) return { kind: 'failed', ...failureBy(limit) }
       return { kind: 'failed', reason: redactText((error as Error).message), retry: 'normal' }
     } finally {
-      this.#gate?.close()
+      await this.#gate?.close()
       this.#readEnd?.destroy()
       this.#assembler.release()
       const held = this.#pairing.release()
@@ -102,10 +107,31 @@ export class DecoderSession implements Session {
     if (input.kind === 'file') return input
     const found = await this.#unlessStopped(deps.addresses.resolve(new URL(input.url).hostname))
     if (found.kind !== 'open') return unreachable(found)
-    if (input.kind === 'rtsp')
-      return { ...input, url: await this.#unlessStopped(pinned(input.url, found.addresses)) }
-    this.#gate = await HttpGate.open(deps.addresses, found.nearness)
-    return { ...input, proxyUrl: this.#gate.proxyUrl }
+    const { addresses, nearness } = found
+    const options = { url: input.url, policy: deps.addresses, nearness }
+    if (input.kind === 'http') return this.#httpWayIn(options)
+    // What is encrypted stays inside of its connection.
+    const transport = input.url.startsWith('rtsps:') ? 'tcp' : this.options.camera.transport
+    const gate = await RtspGate.open({ ...options, addresses, transport, signal: this.#cut.signal }).catch(
+      connectionFailure,
+    )
+    if ('reason' in gate) return gate
+    this.#gate = gate
+    return { kind: 'rtsp', url: gate.url, transport }
+  }
+
+  async #httpWayIn(options: Pick<HttpGateOptions, 'url' | 'policy' | 'nearness'>): Promise<DecoderInput> {
+    const { memory } = this.options
+    const playList = memory.playList ?? /\.m3u8?$/i.test(new URL(options.url).pathname)
+    const mistaken = () => {
+      memory.playList = !playList
+      if (playList) return
+      this.#restartReason = 'it is a play list: reading it piece by piece'
+      this.#process?.stop()
+    }
+    const gate = await HttpGate.open({ ...options, playList, mistaken })
+    this.#gate = gate
+    return { kind: 'http', url: gate.url, proxyUrl: gate.proxyUrl, playList }
   }
 
   /** Neither a name that nobody knows nor an address that nobody answers holds up a stop. */
@@ -165,9 +191,6 @@ export class DecoderSession implements Session {
       case 'input':
         this.#checkPace(line.format)
         return
-      case 'redirect':
-        this.#redirected(line.url)
-        return
       case 'noHardware':
         this.#noHardware('hardware decoding is not available')
         return
@@ -187,13 +210,6 @@ export class DecoderSession implements Session {
     if (ptsMs !== this.#keyMs) this.#suspects.picture(ptsMs)
     const info = { ptsMs, source: this.#source, suspect: this.#suspects.suspect }
     if (this.#pairing.info(info)) this.#readEnd?.resume()
-  }
-
-  /** Nobody has looked at that address, and it may be a service of this machine. */
-  #redirected(url: string): void {
-    const reason = `the camera redirects to ${this.#clean(url)}: name that address`
-    this.#problem = { reason, retry: 'slow' }
-    this.#process?.kill()
   }
 
   #checkPace(format: string): void {
@@ -225,7 +241,7 @@ export class DecoderSession implements Session {
   }
 
   #clean(text: string): string {
-    return withoutSecrets(redactText(text), this.#secrets)
+    return withoutSecrets(redactText(this.#gate?.plain(text) ?? text), this.#secrets)
   }
 
   #conclude(end: ProcessEnd | undefined): SessionEnd {
@@ -236,8 +252,11 @@ export class DecoderSession implements Session {
     const errors = end.tail.filter((line) => /\[(error|fatal|panic)\]|setpriv|shared libraries/.test(line))
     if (errors.length === 0 && !this.#cut.signal.aborted && this.options.input.kind !== 'rtsp')
       return { kind: 'finished' }
+    const problem = this.#gate?.problem
     const found =
-      this.#problem ?? this.#gate?.problem ?? failureOf(errors, this.options.input.kind === 'file')
+      problem === undefined
+        ? failureOf(errors, this.options.input.kind === 'file')
+        : { ...problem, reason: this.#clean(problem.reason) }
     const limit = found.systemHint === undefined ? shortage() : undefined
     return { kind: 'failed', ...(limit === undefined ? found : failureBy(limit)) }
   }

@@ -10,17 +10,26 @@ import { selectExpression, type SamplingPhase } from './sampling.js'
 
 const mostProbeBytes = 8 * 1024 ** 2
 
-/** Protocols ffmpeg may open, by kind of source; a play list or a redirect cannot lead it to another. */
+/**
+ * Protocols ffmpeg may open, by kind of source. TCP leads to a gate of ours alone ({@link RtspGate}, {@link HttpGate}), since nothing
+ * that is opened names another place: play lists are those that the gate wrote. UDP carries packets between addresses that it checked.
+ */
 const protocols = {
-  rtsp: 'rtsp,rtsps,rtp,srtp,tcp,tls,udp,crypto',
-  http: 'http,https,tcp,tls,crypto,httpproxy',
+  rtspTcp: 'tcp',
+  rtspUdp: 'tcp,rtp,udp',
+  media: 'http,tcp',
+  playList: 'http,tcp,crypto',
   file: 'file',
 } as const
 
-/** Containers of files and HTTP streams; keeps scripts and play lists that name other files (`concat`) out. */
+/** Containers; keeps scripts and play lists that name other files (`concat`) out, and `hls` where there is no play list. */
+const media =
+  'mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,h264,hevc,m4v,mjpeg,mpjpeg,ogg'
 const formats = {
+  rtsp: 'rtsp',
+  media,
+  playList: `hls,${media}`,
   file: 'mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,asf,h264,hevc,m4v,mjpeg,ivf,gif,ogg',
-  http: 'hls,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,h264,hevc,m4v,mjpeg,mpjpeg,ogg',
 } as const
 
 /** Longest silence of a network input that ffmpeg itself bears; the watchdog on frames is shorter. */
@@ -28,10 +37,11 @@ const networkTimeoutUs = '10000000'
 
 export type Hwaccel = CameraConfig['hwaccel']
 
-/** An HTTP camera is opened through its {@link HttpGate}. */
+/** Network cameras are opened through their gate, by the URLs that it gives them. */
 export type DecoderInput =
-  | Extract<CameraLocation, { kind: 'rtsp' | 'file' }>
-  | Readonly<{ kind: 'http'; url: string; proxyUrl: string }>
+  | Extract<CameraLocation, { kind: 'file' }>
+  | Readonly<{ kind: 'rtsp'; url: string; transport: CameraConfig['transport'] }>
+  | Readonly<{ kind: 'http'; url: string; proxyUrl: string; playList: boolean }>
 
 /** `stream`: by the stream's own clock; `arrival`: as it comes, for live streams without one. */
 export type Pace = 'stream' | 'arrival'
@@ -58,7 +68,7 @@ export function decoderArguments(
     .input(input.kind === 'file' ? `file:${input.path}` : input.url)
     .inputOptions(['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'repeat+level+info', '-threads', '1'])
     .inputOptions(hwaccel === 'none' ? [] : ['-hwaccel', hwaccel])
-    .inputOptions(['-protocol_whitelist', protocols[input.kind], ...inputOptions(camera, input, pace)])
+    .inputOptions(inputOptions(camera, input, pace))
     .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '1', '-fps_mode', 'passthrough'])
     .videoFilters(filters(camera, format, phase).join(','))
     .format('rawvideo')
@@ -70,21 +80,29 @@ function inputOptions(camera: CameraConfig, input: DecoderInput, pace: Pace): st
   switch (input.kind) {
     case 'rtsp':
       return [
+        ...opening(input.transport === 'tcp' ? protocols.rtspTcp : protocols.rtspUdp, formats.rtsp),
         ...['-probesize', '32768', '-analyzeduration', '500000', '-fpsprobesize', '0'],
-        ...['-rtsp_transport', camera.transport, '-allowed_media_types', 'video'],
+        ...['-rtsp_transport', input.transport, '-allowed_media_types', 'video'],
         ...['-timeout', networkTimeoutUs],
       ]
     case 'http':
       return [
-        ...['-format_whitelist', formats.http, '-probesize', '1000000', '-analyzeduration', '1000000'],
+        ...(input.playList
+          ? opening(protocols.playList, formats.playList)
+          : opening(protocols.media, formats.media)),
+        ...['-probesize', '1000000', '-analyzeduration', '1000000'],
         ...['-rw_timeout', networkTimeoutUs, '-http_proxy', input.proxyUrl],
         ...pacing(camera, pace),
       ]
     case 'file':
-      return ['-format_whitelist', formats.file, ...pacing(camera, pace)]
+      return [...opening(protocols.file, formats.file), ...pacing(camera, pace)]
     default:
       return input satisfies never
   }
+}
+
+function opening(protocolList: string, formatList: string): string[] {
+  return ['-protocol_whitelist', protocolList, '-format_whitelist', formatList]
 }
 
 function pacing(camera: CameraConfig, pace: Pace): string[] {

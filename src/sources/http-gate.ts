@@ -1,55 +1,68 @@
 import { once } from 'node:events'
-import {
-  connect,
-  createServer,
-  type AddressInfo,
-  type LookupFunction,
-  type Server,
-  type Socket,
-} from 'node:net'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { pipeline } from 'node:stream'
-import { plainHost, type AddressPolicy, type CheckedAddress, type Nearness } from './address-policy.js'
-import { systemLimit } from '../lifecycle/system-limit.js'
-import { failureBy, type Failure } from './failure-reason.js'
-import { networkFailures } from './network-failure.js'
+import type { AddressPolicy, CheckedAddress, Nearness } from './address-policy.js'
+import { connectionFailure, connectToCamera, unreachable } from './camera-connection.js'
+import type { Failure } from './failure-reason.js'
+import { GateNames, hostIn, type Named } from './gate-names.js'
+import { readHttpBody } from './http-body.js'
+import { headerIn, httpHead, readHttpHead, type HttpHead } from './http-head.js'
+import { PlayListError, rewritePlayList } from './play-list.js'
 
-const largestHeadBytes = 32 * 1024
-/** Shorter than the time ffmpeg waits for an answer, so that the reason is ours to tell. */
-const connectMs = 8_000
+export type HttpGateOptions = Readonly<{
+  /** The camera's, with its login. */
+  url: string
+  policy: AddressPolicy
+  /** Nearness of the camera itself: what it refers to must not be nearer. */
+  nearness: Nearness
+  /** Whether the camera is taken for a play list; the decoder reads no play list but as this gate writes it. */
+  playList: boolean
+  /** The camera turned out to be what it was not taken for. */
+  mistaken(): void
+}>
 
-/** Where a request of the decoder goes, and what of it is sent there. */
-type Request = Readonly<{ host: string; port: number; head: string; tunnel: boolean }>
+type Request = Readonly<{
+  named: Named
+  method: string
+  target: string
+  url: URL
+  headers: HttpHead['headers']
+}>
+
+const ofConnection = /^((proxy-)?connection|keep-alive)$/i
+/** Said of an answer to a decoder that reads a play list; the rest is ours to say. */
+const toldOfList = /^(set-cookie|www-authenticate|authentication-info)$/i
 
 /**
- * The only way out for the decoder of an HTTP camera: a proxy on loopback that opens connections to allowed addresses alone.
+ * The only way out for the decoder of an HTTP camera: a proxy on loopback, which fetches for it from allowed addresses alone.
  *
- * ffmpeg follows redirects, and play lists name further URLs, without asking anyone; here each of them is looked up once, checked, and
- * connected to at the very address that was checked. What a stream refers to must not be nearer to this machine than the stream.
- * Bytes pass as they are: TLS stays between the decoder and the camera.
+ * ffmpeg follows redirects, and play lists name further URLs, without asking anyone. Here each of them gets a name that only this gate
+ * understands ({@link GateNames}), is looked up once, checked, and connected to at the very address that was checked; play lists are
+ * written anew. TLS is spoken here, so that the decoder needs no protocol but plain HTTP to this gate.
  */
 export class HttpGate {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
+  readonly #names = new GateNames()
+  readonly #camera: URL
+  #hasList = false
   #problem: Failure | undefined
 
-  private constructor(
-    readonly policy: AddressPolicy,
-    readonly from: Nearness,
-  ) {
-    this.#server = createServer((client) => {
+  private constructor(readonly options: HttpGateOptions) {
+    this.#camera = new URL(options.url)
+    this.#server = createServer({ noDelay: true }, (client) => {
       this.#keep(client)
       this.#serve(client).catch((error: unknown) => {
-        this.#problem = failureOf(error)
+        this.#problem = connectionFailure(error)
         client.destroy()
       })
     })
     // A connection that cannot be taken.
-    this.#server.on('error', (error) => (this.#problem = failureOf(error)))
+    this.#server.on('error', (error) => (this.#problem = connectionFailure(error)))
   }
 
-  /** @param from - nearness of the camera itself. */
-  static async open(policy: AddressPolicy, from: Nearness): Promise<HttpGate> {
-    const gate = new HttpGate(policy, from)
+  static async open(options: HttpGateOptions): Promise<HttpGate> {
+    const gate = new HttpGate(options)
     gate.#server.listen(0, '127.0.0.1')
     await once(gate.#server, 'listening')
     return gate
@@ -59,14 +72,25 @@ export class HttpGate {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Why the latest connection was not opened; undefined when it was. */
+  /** The camera's URL as the decoder may have it. */
+  get url(): string {
+    return this.#names.nameOf(this.options.playList ? 'list' : 'media', this.#camera)
+  }
+
+  /** Why the latest connection was not opened, or its answer not handed on; undefined when it was. */
   get problem(): Failure | undefined {
     return this.#problem
   }
 
-  close(): void {
+  /** With the stream's names in place of this gate's. */
+  plain(text: string): string {
+    return this.#names.plain(text)
+  }
+
+  close(): Promise<void> {
     this.#server.close()
     for (const socket of this.#sockets) socket.destroy()
+    return Promise.resolve()
   }
 
   #keep(socket: Socket): void {
@@ -77,123 +101,130 @@ export class HttpGate {
   }
 
   async #serve(client: Socket): Promise<void> {
-    const head = await readHead(client)
-    const request = head === undefined ? undefined : parseHead(head.text)
-    if (head === undefined || request === undefined) return answer(client, '400 Bad Request')
-    const addresses = await this.#addressesOf(request.host)
+    const head = await readHttpHead(client)
+    const request = head === undefined ? undefined : this.#read(head)
+    if (request === undefined) return answer(client, '400 Bad Request')
+    const addresses = await this.#addressesOf(request.named.host)
     if (addresses === undefined) return answer(client, '403 Forbidden')
-    const upstream = await this.#connect(request, addresses)
+    const upstream = await this.#connect(request.named, addresses)
     if (upstream === undefined) return answer(client, '502 Bad Gateway')
     this.#problem = undefined
-    if (request.tunnel) client.write('HTTP/1.1 200 Connection established\r\n\r\n')
-    else upstream.write(request.head)
-    upstream.write(head.rest)
-    pipeline(client, upstream, () => undefined)
+    client.once('close', () => upstream.destroy())
+    client.resume()
+    upstream.write(this.#headFor(request))
+    const reply = await readHttpHead(upstream)
+    if (reply === undefined) return void client.destroy()
+    if (request.named.content === 'list') return this.#handOnList(client, upstream, request, reply)
+    if (this.#isMistaken(reply)) {
+      upstream.destroy()
+      this.options.mistaken()
+      return answer(client, '502 Bad Gateway')
+    }
+    const headers = this.#located(request, reply.headers).filter(([name]) => !ofConnection.test(name))
+    client.write(httpHead(reply.first, [...headers, ['Connection', 'close']]))
+    client.write(reply.rest)
     pipeline(upstream, client, () => undefined)
   }
 
+  /** @returns undefined for what this gate has not named, so that pages of a browser cannot use it. */
+  #read({ first, headers }: HttpHead): Request | undefined {
+    const [, method = '', target = ''] = /^(GET|HEAD) (\S+) HTTP\/1\.[01]$/.exec(first) ?? []
+    if (!/^http:/i.test(target) || !URL.canParse(target)) return undefined
+    const { hostname, port, pathname, search } = new URL(target)
+    const named = this.#names.read(hostname, port)
+    if (named === undefined) return undefined
+    const url = new URL(
+      `${named.secure ? 'https' : 'http'}://${hostIn(named)}:${named.port}${pathname}${search}`,
+    )
+    return { named, method, target, url, headers }
+  }
+
+  #headFor({ method, target, url, headers, named }: Request): string {
+    const whole = named.content === 'list' ? /^range$/i : undefined
+    const kept = headers.filter(
+      ([name]) =>
+        !/^(host|proxy-authorization)$/i.test(name) && !ofConnection.test(name) && !whole?.test(name),
+    )
+    // The path as the decoder wrote it: a signature in a digest login covers these very bytes.
+    const path = target.replace(/^http:\/\/[^/?]*/i, '').replace(/^(?!\/)/, '/')
+    return httpHead(`${method} ${path} HTTP/1.1`, [['Host', url.host], ...kept, ['Connection', 'close']])
+  }
+
   async #addressesOf(host: string): Promise<readonly CheckedAddress[] | undefined> {
-    const found = await this.policy.resolve(host, this.from)
+    const found = await this.options.policy.resolve(host, this.options.nearness)
     if (found.kind === 'open') return found.addresses
     this.#problem = unreachable(found)
     return undefined
   }
 
-  async #connect({ host, port }: Request, addresses: readonly CheckedAddress[]): Promise<Socket | undefined> {
-    const upstream = connect({ host, port, noDelay: true, autoSelectFamily: true, lookup: fixed(addresses) })
-    this.#keep(upstream)
+  async #connect(named: Named, addresses: readonly CheckedAddress[]): Promise<Socket | undefined> {
     try {
-      await once(upstream, 'connect', { signal: AbortSignal.timeout(connectMs) })
+      const upstream = await connectToCamera(named, addresses)
+      this.#keep(upstream)
       return upstream
     } catch (error) {
-      upstream.destroy()
-      this.#problem = failureOf(error)
+      this.#problem = connectionFailure(error)
       return undefined
     }
   }
-}
 
-/** Why a host is not connected to at all. */
-export function unreachable(
-  resolution: Readonly<{ kind: 'refused'; reason: string }> | { kind: 'unknown' },
-): Failure {
-  if (resolution.kind === 'unknown') return { reason: networkFailures.unknownHost, retry: 'normal' }
-  return { reason: `address not allowed: ${resolution.reason} (see cameraNetworks)`, retry: 'slow' }
-}
-
-function failureOf(error: unknown): Failure {
-  const limit = systemLimit(error)
-  if (limit !== undefined) return failureBy(limit)
-  switch ((error as NodeJS.ErrnoException).code) {
-    case 'ECONNREFUSED':
-      return { reason: networkFailures.refused, retry: 'normal' }
-    case 'ECONNRESET':
-      return { reason: networkFailures.reset, retry: 'normal' }
-    case 'EHOSTUNREACH':
-    case 'ENETUNREACH':
-      return { reason: networkFailures.unreachable, retry: 'normal' }
-    default:
-      return { reason: networkFailures.timedOut, retry: 'normal' }
+  /** A hint alone: a decoder that was not told of a play list does not know the format. */
+  #isMistaken(reply: HttpHead): boolean {
+    if (this.options.playList || !/^HTTP\/1\.\d 2/.test(reply.first)) return false
+    const start = reply.rest.toString('latin1', 0, 64)
+    return /mpegurl/i.test(headerIn(reply, 'content-type') ?? '') || /^([0-9a-f]+\r?\n)?#EXTM3U/i.test(start)
   }
-}
 
-/** A lookup that knows its answer already. */
-function fixed(addresses: readonly CheckedAddress[]): LookupFunction {
-  return (_host, options, done) => {
-    const [first] = addresses
-    if (options.all === true) done(null, [...addresses])
-    else if (first) done(null, first.address, first.family)
+  async #handOnList(client: Socket, upstream: Socket, request: Request, reply: HttpHead): Promise<void> {
+    const [, status = '', reason = ''] = /^\S+ (\d{3}) ?(.*)$/.exec(reply.first) ?? []
+    const told = reply.headers.filter(([name]) => toldOfList.test(name))
+    const place = this.#located(request, reply.headers).filter(([name]) => /^location$/i.test(name))
+    const isMoved = status.startsWith('3') && place.length > 0
+    if (Number(status) >= 400 || isMoved) {
+      upstream.destroy()
+      return answer(client, `${status} ${reason}`, [...told, ...place])
+    }
+    const body = await readHttpBody(upstream, reply)
+    upstream.destroy()
+    try {
+      if (body === undefined) throw new PlayListError('the play list cannot be read')
+      const list = rewritePlayList(body.toString('utf8'), this.#withLogin(request.url), (content, url) =>
+        this.#names.nameOf(content, url),
+      )
+      this.#hasList = true
+      answer(client, '200 OK', [...told, ['Content-Type', 'application/vnd.apple.mpegurl']], list)
+    } catch (error) {
+      if (!(error instanceof PlayListError)) throw error
+      this.#problem = { reason: error.message, retry: 'slow' }
+      if (!this.#hasList && !body?.toString('latin1').startsWith('#EXTM3U')) this.options.mistaken()
+      answer(client, '502 Bad Gateway')
+    }
   }
-}
 
-async function readHead(client: Socket): Promise<Readonly<{ text: string; rest: Buffer }> | undefined> {
-  let bytes = Buffer.alloc(0)
-  for (;;) {
-    const chunk = await nextChunk(client)
-    if (chunk === undefined) return undefined
-    bytes = Buffer.concat([bytes, chunk])
-    const end = bytes.indexOf('\r\n\r\n')
-    if (end >= 0) return { text: bytes.toString('latin1', 0, end), rest: bytes.subarray(end + 4) }
-    if (bytes.length > largestHeadBytes) return undefined
-  }
-}
-
-/** What has come, leaving the socket paused; undefined at its end. */
-async function nextChunk(socket: Socket): Promise<Buffer | undefined> {
-  for (;;) {
-    const chunk = socket.read() as Buffer | null
-    if (chunk !== null) return chunk
-    if (socket.destroyed || socket.readableEnded) return undefined
-    await new Promise<void>((resolve) => {
-      const go = () => {
-        for (const event of ['readable', 'end', 'close']) socket.off(event, go)
-        resolve()
-      }
-      for (const event of ['readable', 'end', 'close']) socket.once(event, go)
+  /** With the place of a redirect under its name here; one that is no web address is left out. */
+  #located(request: Request, headers: HttpHead['headers']): HttpHead['headers'] {
+    const base = this.#withLogin(request.url)
+    return headers.flatMap(([name, value]): HttpHead['headers'] => {
+      if (!/^\s*location\s*$/i.test(name)) return [[name, value]]
+      const url = URL.canParse(value, base.href) ? new URL(value, base) : undefined
+      if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return []
+      return [['Location', this.#names.nameOf(request.named.content, url)]]
     })
   }
-}
 
-/** @returns undefined for what is no request to a proxy, so that pages of a browser cannot use it. */
-function parseHead(text: string): Request | undefined {
-  const [line = '', ...headers] = text.split('\r\n')
-  const [, method = '', target = ''] = /^([A-Z]+) (\S+) HTTP\/1\.[01]$/.exec(line) ?? []
-  const tunnel = method === 'CONNECT'
-  const address = tunnel ? `https://${target}` : target
-  if (!URL.canParse(address)) return undefined
-  const url = new URL(address)
-  if (!tunnel && url.protocol !== 'http:') return undefined
-  const kept = headers.filter((header) => !/^(proxy-[a-z-]+|connection):/i.test(header))
-  // The path as the decoder wrote it: a signature in a digest login covers these very bytes.
-  const path = target.replace(/^http:\/\/[^/?]*/i, '').replace(/^(?!\/)/, '/')
-  return {
-    host: plainHost(url.hostname),
-    port: Number(url.port) || (tunnel ? 443 : 80),
-    head: [`${method} ${path} HTTP/1.1`, ...kept, 'Connection: close', '', ''].join('\r\n'),
-    tunnel,
+  /** What lies beside the camera's own URL is asked for with its login, as ffmpeg does. */
+  #withLogin(url: URL): URL {
+    const whole = new URL(url.href)
+    if (url.origin !== this.#camera.origin) return whole
+    whole.username = this.#camera.username
+    whole.password = this.#camera.password
+    return whole
   }
 }
 
-function answer(client: Socket, status: string): void {
-  client.end(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
+function answer(client: Socket, status: string, headers: HttpHead['headers'] = [], body = ''): void {
+  const length = String(Buffer.byteLength(body))
+  client.end(
+    httpHead(`HTTP/1.1 ${status}`, [...headers, ['Content-Length', length], ['Connection', 'close']]) + body,
+  )
 }

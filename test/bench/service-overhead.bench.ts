@@ -109,7 +109,7 @@ function startDecoders(rtsp: LoopingRtspServer, input: FrameFormat['input'], std
     const camera = cameraSchema.parse({ id: 'bench', url: rtsp.url(`/cam${index + 1}`), sampleFps: fps })
     const args = decoderArguments(
       camera,
-      { kind: 'rtsp', url: camera.url },
+      { kind: 'rtsp', url: camera.url, transport: 'tcp' },
       { input, align: 'center' },
       'none',
     )

@@ -8,7 +8,8 @@ import { decoderArguments } from '../../src/sources/ffmpeg-command.js'
 import { CameraUrlError } from '../../src/sources/source-errors.js'
 import { tempFolder } from '../support/video-clips.js'
 
-const proxyUrl = 'http://127.0.0.1:9'
+/** What a gate adds to the URL that it gives. */
+const ways = { proxyUrl: 'http://127.0.0.1:9', playList: false, transport: 'tcp' } as const
 const format = { input: { widthPx: 640, heightPx: 640 }, align: 'center' } as const
 
 describe('a camera URL', () => {
@@ -201,7 +202,7 @@ describe('a camera URL', () => {
         const location = await validateCameraUrl(url, { mediaRoot }).catch(() => undefined)
         if (location === undefined || location.kind === 'push' || location.kind === 'folder') return
         const camera = cameraSchema.parse({ id: 'cam', url: url || 'x' })
-        const input = location.kind === 'http' ? { ...location, proxyUrl } : location
+        const input = location.kind === 'file' ? location : { ...location, ...ways }
         const args = decoderArguments(camera, input, format, 'none')
         const inputs = args.flatMap((arg, index) => (arg === '-i' ? [args[index + 1] ?? ''] : []))
         expect(inputs).toHaveLength(1)
@@ -212,7 +213,7 @@ describe('a camera URL', () => {
         const plain =
           location.kind === 'file'
             ? ({ kind: 'file', path: '/x' } as const)
-            : { kind: location.kind, url: 'x', proxyUrl }
+            : { kind: location.kind, url: 'x', ...ways }
         expect(args.filter((arg) => arg !== inputs[0])).toEqual(
           decoderArguments(camera, plain, format, 'none').filter((arg) => arg !== 'x' && arg !== 'file:/x'),
         )

@@ -1,11 +1,14 @@
 import { createReadStream, statSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { extname } from 'node:path'
 import sharp from 'sharp'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { makeClip, makePlayList, tempFolder } from '../support/video-clips.js'
+import { ffmpegRun, makeClip, makePlayList, tempFolder } from '../support/video-clips.js'
 import { WatchedSource, type WatchOptions } from '../support/watched-source.js'
+
+const login = `Basic ${Buffer.from('u:s@cret').toString('base64')}`
 
 describe('an HTTP camera', () => {
   let folder: Awaited<ReturnType<typeof tempFolder>>
@@ -18,6 +21,23 @@ describe('an HTTP camera', () => {
     folder = await tempFolder()
     const clip = await makeClip(folder.file('clip.mp4'), { seconds: 4 })
     await makePlayList(clip, folder.file('list.m3u8'))
+    await writeFile(folder.file('list.key'), '0123456789abcdef')
+    await writeFile(folder.file('key.info'), `list.key\n${folder.file('list.key')}\n`)
+    const pieces = ['-hls_time', '1', '-hls_list_size', '0']
+    const sealed = ['-hls_key_info_file', folder.file('key.info'), folder.file('sealed.m3u8')]
+    await ffmpegRun('-i', clip, '-c', 'copy', ...pieces, ...sealed)
+    const boxes = [
+      '-hls_segment_type',
+      'fmp4',
+      '-hls_fmp4_init_filename',
+      'head.mp4',
+      folder.file('boxes.m3u8'),
+    ]
+    await ffmpegRun('-i', clip, '-c', 'copy', ...pieces, ...boxes)
+    await writeFile(
+      folder.file('all.m3u8'),
+      '#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="n",URI="sound.m3u8"\n#EXT-X-STREAM-INF:BANDWIDTH=1,AUDIO="a"\nboxes.m3u8\n',
+    )
     const still = await sharp({ create: { width: 64, height: 48, channels: 3, background: 'red' } })
       .jpeg()
       .toBuffer()
@@ -30,6 +50,12 @@ describe('an HTTP camera', () => {
         response.end(playList(request.url.slice('/list?'.length)))
       else if (request.url === '/to-file') response.writeHead(302, { location: 'file:///etc/passwd' }).end()
       else if (request.url === '/bad.m3u8') response.end(playList('file:///etc/passwd'))
+      else if (request.url?.startsWith('/locked/') === true && request.headers.authorization !== login)
+        response.writeHead(401, { 'www-authenticate': 'Basic realm="cam"' }).end()
+      else if (request.url === '/unnamed')
+        serveFile(request, response, folder.file('list.m3u8'), 'application/vnd.apple.mpegurl')
+      else if (request.url?.startsWith('/locked/') === true)
+        serveFile(request, response, folder.file(request.url.slice('/locked/'.length)))
       else serveFile(request, response, folder.file((request.url ?? '').slice(1)))
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -53,12 +79,26 @@ describe('an HTTP camera', () => {
     return watched
   }
 
-  it.each(['/clip.mp4', '/list.m3u8'])('plays %s at its own speed', async (path) => {
+  it.each(['/clip.mp4', '/list.m3u8', '/unnamed'])('plays %s at its own speed', async (path) => {
     const camera = await start(path)
     const frames = await camera.untilFrames(8, 15_000)
     const tookMs = (frames[7]?.arrivedMs ?? 0) - (frames[0]?.arrivedMs ?? 0)
     expect(tookMs).toBeGreaterThan(1_000)
     expect(frames[0]?.source).toEqual({ widthPx: 320, heightPx: 180 })
+  })
+
+  it.each(['/sealed.m3u8', '/all.m3u8', '/to?all.m3u8'])(
+    'plays %s: encrypted pieces, pieces with a head of their own, lists of lists, moved ones',
+    async (path) => {
+      const camera = await start(path)
+      await camera.untilFrames(3, 15_000)
+      expect(asked).not.toContain('/sound.m3u8')
+    },
+  )
+
+  it.each(['/locked/clip.mp4', '/locked/all.m3u8'])('logs in to %s and what lies beside it', async (path) => {
+    watched = await WatchedSource.start({ url: `${base.replace('//', '//u:s%40cret@')}${path}` })
+    await watched.untilFrames(3, 15_000)
   })
 
   it('shows a stream of single JPEGs as they come, although it has no clock', async () => {
@@ -122,11 +162,15 @@ describe('an HTTP camera', () => {
   })
 })
 
-function serveFile(request: IncomingMessage, response: ServerResponse, path: string): void {
+function serveFile(
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+  type = extname(path) === '.m3u8' ? 'application/vnd.apple.mpegurl' : 'application/octet-stream',
+): void {
   const size = statSync(path, { throwIfNoEntry: false })?.size
   if (size === undefined) return void response.writeHead(404).end()
   const from = Number(/bytes=(\d+)-/.exec(request.headers.range ?? '')?.[1] ?? 0)
-  const type = extname(path) === '.m3u8' ? 'application/vnd.apple.mpegurl' : 'application/octet-stream'
   response.writeHead(from > 0 ? 206 : 200, {
     'content-type': type,
     'accept-ranges': 'bytes',

@@ -1,8 +1,9 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
+import { deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { AddressPolicy, type Nearness } from '../../src/sources/address-policy.js'
-import { HttpGate } from '../../src/sources/http-gate.js'
+import { AddressPolicy } from '../../src/sources/address-policy.js'
+import { HttpGate, type HttpGateOptions } from '../../src/sources/http-gate.js'
 import { networkFailures } from '../../src/sources/network-failure.js'
 
 describe('HttpGate', () => {
@@ -13,28 +14,41 @@ describe('HttpGate', () => {
 
   beforeAll(async () => {
     server = createServer((request, response) => {
-      asked.push(`${request.method} ${request.url} ${request.headers.connection}`)
-      response.end('pictures')
+      asked.push(`${request.method} ${request.url} ${request.headers.host} ${request.headers.connection}`)
+      const [path, query = ''] = (request.url ?? '').split('?')
+      if (path === '/to') response.writeHead(302, { location: query }).end()
+      else if (path === '/list') sendList(response, query)
+      else response.end('pictures')
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     port = (server.address() as AddressInfo).port
   })
-  afterEach(() => {
-    gate?.close()
+  afterEach(async () => {
+    await gate?.close()
     asked.length = 0
+    mistaken.length = 0
   })
   afterAll(async () => {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
   })
 
+  const mistaken: boolean[] = []
+  async function open(options: Partial<HttpGateOptions> = {}): Promise<HttpGate> {
+    gate = await HttpGate.open({
+      url: `http://127.0.0.1:${port}/live`,
+      policy: new AddressPolicy(),
+      nearness: 'loopback',
+      playList: false,
+      mistaken: () => mistaken.push(true),
+      ...options,
+    })
+    return gate
+  }
+
   /** Sends raw text to the gate and reads what comes until the end. */
-  async function send(
-    head: string,
-    from: Nearness = 'loopback',
-    policy = new AddressPolicy(),
-  ): Promise<string> {
-    gate ??= await HttpGate.open(policy, from)
+  async function send(head: string): Promise<string> {
+    gate ??= await open()
     const socket = connect(Number(new URL(gate.proxyUrl).port), '127.0.0.1')
     socket.write(head)
     let text = ''
@@ -43,34 +57,29 @@ describe('HttpGate', () => {
   }
   afterEach(() => (gate = undefined))
 
+  const get = async (url: string) => send(`GET ${url} HTTP/1.1\r\nHost: x\r\n\r\n`)
+
   it('hands a request on with its own path, without what was meant for the proxy', async () => {
-    const url = `http://127.0.0.1:${port}/a%20b/?q=1`
+    const own = await open({ url: `http://127.0.0.1:${port}/a%20b/?q=1` })
     const answer = await send(
-      `GET ${url} HTTP/1.1\r\nHost: 127.0.0.1\r\nProxy-Authorization: x\r\nConnection: keep-alive\r\n\r\n`,
+      `GET ${own.url} HTTP/1.1\r\nHost: x\r\nProxy-Authorization: x\r\nConnection: keep-alive\r\n\r\n`,
     )
     expect(answer).toMatch(/^HTTP\/1.1 200 OK[^]*pictures/)
-    expect(asked).toEqual(['GET /a%20b/?q=1 close'])
-    expect(gate?.problem).toBeUndefined()
-  })
-
-  it('tunnels what is encrypted', async () => {
-    const head = `CONNECT 127.0.0.1:${port} HTTP/1.1\r\nHost: x\r\n\r\n`
-    const inside = 'GET /inside HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
-    expect(await send(head + inside)).toMatch(/^HTTP\/1.1 200 Connection established\r\n\r\nHTTP\/1.1 200 OK/)
-    expect(asked).toEqual(['GET /inside close'])
+    expect(asked).toEqual([`GET /a%20b/?q=1 127.0.0.1:${port} close`])
+    expect(own.problem).toBeUndefined()
   })
 
   it.each([
-    ['GET http://169.254.169.254/latest HTTP/1.1', 'loopback', '169.254.169.254 is a metadata service'],
-    ['CONNECT [::ffff:169.254.169.254]:443 HTTP/1.1', 'loopback', 'metadata service'],
-    ['GET http://127.0.0.1:PORT/ HTTP/1.1', 'private', '127.0.0.1 is loopback, and the stream is private'],
-    ['CONNECT localhost:PORT HTTP/1.1', 'public', 'is loopback, and the stream is public'],
-    ['GET http://10.0.0.7/ HTTP/1.1', 'public', '10.0.0.7 is private'],
-  ] as const)('refuses %s to a %s stream', async (line, from, reason) => {
-    const answer = await send(`${line.replace('PORT', String(port))}\r\nHost: x\r\n\r\n`, from)
-    expect(answer).toMatch(/^HTTP\/1.1 403 /)
+    ['http://169.254.169.254/latest', 'loopback', '169.254.169.254 is a metadata service'],
+    ['https://[::ffff:169.254.169.254]/', 'loopback', 'metadata service'],
+    ['http://127.0.0.1:PORT/', 'private', '127.0.0.1 is loopback, and the stream is private'],
+    ['https://localhost:PORT/', 'public', 'is loopback, and the stream is public'],
+    ['http://10.0.0.7/', 'public', '10.0.0.7 is private'],
+  ] as const)('refuses %s to a %s stream', async (url, nearness, reason) => {
+    const own = await open({ url: url.replace('PORT', String(port)), nearness })
+    expect(await get(own.url)).toMatch(/^HTTP\/1.1 403 /)
     expect(asked).toEqual([])
-    expect(gate?.problem).toMatchObject({ reason: expect.stringContaining(reason) as string, retry: 'slow' })
+    expect(own.problem).toMatchObject({ reason: expect.stringContaining(reason) as string, retry: 'slow' })
   })
 
   it('connects to the address it checked, and checks a name each time it is used', async () => {
@@ -78,11 +87,52 @@ describe('HttpGate', () => {
     const policy = new AddressPolicy(undefined, () =>
       Promise.resolve([{ address: answers.shift() ?? '', family: 4 }]),
     )
-    const head = `GET http://rebound.test:${port}/ HTTP/1.1\r\nHost: rebound.test\r\n\r\n`
-    expect(await send(head, 'loopback', policy)).toMatch(/^HTTP\/1.1 200 /)
-    expect(await send(head)).toMatch(/^HTTP\/1.1 403 /)
-    expect(asked).toHaveLength(1)
+    const own = await open({ url: `http://rebound.test:${port}/`, policy })
+    expect(await get(own.url)).toMatch(/^HTTP\/1.1 200 /)
+    expect(await get(own.url)).toMatch(/^HTTP\/1.1 403 /)
+    expect(asked).toEqual([`GET / rebound.test:${port} close`])
   })
+
+  it('S3: fetches nothing that it has not named itself', async () => {
+    const own = await open()
+    const foreign = own.url.replace(/[0-9a-f]{16}/, '0'.repeat(16))
+    for (const url of [foreign, `http://127.0.0.1:${port}/`, `https://127.0.0.1:${port}/`])
+      expect(await get(url)).toMatch(/^HTTP\/1.1 400 /)
+    expect(await send(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\nHost: x\r\n\r\n`)).toMatch(/^HTTP\/1.1 400 /)
+    expect(asked).toEqual([])
+  })
+
+  it('names the place of a redirect anew, with the login for the camera alone', async () => {
+    const own = await open({ url: `http://u:p@127.0.0.1:${port}/to?/beside` })
+    const [, place = ''] = /\r\nLocation: (\S+)/.exec(await get(own.url.replace('u:p@', ''))) ?? []
+    expect(own.plain(place)).toBe(`http://u:p@127.0.0.1:${port}/beside`)
+    const elsewhere = await open({ url: `http://u:p@127.0.0.1:${port}/to?https://[::1]:8/x` })
+    const [, far = ''] = /\r\nLocation: (\S+)/.exec(await get(elsewhere.url.replace('u:p@', ''))) ?? []
+    expect(elsewhere.plain(far)).toBe('https://[::1]:8/x')
+    expect(await get((await open({ url: `http://127.0.0.1:${port}/to?tcp://x/` })).url)).not.toContain(
+      'Location',
+    )
+  })
+
+  it('tells when a camera is a play list, or is none, and hands neither on as the other', async () => {
+    const list = await open({ url: `http://127.0.0.1:${port}/list` })
+    await get(list.url).catch(() => '')
+    expect(mistaken).toHaveLength(1)
+    const none = await open({ playList: true })
+    expect(await get(none.url)).toMatch(/^HTTP\/1.1 502 /)
+    expect(mistaken).toHaveLength(2)
+    expect(none.problem?.reason).toBe('the play list cannot be read')
+  })
+
+  it.each(['', 'chunked', 'gzip', 'deflate'])(
+    'writes a play list anew, however it comes: %s',
+    async (form) => {
+      const own = await open({ url: `http://127.0.0.1:${port}/list?${form}`, playList: true })
+      const answer = await get(own.url)
+      expect(answer).toMatch(/^HTTP\/1.1 200 OK[^]*\r\nContent-Type: application\/vnd.apple.mpegurl\r\n/)
+      expect(own.plain(answer)).toContain(`\nhttp://127.0.0.1:${port}/1.ts\n`)
+    },
+  )
 
   it.each(['GET / HTTP/1.1', 'POST /api/v1/cameras HTTP/1.1', 'GET file:///etc/passwd HTTP/1.1', 'nonsense'])(
     'is no server: %s',
@@ -96,7 +146,15 @@ describe('HttpGate', () => {
   })
 
   it('says that the connection was refused when nobody listens', async () => {
-    expect(await send('GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: x\r\n\r\n')).toMatch(/^HTTP\/1.1 502 /)
+    expect(await get((await open({ url: 'http://127.0.0.1:1/' })).url)).toMatch(/^HTTP\/1.1 502 /)
     expect(gate?.problem).toEqual({ reason: networkFailures.refused, retry: 'normal' })
   })
 })
+
+function sendList(response: ServerResponse, form: string): void {
+  const list = '#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n1.ts\n#EXT-X-ENDLIST\n'
+  const packed = { gzip: gzipSync(list), deflate: deflateSync(list) }[form]
+  if (packed !== undefined) return void response.writeHead(200, { 'content-encoding': form }).end(packed)
+  if (form === 'chunked') response.write(list.slice(0, 30))
+  response.end(form === 'chunked' ? list.slice(30) : list)
+}

@@ -33,33 +33,37 @@ describe('a camera behind TLS', () => {
     return { key, cert }
   }
 
-  it('rtsps: delivers its frames, every byte of them through TLS', async () => {
-    const server = new LoopingRtspServer()
-    await server.start()
-    onTestFinished(() => server.stop())
-    await server.addStream('/cam', clip)
-    const { port } = new URL(server.url('/cam'))
-    const sockets = new Set<Socket>()
-    const front = createTlsServer(identity(), (near) => {
-      const far = connect(Number(port), '127.0.0.1')
-      for (const socket of [near, far]) sockets.add(socket)
-      pipeline(near, far, () => undefined)
-      pipeline(far, near, () => undefined)
-    })
-    front.listen(0, '127.0.0.1')
-    await once(front, 'listening')
-    onTestFinished(async () => {
-      for (const socket of sockets) socket.destroy()
-      front.close()
-      await once(front, 'close')
-    })
-    watched = await WatchedSource.start({
-      url: `rtsps://127.0.0.1:${(front.address() as AddressInfo).port}/cam`,
-    })
-    await watched.untilFrames(5, 15_000)
-    expect(watched.frames[0]?.source).toEqual({ widthPx: 320, heightPx: 180 })
-    expect(watched.source.status.state).toBe('live')
-  })
+  it.each(['tcp', 'udp'])(
+    'rtsps: delivers its frames, every byte of them through TLS (%s)',
+    async (transport) => {
+      const server = new LoopingRtspServer()
+      await server.start()
+      onTestFinished(() => server.stop())
+      await server.addStream('/cam', clip)
+      const { port } = new URL(server.url('/cam'))
+      const sockets = new Set<Socket>()
+      const front = createTlsServer(identity(), (near) => {
+        const far = connect(Number(port), '127.0.0.1')
+        for (const socket of [near, far]) sockets.add(socket)
+        pipeline(near, far, () => undefined)
+        pipeline(far, near, () => undefined)
+      })
+      front.listen(0, '127.0.0.1')
+      await once(front, 'listening')
+      onTestFinished(async () => {
+        for (const socket of sockets) socket.destroy()
+        front.close()
+        await once(front, 'close')
+      })
+      watched = await WatchedSource.start({
+        url: `rtsps://127.0.0.1:${(front.address() as AddressInfo).port}/cam`,
+        transport,
+      })
+      await watched.untilFrames(5, 15_000)
+      expect(watched.frames[0]?.source).toEqual({ widthPx: 320, heightPx: 180 })
+      expect(watched.source.status.state).toBe('live')
+    },
+  )
 
   it('https: plays a list of pieces', async () => {
     const server = createHttpsServer(identity(), (request, response) => {

@@ -1,0 +1,122 @@
+/** Longest head of a message, and longest body; cameras send some hundred bytes. */
+const mostHeadBytes = 64 * 1024
+const mostBodyBytes = 1024 * 1024
+
+/** ffmpeg takes what is inside a shorter packet for text of the camera. */
+const leastPacketBytes = 8
+
+const dollar = 0x24
+const newLine = 0x0a
+
+/** A clause for people why a camera is not listened to any longer. */
+export class CameraAnswerError extends Error {}
+
+/** A request or response. Header names are as they were written. */
+export type RtspMessage = Readonly<{
+  first: string
+  headers: readonly (readonly [name: string, value: string])[]
+  body: Buffer
+}>
+
+export type RtspParts = Readonly<{
+  /** Whole packets or parts of one, as they came; the memory is the caller's of {@link RtspSplitter.write}. */
+  packets(bytes: Buffer): void
+  message(message: RtspMessage): void
+}>
+
+/**
+ * Tells the messages of an RTSP connection from the packets between them (RFC 2326, 10.12), of which it looks at the length alone: they
+ * are handed on in the pieces that they came in. Lines that are neither are left out, as cameras send some.
+ */
+export class RtspSplitter {
+  /** Of the packet that has begun. */
+  #packetLeft = 0
+  #kept: Buffer = Buffer.alloc(0)
+
+  constructor(readonly parts: RtspParts) {}
+
+  /**
+   * @param chunk - borrowed for the call.
+   * @throws CameraAnswerError when a message is longer than any camera's.
+   */
+  write(chunk: Buffer): void {
+    const bytes = this.#kept.length === 0 ? chunk : Buffer.concat([this.#kept, chunk])
+    let from = 0
+    let at = Math.min(this.#packetLeft, bytes.length)
+    this.#packetLeft -= at
+    while (at < bytes.length) {
+      const length = bytes[at] === dollar ? packetBytes(bytes, at) : 0
+      if (length > leastPacketBytes + 3) {
+        at += length
+        continue
+      }
+      this.#pass(bytes, from, at)
+      const used = bytes[at] === dollar ? shortPacket(bytes, at, length) : this.#text(bytes, at)
+      from = at + used
+      if (used === 0) break
+      at = from
+    }
+    if (at > bytes.length) {
+      this.#packetLeft = at - bytes.length
+      at = bytes.length
+    }
+    this.#pass(bytes, from, at)
+    this.#kept = at === bytes.length ? nothing : Buffer.from(bytes.subarray(at))
+  }
+
+  #pass(bytes: Buffer, from: number, to: number): void {
+    if (to > from) this.parts.packets(from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to))
+  }
+
+  /** @returns how many bytes of it are done with; 0 when more must come. */
+  #text(bytes: Buffer, at: number): number {
+    const lineEnd = bytes.indexOf(newLine, at)
+    if (lineEnd < 0) return short(bytes, at)
+    const first = bytes.toString('latin1', at, lineEnd).trimEnd()
+    if (!/^(RTSP\/\d\.\d \d{3}|[A-Z_]+ \S+ RTSP\/\d)/.test(first)) return lineEnd + 1 - at
+    const head = headEnd(bytes, lineEnd + 1)
+    if (head === undefined) return short(bytes, at)
+    const headers = bytes
+      .toString('latin1', lineEnd + 1, head)
+      .split('\n')
+      .flatMap(headerOf)
+    const length = Number(headers.findLast(([name]) => /^content-length$/i.test(name))?.[1] ?? 0) || 0
+    if (length < 0 || length > mostBodyBytes)
+      throw new CameraAnswerError('a message of the camera is too long')
+    if (bytes.length < head + length) return 0
+    this.parts.message({ first, headers, body: Buffer.from(bytes.subarray(head, head + length)) })
+    return head + length - at
+  }
+}
+
+const nothing = Buffer.alloc(0)
+
+/** With its own head of four bytes; 0 when that has not come. */
+function packetBytes(bytes: Buffer, at: number): number {
+  const [high, low] = [bytes[at + 2], bytes[at + 3]]
+  return high === undefined || low === undefined ? 0 : 4 + (high << 8) + low
+}
+
+function shortPacket(bytes: Buffer, at: number, length: number): number {
+  return length > 0 && bytes.length >= at + length ? length : 0
+}
+
+function short(bytes: Buffer, at: number): 0 {
+  if (bytes.length - at > mostHeadBytes) throw new CameraAnswerError('a message of the camera is too long')
+  return 0
+}
+
+/** Where the body begins; undefined before the empty line has come. */
+function headEnd(bytes: Buffer, from: number): number | undefined {
+  for (let at = from; ;) {
+    const end = bytes.indexOf(newLine, at)
+    if (end < 0) return undefined
+    if (end === at || (end === at + 1 && bytes[at] === 0x0d)) return end + 1
+    at = end + 1
+  }
+}
+
+function headerOf(line: string): (readonly [string, string])[] {
+  const colon = line.indexOf(':')
+  return colon <= 0 ? [] : [[line.slice(0, colon).trim(), line.slice(colon + 1).trim()]]
+}
