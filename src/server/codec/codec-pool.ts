@@ -109,16 +109,28 @@ export class CodecPool {
   }
 
   #pump(): void {
-    while (this.#waiting.length > 0) {
-      const thread = [...this.#threads].find(({ current }) => current === undefined) ?? this.#started()
-      const next = thread && this.#waiting.shift()
+    for (let thread = this.#free(); thread !== undefined; thread = this.#free()) {
+      const next = this.#waiting.shift()
       if (next === undefined) return
-      thread?.take(next)
+      thread.take(next)
     }
   }
 
-  #started(): CodecThread | undefined {
-    if (this.#threads.size >= this.#options.threads) return undefined
+  /** A thread for the next job; undefined where there is none, or no thread for it. */
+  #free(): CodecThread | undefined {
+    if (this.#waiting.length === 0) return undefined
+    const free = [...this.#threads].find(({ current }) => current === undefined)
+    if (free !== undefined || this.#threads.size >= this.#options.threads) return free
+    try {
+      return this.#started()
+    } catch (error) {
+      // A thread that is there will do it.
+      if (this.#threads.size === 0) for (const { reject } of this.#waiting.splice(0)) reject(failure(error))
+      return undefined
+    }
+  }
+
+  #started(): CodecThread {
     const thread = new CodecThread(
       this.#options,
       () => this.#pump(),

@@ -102,3 +102,12 @@ it('takes nothing when it is closed', async () => {
   await expect(running).rejects.toMatchObject({ status: 'UNAVAILABLE' })
   await expect(readBody(pool, jsonOf('FP32', '1', 10))).rejects.toMatchObject({ status: 'UNAVAILABLE' })
 })
+
+it('refuses what came while no thread can be started, and keeps nothing of it', async () => {
+  const pool = opened({ entry: 'no path', maxBytes: 1_000_000 })
+  const read = () => readBody(pool, jsonOf('FP32', '0.5', 100_000))
+  const answers = await Promise.allSettled([read(), read()])
+  expect(answers).toMatchObject([{ status: 'rejected' }, { status: 'rejected' }])
+  // Bytes of the first two would be too many with this one.
+  await expect(read()).rejects.not.toMatchObject({ status: 'UNAVAILABLE' })
+})
