@@ -25,8 +25,10 @@ const missing = ensureTestTools(say)
 const results = [runVitest(args)]
 // A selection of tests is a selection of vitest's tests.
 if (args.length === 0) {
+  // They reckon while the smoke runs mostly wait.
+  const training = runTrainingTests(inCi)
   if (inCi) results.push(runSmoke(smokeVersions))
-  results.push(runTrainingTests(inCi))
+  results.push(await training)
 }
 
 const counts = sum(results)

@@ -1,5 +1,6 @@
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root } from './root.mjs'
@@ -14,10 +15,12 @@ function trainingPython() {
 }
 
 /**
- * Runs the tests of the training recipe where its packages are installed. They take gigabytes, so nobody but CI installs
+ * Starts the tests of the training recipe where its packages are installed. They take gigabytes, so nobody but CI installs
  * them unasked.
+ *
+ * @returns a promise of the counts; what they print comes when they have ended.
  */
-export function runTrainingTests(required) {
+export async function runTrainingTests(required) {
   const nothing = { passed: 0, failed: 0, skipped: 0, skippedNames: [] }
   if (!existsSync(training)) return nothing
   const python = trainingPython()
@@ -29,10 +32,15 @@ export function runTrainingTests(required) {
   }
   const folder = mkdtempSync(join(tmpdir(), 'gantry-pytest-'))
   const report = join(folder, 'junit.xml')
-  const { status } = spawnSync(python, ['-m', 'pytest', '-q', `--junit-xml=${report}`], {
+  const log = join(folder, 'log')
+  const output = openSync(log, 'w')
+  const child = spawn(python, ['-m', 'pytest', '-q', `--junit-xml=${report}`], {
     cwd: training,
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', output, output],
   })
+  closeSync(output)
+  const [status] = await once(child, 'close')
+  process.stdout.write(`\ntraining tests\n${readFileSync(log, 'utf8')}`)
   const counts = countPytest(report, status === 0)
   rmSync(folder, { recursive: true, force: true })
   return counts
