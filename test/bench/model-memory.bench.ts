@@ -16,10 +16,11 @@ const rounds = Number(process.argv[2] ?? 15)
 const runs = 20_000
 const dir = mkdtempSync(join(tmpdir(), 'gantry-bench-'))
 const record = new RunRecordFile(join(dir, 'runs.json'))
+const mainThread = ownThread()
 const account = new MemoryAccounts({
   limitBytes: 2 ** 40,
   use: memoryUse,
-  mainThread: ownThread(),
+  ownThreads: () => [mainThread],
   clock: timers,
   onActive: (models) => record.active(models),
   onOver: () => undefined,

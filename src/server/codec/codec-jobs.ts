@@ -45,6 +45,9 @@ export type Refusal = Readonly<{
   reason?: FailureReason
 }>
 
+/** The first that a thread says: its number, by which the system counts what it takes of memory. */
+export type CodecStarted = Readonly<{ thread: number }>
+
 export type JobAnswer = Readonly<{ result: unknown } | { refusal: Refusal }>
 
 type Done = Readonly<{ answer: JobAnswer; transfer: readonly ArrayBuffer[] }>

@@ -2,7 +2,14 @@ import { isMarkedAsUntransferable, Worker } from 'node:worker_threads'
 import { entryPath } from '../../lifecycle/entry.js'
 import { byTrueName } from '../../lifecycle/system-limit.js'
 import { ServingError } from '../../serving/serving-error.js'
-import { errorOf, type Job, type JobAnswer, type JobKind, type Jobs } from './codec-jobs.js'
+import {
+  errorOf,
+  type CodecStarted,
+  type Job,
+  type JobAnswer,
+  type JobKind,
+  type Jobs,
+} from './codec-jobs.js'
 
 export type CodecPoolOptions = Readonly<{
   /** Bytes of all jobs under way and waiting together; one alone may have more. */
@@ -46,6 +53,11 @@ export class CodecPool {
 
   constructor(options: CodecPoolOptions) {
     this.#options = { ...defaults, entry: entryPath(import.meta.url, './codec-worker.js'), ...options }
+  }
+
+  /** Numbers of the threads that there are, by `ownThread`. */
+  get threads(): readonly number[] {
+    return [...this.#threads].flatMap(({ thread }) => thread ?? [])
   }
 
   /**
@@ -146,6 +158,8 @@ export class CodecPool {
 
 class CodecThread {
   current: Waiting | undefined
+  /** Known once it runs. */
+  thread: number | undefined
   readonly #worker: Worker
   #timer: NodeJS.Timeout | undefined
   #ended = false
@@ -159,7 +173,10 @@ class CodecThread {
     this.#worker = new Worker(options.entry, { name: 'codec', stdin: false, resourceLimits })
     // Whoever waits for a job has a connection that keeps the process.
     this.#worker.unref()
-    this.#worker.on('message', (answer: JobAnswer) => this.#answered(answer))
+    this.#worker.on('message', (said: JobAnswer | CodecStarted) => {
+      if ('thread' in said) this.thread = said.thread
+      else this.#answered(said)
+    })
     this.#worker.on('messageerror', (error) => this.end(error))
     this.#worker.on('error', (error) => this.end(failure(error)))
     this.#worker.on('exit', () => this.end(new Error('the thread that reads requests ended')))

@@ -1,7 +1,8 @@
 import '../../lifecycle/catch-warnings.js'
 import { parentPort } from 'node:worker_threads'
 import { InternalError } from '../../errors.js'
-import { doJob, type Job } from './codec-jobs.js'
+import { ownThread } from '../../lifecycle/memory-use.js'
+import { doJob, type CodecStarted, type Job } from './codec-jobs.js'
 
 /** Reads large requests and writes large answers, one at a time, for a `CodecPool`. */
 if (parentPort === null) throw new InternalError('codec-worker runs in a worker thread only')
@@ -10,3 +11,4 @@ port.on('message', (job: Job) => {
   const { answer, transfer } = doJob(job)
   port.postMessage(answer, transfer)
 })
+port.postMessage({ thread: ownThread() } satisfies CodecStarted)

@@ -201,10 +201,11 @@ export class ModelServerHost {
 
   #accounts(): MemoryAccounts {
     const { modelMemoryBytes, probe } = this.setup.modelServer
+    const mainThread = ownThread()
     return new MemoryAccounts({
       limitBytes: modelMemoryBytes ?? probe.memoryBytes,
       use: memoryUse,
-      mainThread: ownThread(),
+      ownThreads: () => [mainThread, ...this.#pool.threads],
       clock: timers,
       onActive: (models) => this.#record.active(models),
       onOver: (model, reason) => this.#endOver(model, reason),

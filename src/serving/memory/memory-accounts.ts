@@ -6,8 +6,8 @@ export type MemoryAccountsOptions = Readonly<{
   /** Most that a model may take above what it has once it is loaded. */
   limitBytes: number
   use: MemoryUse
-  /** Of the thread that serves: what it takes belongs to no model. */
-  mainThread: number
+  /** Threads that serve, at this moment: what they take belongs to no model. */
+  ownThreads: () => readonly number[]
   clock: SchedulerClock
   /**
    * Models of which a run or the start of an instance is under way, or was at the last look, with the number of runs that ended. Called
@@ -23,7 +23,7 @@ const lookMs = 50
 
 /**
  * What each model takes of the memory of the process, which is one for all of them: what the process has grown by between two looks is
- * shared out by the pages that the threads of models, and the thread that serves, were the first to touch. What it has shrunk by is taken
+ * shared out by the pages that the threads of models, and those that serve, were the first to touch. What it has shrunk by is taken
  * off all accounts alike. Where the system counts no pages, all models that ran are charged in full.
  */
 export class MemoryAccounts {
@@ -32,7 +32,7 @@ export class MemoryAccounts {
   readonly #faults = new Map<Worker | 'process', number>()
   /** Runs that ended, by model. */
   readonly #runs = new Map<string, number>()
-  /** By the thread that serves, and by what is no model's, since the accounts were opened. */
+  /** By the threads that serve, and by what is no model's, since the accounts were opened. */
   #ownBytes = 0
   #residentBytes = 0
   #cancelLook: (() => void) | undefined
@@ -75,7 +75,7 @@ export class MemoryAccounts {
     if (this.#cancelLook === undefined) {
       // Nothing ran since the last look: what came and went meanwhile is no model's.
       this.#residentBytes = this.options.use.residentBytes()
-      this.#touched(this.options.mainThread)
+      this.#touchedByUs()
       this.#touched('process')
       this.#lookLater()
     }
@@ -97,39 +97,44 @@ export class MemoryAccounts {
     this.options.onActive(new Map(active.map(({ model }) => [model, this.#runs.get(model) ?? 0])))
   }
 
+  /** By all threads that serve. One that is new began since the last look. */
+  #touchedByUs(): number {
+    return this.options.ownThreads().reduce((sum, thread) => sum + (this.#touched(thread, 0) ?? 0), 0)
+  }
+
   /** Pages since the last look. @returns undefined where the system does not tell. */
-  #touched(thread: number | 'process'): number | undefined {
+  #touched(thread: number | 'process', first?: number): number | undefined {
     const faults = this.options.use.pageFaults(thread)
     if (faults === undefined) return undefined
-    const before = this.#faults.get(thread) ?? faults
+    const before = this.#faults.get(thread) ?? first ?? faults
     this.#faults.set(thread, faults)
     return Math.max(0, faults - before)
   }
 
   #shares(): Shares {
-    const main = this.#touched(this.options.mainThread)
+    const own = this.#touchedByUs()
     const whole = this.#touched('process')
     const shares: Share[] = []
     for (const account of this.#accounts)
       for (const worker of account.active)
         shares.push({ account, worker, pages: worker === 'start' ? 0 : (this.#touched(worker) ?? 0) })
-    if (main === undefined || whole === undefined) return { main: undefined, shares }
+    if (whole === undefined) return { own: undefined, shares }
     // The thread of an instance that starts is not known yet: it has what no other thread has.
-    const known = shares.reduce((sum, { pages }) => sum + pages, main)
+    const known = shares.reduce((sum, { pages }) => sum + pages, own)
     const starts = shares.filter(({ worker }) => worker === 'start')
     for (const share of starts) share.pages = Math.max(0, whole - known) / starts.length
-    return { main, shares }
+    return { own, shares }
   }
 
-  #charge(bytes: number, { main, shares }: Shares): void {
-    if (main === undefined) {
+  #charge(bytes: number, { own, shares }: Shares): void {
+    if (own === undefined) {
       for (const { account, worker } of shares) account.charge(worker, bytes)
       return
     }
-    const all = shares.reduce((sum, { pages }) => sum + pages, main)
+    const all = shares.reduce((sum, { pages }) => sum + pages, own)
     if (all === 0) this.#ownBytes += bytes
     else {
-      this.#ownBytes += (bytes * main) / all
+      this.#ownBytes += (bytes * own) / all
       for (const { account, worker, pages } of shares) account.charge(worker, (bytes * pages) / all)
     }
   }
@@ -156,8 +161,8 @@ export class MemoryAccounts {
 }
 
 type Share = { readonly account: MemoryAccount; readonly worker: Worker; pages: number }
-/** `main` is undefined where the system counts no pages. */
-type Shares = Readonly<{ main: number | undefined; shares: readonly Share[] }>
+/** `own` is undefined where the system counts no pages. */
+type Shares = Readonly<{ own: number | undefined; shares: readonly Share[] }>
 
 function overText(limitBytes: number, takenBytes: number): string {
   const inMiB = (bytes: number) => Math.round(bytes / 1024 ** 2)

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
+import { memoryUse } from '../../../src/lifecycle/memory-use.js'
 import { CodecPool, type CodecPoolOptions } from '../../../src/server/codec/codec-pool.js'
 import { jsonOf, textsByGrpc } from '../../support/large-requests.js'
 
@@ -28,6 +29,14 @@ it('gives back a request whose tensors can be moved on, and keeps nothing of its
   expect(input).toMatchObject({ name: 'in0', datatype: 'FP32', shape: [100_000], movable: true })
   expect([...new Set(new Float32Array(input?.data.buffer as ArrayBuffer))]).toEqual([0.5])
   expect(body.byteLength).toBe(0)
+})
+
+it('tells by which number the system knows its threads', async () => {
+  const pool = opened({ threads: 1 })
+  expect(pool.threads).toEqual([])
+  await readBody(pool, jsonOf('FP32', '0.5', 100_000))
+  const [thread] = pool.threads
+  expect(memoryUse.pageFaults(thread ?? 0)).toBeGreaterThan(0)
 })
 
 it('leaves alone a buffer in which something else is', async () => {

@@ -5,7 +5,7 @@ import { ManualClock } from '../../support/manual-clock.js'
 const MiB = 1024 ** 2
 const mainThread = 1
 
-function rig({ limitMiB = 1000, counts = true } = {}) {
+function rig({ limitMiB = 1000, counts = true, ownThreads = [mainThread] } = {}) {
   const clock = new ManualClock()
   const faults = new Map<number | 'process', number>()
   const over: [string, string][] = []
@@ -17,7 +17,7 @@ function rig({ limitMiB = 1000, counts = true } = {}) {
       residentBytes: () => residentBytes,
       pageFaults: (thread) => (counts ? (faults.get(thread) ?? 0) : undefined),
     },
-    mainThread,
+    ownThreads: () => ownThreads,
     clock,
     onActive: (models) => active.push([...models.keys()]),
     onOver: (model, reason) => over.push([model, reason]),
@@ -63,6 +63,17 @@ describe('S11: what a model takes of memory', () => {
     passes(-400)
     // A third of the 800 that are in the accounts, and in that of the requests.
     expect(a.takenBytes / MiB).toBeCloseTo(200)
+    expect(over).toEqual([])
+  })
+
+  it('is not what threads took that read requests, though they began meanwhile', () => {
+    const ownThreads = [mainThread]
+    const { model, passes, over } = rig({ ownThreads })
+    const meek = model('meek')
+    void meek.run(11, work().run)
+    ownThreads.push(21)
+    for (let round = 0; round < 4; round++) passes(500, { 11: 1, 21: 499 })
+    expect(meek.takenBytes / MiB).toBeCloseTo(4)
     expect(over).toEqual([])
   })
 
