@@ -1,20 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { ConnectionClosers } from '../../../src/sinks/kafka/connection-closers.js'
-import type { QueuedRecord } from '../../../src/sinks/kafka/record-queue.js'
+import { queuedRecord } from '../../support/queued-record.js'
 
-/** `a1` is the first record of camera `a`, and each camera has a partition of its own. */
-const record = (id: string): QueuedRecord => ({
-  id,
-  type: 'gantry.detections.v1',
-  cameraId: id.replace(/\d+/, ''),
-  time: '2026-11-20T08:15:30.120Z',
-  value: '{}',
-  acceptedMs: 0,
-})
-
-/** Sends to a broker that closes the connection over some records, until all are settled or so often. */
+/** Each camera has a partition of its own. Sends to a broker that closes the connection over some records, until all are settled or so often. */
 function sendAll(ids: string, closes: (id: string) => boolean, atMost = 200) {
-  let waiting = ids.split(' ').map(record)
+  let waiting = ids.split(' ').map(queuedRecord)
   const closers = new ConnectionClosers(100)
   const sends: string[] = []
   const taken: string[] = []

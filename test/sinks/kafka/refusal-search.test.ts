@@ -2,19 +2,11 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { QueuedRecord } from '../../../src/sinks/kafka/record-queue.js'
 import { RefusalSearch } from '../../../src/sinks/kafka/refusal-search.js'
 import { RecordsRefusedError } from '../../../src/sinks/kafka/refusal.js'
+import { queuedRecord } from '../../support/queued-record.js'
 
 afterEach(() => vi.restoreAllMocks())
 
-/** `a1` is the first record of camera `a`. */
-const record = (id: string): QueuedRecord => ({
-  id,
-  type: 'gantry.detections.v1',
-  cameraId: id.replace(/\d+/, ''),
-  time: '2026-11-20T08:15:30.120Z',
-  value: '{}',
-  acceptedMs: 0,
-})
-const records = (ids: string) => ids.split(' ').map(record)
+const records = (ids: string) => ids.split(' ').map(queuedRecord)
 
 /**
  * A broker as Kafka's: it takes or refuses all that a send has for a partition, and the send fails with the first refusal. What it has

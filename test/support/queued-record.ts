@@ -1,0 +1,13 @@
+import type { QueuedRecord } from '../../src/sinks/kafka/record-queue.js'
+
+/** `a1` is the first record of camera `a`. */
+export function queuedRecord(id: string): QueuedRecord {
+  return {
+    id,
+    type: 'gantry.detections.v1',
+    cameraId: id.replace(/\d+/, ''),
+    time: '2026-11-20T08:15:30.120Z',
+    value: '{}',
+    acceptedMs: 0,
+  }
+}
