@@ -15,12 +15,18 @@ socket.binaryType = 'arraybuffer'
 const inFlightLimit = 2
 let inFlight = 0
 let wake: (() => void) | undefined
+let stopped = false
 
 socket.addEventListener('message', (event: MessageEvent<string>) => {
-  const message = JSON.parse(event.data) as { type: 'job'; job: PageJob } | { type: 'taken' }
+  const message = JSON.parse(event.data) as
+    { type: 'job'; job: PageJob } | { type: 'taken' } | { type: 'stop' }
   if (message.type === 'taken') {
     inFlight--
     wake?.()
+    return
+  }
+  if (message.type === 'stop') {
+    stopped = true
     return
   }
   work(message.job).catch((error: unknown) => {
@@ -34,7 +40,9 @@ async function work(job: PageJob): Promise<void> {
     job.kind === 'ids' ? new IdStage(renderer, job.scenario, job) : new Stage(renderer, job.scenario, job)
   const message = new Uint8Array(frameHeaderBytes + job.widthPx * job.heightPx * 4)
   const header = new DataView(message.buffer)
+  stopped = false
   for (const frame of job.frames) {
+    if (stopped) break
     stage.draw(frame, message.subarray(frameHeaderBytes))
     header.setUint32(0, frame, true)
     while (inFlight >= inFlightLimit) await new Promise<void>((resolve) => (wake = resolve))

@@ -87,13 +87,26 @@ export class RenderBrowser implements AsyncDisposable {
 
   /**
    * Draws the job's frames in order, and hands each over when `take` has ended with the one before. Resolves when it
-   * has ended with the last.
+   * has ended with the last. When `take` fails the page is told to stop, and this rejects once it has: what it still
+   * sends belongs to no later job.
    *
    * @throws RenderError `GANTRY_ENVIRONMENT` if the page fails or its connection ends.
    */
   async draw(job: PageJob, take: (picture: Picture) => void | Promise<void>): Promise<void> {
     const { socket } = this
     let taken = Promise.resolve()
+    let failure: Error | undefined
+    const takeNext = async (picture: Picture): Promise<void> => {
+      if (failure === undefined) {
+        try {
+          await take(picture)
+        } catch (error) {
+          failure = error instanceof Error ? error : new RenderError(String(error))
+          socket.send('{"type":"stop"}')
+        }
+      }
+      socket.send('{"type":"taken"}')
+    }
     await new Promise<void>((resolve, reject) => {
       const end = (error?: Error): void => {
         socket.off('message', onMessage)
@@ -108,20 +121,13 @@ export class RenderBrowser implements AsyncDisposable {
       const onMessage = (data: Buffer, isBinary: boolean): void => {
         if (isBinary) {
           const picture = { frame: data.readUInt32LE(0), rgba: data.subarray(frameHeaderBytes) }
-          taken = taken.then(() => take(picture)).then(() => socket.send('{"type":"taken"}'))
-          taken.catch((error: unknown) =>
-            end(error instanceof Error ? error : new RenderError(String(error))),
-          )
+          taken = taken.then(() => takeNext(picture))
           return
         }
         const message = JSON.parse(data.toString()) as { type: 'done' } | { type: 'failed'; message: string }
         if (message.type === 'failed')
           end(new RenderError(`${message.message} ${this.pageErrors.join('; ')}`))
-        else
-          taken.then(
-            () => end(),
-            () => undefined,
-          )
+        else void taken.then(() => end(failure))
       }
       socket.on('message', onMessage)
       socket.on('close', onClose)

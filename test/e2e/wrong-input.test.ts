@@ -30,9 +30,10 @@ function wrongIn(dir: string, pipeline: Record<string, unknown>, ...flags: strin
   return { status, wrong: findings.filter(({ state }) => state === 'failed') }
 }
 
-/** The error a command ended with. */
+/** The error a command ended with: its last line. A service may have logged what it had started by then. */
 function errorIn(stderr: string): Record<'code' | 'message' | 'hint', string> {
-  return (JSON.parse(stderr) as { error: Record<'code' | 'message' | 'hint', string> }).error
+  const last = stderr.trim().split('\n').at(-1) ?? ''
+  return (JSON.parse(last) as { error: Record<'code' | 'message' | 'hint', string> }).error
 }
 
 describe('a setting', () => {

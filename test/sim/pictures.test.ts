@@ -181,6 +181,17 @@ describe('pictures', () => {
     ).rejects.toThrow('the disk is full')
   }, 60_000)
 
+  it('are those of the next scenario after one who could not take them', async () => {
+    for (const frames of [[0], [0, 1, 2, 3, 4, 5, 6, 7]]) {
+      await expect(
+        drawPictures(browser, scene(), { frames, widthPx: 160, heightPx: 90, bakePasses: 1 }, () =>
+          Promise.reject(new Error('the disk is full')),
+        ),
+      ).rejects.toThrow('the disk is full')
+      expect([...(await draw(scene(), [24])).keys()]).toEqual([24])
+    }
+  }, 60_000)
+
   it('show the faults of the camera', async () => {
     const faults = [
       { kind: 'black', fromS: 0, toS: 0.2 },
