@@ -81,7 +81,9 @@ export const modelServerSchema = z.strictObject({
     .min(1024)
     .max(1024 ** 3)
     .default(64 * 1024 ** 2)
-    .describe('Largest inference request, by HTTP or gRPC.'),
+    .describe(
+      'Largest inference request, by HTTP or gRPC. A message by gRPC is put together at once: with more than 64 MiB others may wait for over 100 ms.',
+    ),
   maxResponseBytes: z
     .number()
     .int()

@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
 import {
   addLargeModels,
   binaryTextsBody,
@@ -18,6 +19,7 @@ import {
   jsonOf,
   largeLoadBody,
   textsByGrpc,
+  zerosByGrpc,
 } from '../support/large-requests.js'
 import { TestService } from '../support/service.js'
 import { until } from '../support/until.js'
@@ -81,6 +83,12 @@ const kinds: Readonly<Record<string, () => Promise<unknown>>> = {
     return infer('count_texts', body, headerBytes)
   },
   '1,000,000 classes': () => infer('echo_numbers', jsonOf('FP32', '0.5', 1_000_000, classes)),
+  '60,000,000 numbers, answered by gRPC': () => inferByGrpc(grpc, zerosByGrpc(60_000_000)),
+  '60,000,000 numbers, answered as bytes': () => infer('zeros', jsonOf('INT64', '60000000', 1, binaryOut)),
+  '16,000,000 numbers in a compressed body': () =>
+    post('/v2/models/echo_numbers/infer', gzipSync(jsonOf('FP32', '0.5', 15_000_000, binaryOut)), {
+      'content-encoding': 'gzip',
+    }),
   'arrays 20,000,000 deep': () => infer('echo_numbers', Buffer.alloc(20_000_000, '[')),
   'a load request with a file of 40 MB': () =>
     post('/v2/repository/models/sent/load', largeLoadBody(40_000_000)),
@@ -123,4 +131,5 @@ for (const [name, send] of Object.entries(kinds).filter(([key]) => key.includes(
     n: latencies.length,
   })
 }
+await service[Symbol.asyncDispose]()
 rmSync(dir, { recursive: true, force: true })

@@ -5,7 +5,10 @@ import { addModel } from './onnx-models.js'
 import { protoField, protoVarint } from './raw-proto.js'
 import { echoOnnx } from './model-repository.js'
 
-/** Adds `tiny`, `echo_text`, `echo_numbers`, and `count_texts`, which answers with how many texts it was given. */
+/**
+ * Adds `tiny`, `echo_text`, `echo_numbers`, `count_texts`, which answers with how many texts it was given, and `zeros`, which answers with
+ * as many as it is told.
+ */
 export function addLargeModels(dir: string): void {
   const config = 'max_batch_size: 0 instance_group { kind: KIND_CPU count: 1 }'
   addModel(dir, 'tiny', { onnx: echoOnnx('float32', [4]), config })
@@ -17,6 +20,12 @@ export function addLargeModels(dir: string): void {
     nodes: [{ op: 'Shape', inputs: ['in0'], outputs: ['out0'] }],
   })
   addModel(dir, 'count_texts', { onnx: counting, config })
+  const zeros = buildOnnx({
+    inputs: [{ name: 'in0', type: 'int64', shape: [1] }],
+    outputs: [{ name: 'out0', type: 'float32', shape: ['n'] }],
+    nodes: [{ op: 'ConstantOfShape', inputs: ['in0'], outputs: ['out0'] }],
+  })
+  addModel(dir, 'zeros', { onnx: zeros, config })
 }
 
 /** `count` times the same element, with commas between, without an object for each. */
@@ -41,6 +50,14 @@ export function textsByGrpc(model: string, count: number): Buffer {
     protoField(5, Buffer.alloc(element.byteLength * count, element)),
   ])
   return Buffer.concat([protoField(1, model), protoField(5, input)])
+}
+
+/** `ModelInferRequest` for `zeros`. */
+export function zerosByGrpc(count: number): Buffer {
+  const number = Buffer.alloc(8)
+  number.writeBigInt64LE(BigInt(count))
+  const input = Buffer.concat([protoField(1, 'in0'), protoField(2, 'INT64'), protoField(3, protoVarint(1))])
+  return Buffer.concat([protoField(1, 'zeros'), protoField(5, input), protoField(7, number)])
 }
 
 /** Sends a message as it is. Rejects with the ServiceError of the call. */

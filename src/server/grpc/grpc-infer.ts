@@ -10,6 +10,7 @@ import { readForModel } from '../read-for-model.js'
 import { stoppingStatus } from './calls-under-way.js'
 import { grpcStatus } from './grpc-status.js'
 import { isLongHere, sentRequestOf, versionOf, type InferRequestMessage } from './infer-request-message.js'
+import type { EncodedMessage } from './message-in-parts.js'
 import { encodeInferResponse, encodeStreamError, encodeStreamResponse } from './infer-response-message.js'
 
 /** Requests of a stream that may be under way before no more are read from it. */
@@ -20,7 +21,10 @@ export function unaryInfer(
   server: ModelServer,
   pool: CodecPool,
   log: Log,
-): (call: ServerUnaryCall<InferRequestMessage, Buffer>, answer: sendUnaryData<Buffer>) => void {
+): (
+  call: ServerUnaryCall<InferRequestMessage, EncodedMessage>,
+  answer: sendUnaryData<EncodedMessage>,
+) => void {
   return (call, answer) => {
     const client = new AbortController()
     const onCancel = () => client.abort()
@@ -45,7 +49,7 @@ export function unaryInfer(
 }
 
 /** An answer as it goes out, and who is to be told when it has. */
-type Encoded = Readonly<{ message: Buffer; onSent: InferResponse['onSent'] }>
+type Encoded = Readonly<{ message: EncodedMessage; onSent: InferResponse['onSent'] }>
 
 /** A request, or what is wrong with it; the id tells which it is. */
 type ReadRequest = Readonly<
@@ -56,7 +60,7 @@ async function infer(
   server: ModelServer,
   read: ReadRequest,
   signal: AbortSignal,
-  encode: (response: InferResponse) => Buffer,
+  encode: (response: InferResponse) => EncodedMessage,
 ): Promise<Encoded> {
   if ('error' in read) throw read.error
   const response = await server.infer({ ...read.request, signal, arrival: read.arrival })
@@ -119,7 +123,7 @@ export function streamInfer(
   pool: CodecPool,
   draining: AbortSignal,
   log: Log,
-): (call: ServerDuplexStream<InferRequestMessage, Buffer>) => void {
+): (call: ServerDuplexStream<InferRequestMessage, EncodedMessage>) => void {
   return (call) => new InferStream(server, pool, call, draining, log).start()
 }
 
@@ -135,7 +139,7 @@ class InferStream {
   constructor(
     readonly server: ModelServer,
     readonly pool: CodecPool,
-    readonly call: ServerDuplexStream<InferRequestMessage, Buffer>,
+    readonly call: ServerDuplexStream<InferRequestMessage, EncodedMessage>,
     readonly draining: AbortSignal,
     readonly log: Log,
   ) {
@@ -211,7 +215,7 @@ class InferStream {
   }
 
   /** Waits while the client does not read. */
-  async #write(message: Buffer): Promise<void> {
+  async #write(message: EncodedMessage): Promise<void> {
     if (this.call.write(message) || this.#ended) return
     const { signal } = this.#client
     await new Promise<void>((resolve) => {

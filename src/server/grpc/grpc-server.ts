@@ -19,6 +19,7 @@ import { streamInfer, unaryInfer } from './grpc-infer.js'
 import { unaryMethods, type UnaryMethod } from './grpc-methods.js'
 import { grpcStatus } from './grpc-status.js'
 import { decodeInferRequest } from './infer-request-message.js'
+import { joined, partsAsTheyAre } from './message-in-parts.js'
 import { ProtoError, ProtoReader } from './proto-reader.js'
 import { reflectedPackage } from './reflection.js'
 import { statusBehindMessage } from './unary-call.js'
@@ -83,6 +84,7 @@ export async function startGrpc(server: ModelServer, options: GrpcOptions): Prom
     'grpc.max_receive_message_length': maxMessageBytes,
     'grpc.max_send_message_length': -1,
     interceptors: [
+      partsAsTheyAre,
       ...(token === undefined ? [] : [tokenInterceptor(token)]),
       calls.interceptor,
       statusBehindMessage,
@@ -136,7 +138,7 @@ function stop(grpc: Server, drainMs: number): Promise<void> {
 /** The messages that carry tensors have readers and writers of their own. */
 function inferenceDefinition(): ServiceDefinition {
   const definition = definitionOf(inferenceService)
-  const infer = { requestDeserialize: decodeInferRequest, responseSerialize: (message: Buffer) => message }
+  const infer = { requestDeserialize: decodeInferRequest, responseSerialize: joined }
   for (const name of ['ModelInfer', 'ModelStreamInfer'])
     definition[name] = { ...definition[name], ...infer } as ServiceDefinition[string]
   return definition

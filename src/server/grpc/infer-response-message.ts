@@ -1,6 +1,7 @@
 import type { InferResponse, ParameterValue } from '../../serving/infer.js'
 import { countCopy } from '../../serving/copied-bytes.js'
 import type { Tensor } from '../../serving/tensor.js'
+import { type EncodedMessage, MessageInParts } from './message-in-parts.js'
 
 /**
  * Writes protobuf into a buffer that is kept and grows. What was written is taken by copy, so that the next message can begin.
@@ -75,6 +76,10 @@ class ProtoWriter {
     this.#bytes.copy(target, 0, 0, this.length)
   }
 
+  taken(): Buffer {
+    return Buffer.from(this.#bytes.subarray(0, this.length))
+  }
+
   #reserve(bytes: number): void {
     if (this.length + bytes <= this.#bytes.byteLength) return
     const grown = Buffer.allocUnsafeSlow(Math.max(2 * this.#bytes.byteLength, this.length + bytes))
@@ -85,11 +90,15 @@ class ProtoWriter {
 
 const writer = new ProtoWriter()
 
-/** `ModelInferResponse`, outputs raw. The one copy of a tensor on its way out that this code makes. */
-export function encodeInferResponse(response: InferResponse): Buffer {
+/** So many bytes of tensors are copied into one message; more are sent from where they lie. */
+const mostCopiedBytes = 256 * 1024
+
+/** `ModelInferResponse`, outputs raw. Small ones are copied once; of large ones the loop touches no byte. */
+export function encodeInferResponse(response: InferResponse): EncodedMessage {
   writer.length = 0
   writeHead(response)
   const rawBytes = rawLength(response.outputs)
+  if (rawBytes > mostCopiedBytes) return inParts(response.outputs)
   const message = Buffer.allocUnsafe(writer.length + rawBytes)
   writer.copyTo(message)
   writeRaw(message, writer.length, response.outputs)
@@ -97,7 +106,7 @@ export function encodeInferResponse(response: InferResponse): Buffer {
 }
 
 /** `ModelStreamInferResponse`. `triton_final_response` tells clients that no more comes for this request. */
-export function encodeStreamResponse(response: InferResponse): Buffer {
+export function encodeStreamResponse(response: InferResponse): EncodedMessage {
   const message = encodeInferResponse({
     ...response,
     parameters: { ...response.parameters, triton_final_response: true },
@@ -110,15 +119,26 @@ export function encodeStreamError(message: string, id: string): Buffer {
   writer.length = 0
   writer.text(1, message)
   writer.message(2, () => writer.text(3, id))
-  const encoded = Buffer.allocUnsafe(writer.length)
-  writer.copyTo(encoded)
-  return encoded
+  return writer.taken()
 }
 
-function wrapped(field: number, message: Buffer): Buffer {
+/** What the writer has, and the outputs behind it. */
+function inParts(outputs: readonly Tensor[]): MessageInParts {
+  const parts: Uint8Array[] = [writer.taken()]
+  for (const { data } of outputs) {
+    writer.length = 0
+    writer.varint(6 * 8 + 2)
+    writer.varint(data.byteLength)
+    parts.push(writer.taken(), data)
+  }
+  return new MessageInParts(parts)
+}
+
+function wrapped(field: number, message: EncodedMessage): EncodedMessage {
   writer.length = 0
   writer.varint(field * 8 + 2)
   writer.varint(message.byteLength)
+  if (message instanceof MessageInParts) return new MessageInParts([writer.taken(), ...message.parts])
   const outer = Buffer.allocUnsafe(writer.length + message.byteLength)
   writer.copyTo(outer)
   message.copy(outer, writer.length)

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { promisify } from 'node:util'
-import { createDeflate, createGzip, gunzip, inflate, type InputType } from 'node:zlib'
+import { createDeflate, createGunzip, createGzip, createInflate } from 'node:zlib'
+import { copyAllInTurns } from '../../serving/copy-in-turns.js'
 import { countCopy } from '../../serving/copied-bytes.js'
 import { ServingError } from '../../serving/serving-error.js'
 
@@ -30,7 +30,7 @@ export async function readBody(
   const length = declared === undefined ? undefined : Number(declared)
   if (length === 0) return new Uint8Array(0)
   if (length !== undefined && length > maxBytes) throw new BodyTooLargeError(maxBytes)
-  const body = length === undefined ? new GrowingBody(maxBytes) : new SizedBody(length, headerBytes)
+  const body = length === undefined ? new BodyInBlocks(maxBytes) : new SizedBody(length, headerBytes)
   return new Promise((resolve, reject) => {
     request.on('data', (chunk: Buffer) => {
       if (!body.add(chunk)) {
@@ -85,47 +85,49 @@ class SizedBody {
   }
 }
 
-/** For bodies that do not tell their length: doubled when full, so that each byte is copied about twice at most. */
-class GrowingBody {
-  #bytes: Buffer = Buffer.alloc(0)
-  #filled = 0
+/** A block is allocated and filled in a millisecond. */
+const blockBytes = 1024 ** 2
+/** Pieces of what is unpacked. */
+const unpacking = { chunkSize: 256 * 1024 }
+
+/** For bodies that do not tell their length: kept in blocks, and put together in the end, while the loop goes on. */
+class BodyInBlocks {
+  readonly #full: Buffer[] = []
+  #block = Buffer.alloc(0)
+  #inBlock = 0
+  #bytes = 0
 
   constructor(readonly maxBytes: number) {}
 
-  add(chunk: Buffer): boolean {
-    const filled = this.#filled + chunk.byteLength
-    if (filled > this.maxBytes) return false
-    if (filled > this.#bytes.byteLength) this.#grow(filled)
-    this.#bytes.set(chunk, this.#filled)
+  add(chunk: Uint8Array): boolean {
+    this.#bytes += chunk.byteLength
+    if (this.#bytes > this.maxBytes) return false
     countCopy(chunk.byteLength)
-    this.#filled = filled
+    for (let from = 0; from < chunk.byteLength;) {
+      if (this.#inBlock === this.#block.byteLength) this.#next(chunk.byteLength - from)
+      const piece = chunk.subarray(from, from + this.#block.byteLength - this.#inBlock)
+      this.#block.set(piece, this.#inBlock)
+      this.#inBlock += piece.byteLength
+      from += piece.byteLength
+    }
     return true
   }
 
-  #grow(needed: number): void {
-    const grown = Buffer.allocUnsafeSlow(
-      Math.min(this.maxBytes, Math.max(needed, 2 * this.#bytes.byteLength, 65_536)),
-    )
-    grown.set(this.#bytes.subarray(0, this.#filled))
-    countCopy(this.#filled)
-    this.#bytes = grown
+  /** Blocks grow with the body, up to a size that is copied in no time. */
+  #next(neededBytes: number): void {
+    if (this.#inBlock > 0) this.#full.push(this.#block)
+    this.#block = Buffer.allocUnsafeSlow(Math.min(blockBytes, Math.max(neededBytes, this.#bytes, 65_536)))
+    this.#inBlock = 0
   }
 
-  done(): Uint8Array {
-    return this.#bytes.subarray(0, this.#filled)
+  async done(): Promise<Uint8Array> {
+    const last = this.#block.subarray(0, this.#inBlock)
+    if (this.#full.length === 0) return last
+    const body = Buffer.allocUnsafeSlow(this.#bytes)
+    countCopy(this.#bytes)
+    await copyAllInTurns([...this.#full, last], body)
+    return body
   }
-}
-
-const unpackers = { gzip: promisify(unpacker(gunzip)), deflate: promisify(unpacker(inflate)) }
-
-type Unpack = (
-  input: InputType,
-  options: { maxOutputLength: number },
-  done: (error: Error | null, result: Buffer) => void,
-) => void
-
-function unpacker(unpack: Unpack): Unpack {
-  return unpack
 }
 
 export type Encoding = 'gzip' | 'deflate'
@@ -144,10 +146,14 @@ export async function inflated(
   if (encoding === undefined || encoding === '' || encoding === 'identity') return body
   if (encoding !== 'gzip' && encoding !== 'deflate')
     throw new ServingError('UNSUPPORTED', 'Unsupported compression type')
+  const unpacker = encoding === 'gzip' ? createGunzip(unpacking) : createInflate(unpacking)
+  unpacker.end(body)
+  const unpacked = new BodyInBlocks(maxBytes)
   try {
-    return await unpackers[encoding](body, { maxOutputLength: maxBytes })
+    for await (const chunk of unpacker)
+      if (!unpacked.add(chunk as Buffer)) throw new BodyTooLargeError(maxBytes)
   } catch (error) {
-    if (error instanceof RangeError) throw new BodyTooLargeError(maxBytes)
+    if (error instanceof BodyTooLargeError) throw error
     throw new ServingError(
       'INVALID_ARG',
       `unable to decompress the request body as ${encoding}`,
@@ -155,6 +161,7 @@ export async function inflated(
       error,
     )
   }
+  return unpacked.done()
 }
 
 export async function deflated(parts: readonly Uint8Array[], encoding: Encoding): Promise<Uint8Array[]> {
