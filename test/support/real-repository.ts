@@ -48,7 +48,7 @@ export async function serveRepository(
         intraOpThreads: 1,
         ...(onGpu ? { workerEntry: oneShapeWorkers.onnx, missing: nothingIsMissing } : {}),
       }),
-      new KserveBackend(),
+      new KserveBackend(maxResponseBytes),
       new JsBackend(false),
     ]),
     find: (name: string) => {

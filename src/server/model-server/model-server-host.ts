@@ -88,7 +88,7 @@ export class ModelServerHost {
           ...setup.inference,
           onNotes: (model, notes) => this.#providerFailures.set(model, failuresOf(notes)),
         }),
-        new KserveBackend(),
+        new KserveBackend(modelServer.maxResponseBytes),
         new JsBackend(models.allowJsBackends),
       ]),
       find: (name, version) => this.#find(name, version),

@@ -72,6 +72,8 @@ export class InstanceSet {
   readonly #stopped = new AbortController()
   /** When instances ended, in the last minute. */
   #endsMs: number[] = []
+  /** The last of them. */
+  #lastEnd: unknown
   #meanRunMs: number | undefined
   readonly #wakeful = new WakefulLoop(awakeMs)
   #stopWatch: (() => void) | undefined
@@ -267,12 +269,19 @@ export class InstanceSet {
       start: () => this.#startSlot(slot),
       onEnd: (reason) => {
         // That it cannot be started for want of something is no fault of the model.
-        if (isSystemLimit(reason) || !this.#keepsEnding()) return true
+        if (isSystemLimit(reason) || this.#isCounted(reason) || !this.#keepsEnding()) return true
         this.#giveUp(reason)
         return false
       },
       onIdle,
     })
+  }
+
+  /** Whether instances of the same thread ended with it. */
+  #isCounted(reason: unknown): boolean {
+    const isCounted = reason === this.#lastEnd
+    this.#lastEnd = reason
+    return isCounted
   }
 
   /** Counts an end. */

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseModelConfig } from '../../../src/inference/model-config-text.js'
 import { KserveBackend } from '../../../src/serving/backends/kserve/kserve-backend.js'
 import { KserveCluster } from '../../../src/serving/backends/kserve/kserve-cluster.js'
+import { modelReady } from '../../../src/serving/backends/kserve/kserve-messages.js'
 import { kserveSettings } from '../../../src/serving/backends/kserve/kserve-settings.js'
 import {
   decodeMessage,
@@ -158,9 +159,9 @@ describe('a model on another server', () => {
     const context = contextFor(remotes)
     const cluster = new KserveCluster(kserveSettings(context), silentLog())
     onTestFinished(() => cluster.close())
-    const ask = () => cluster.call('ModelReady', { name: 'double' }, { retry: true, signal: undefined })
+    const ask = () => cluster.call(modelReady, { name: 'double' }, { retry: true, signal: undefined })
     remotes[0]!.stop()
-    for (let i = 0; i < 4; i++) expect(await ask()).toMatchObject({ ready: true })
+    for (let i = 0; i < 4; i++) expect(await ask()).toBe(true)
     const [first = '', second = ''] = remotes.map(({ port }) => `127.0.0.1:${port}`)
     expect(cluster.health).toEqual({ [first]: false, [second]: true })
     await startRemote(remotes[0]!.port)

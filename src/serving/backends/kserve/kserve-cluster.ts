@@ -2,10 +2,10 @@ import { status } from '@grpc/grpc-js'
 import { backoffMs } from '../../../lifecycle/backoff.js'
 import { nowMs } from '../../../lifecycle/clock.js'
 import { delay } from '../../../lifecycle/delay.js'
-import type { Log } from '../../../lifecycle/log.js'
 import type { Message } from '../../protocol/grpc-schema.js'
-import { KserveEndpoint, type RemoteMethod } from './kserve-endpoint.js'
+import { KserveEndpoint } from './kserve-endpoint.js'
 import { grpcCode, remoteError } from './kserve-errors.js'
+import { modelReady, type RemoteMethod } from './kserve-messages.js'
 import type { KserveSettings } from './kserve-settings.js'
 
 export type CallOptions = Readonly<{
@@ -13,6 +13,11 @@ export type CallOptions = Readonly<{
   retry: boolean
   signal: AbortSignal | undefined
 }>
+
+/** Told when an address is left out, and when it is back. */
+export type ClusterLog = Readonly<
+  Record<'info' | 'warn', (fields: Readonly<Record<string, unknown>>, text: string) => void>
+>
 
 const retryBackoff = { baseMs: 50, capMs: 1_000 }
 
@@ -27,7 +32,7 @@ export class KserveCluster {
 
   constructor(
     readonly settings: KserveSettings,
-    readonly log: Log,
+    readonly log: ClusterLog,
   ) {
     this.#endpoints = settings.addresses.map((address) => new KserveEndpoint(address, settings))
   }
@@ -45,7 +50,11 @@ export class KserveCluster {
    *
    * @throws ServingError
    */
-  async call(method: RemoteMethod, message: Message, { retry, signal }: CallOptions): Promise<Message> {
+  async call<Answer>(
+    method: RemoteMethod<Answer>,
+    message: Message,
+    { retry, signal }: CallOptions,
+  ): Promise<Answer> {
     const { timeoutMs, retries } = this.settings
     const untilMs = nowMs() + timeoutMs
     const tried = new Set<KserveEndpoint>()
@@ -100,13 +109,8 @@ export class KserveCluster {
     const { model: name, version, probeMs } = this.settings
     while (await delay(probeMs, this.#closed.signal)) {
       try {
-        const { ready } = await endpoint.call(
-          'ModelReady',
-          { name, version },
-          Math.max(1_000, probeMs),
-          undefined,
-        )
-        if (ready !== true) continue
+        const deadlineMs = Math.max(1_000, probeMs)
+        if (!(await endpoint.call(modelReady, { name, version }, deadlineMs, undefined))) continue
         endpoint.healthy = true
         this.log.info({ address: endpoint.address }, 'remote model server answers again')
         return

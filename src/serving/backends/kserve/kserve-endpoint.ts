@@ -1,9 +1,9 @@
 import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js'
-import type protobuf from 'protobufjs'
-import { decodeMessage, encodeMessage, grpcRoot, type Message } from '../../protocol/grpc-schema.js'
+import { encodeMessage, grpcRoot, type Message } from '../../protocol/grpc-schema.js'
+import { ServingError } from '../../serving-error.js'
+import { answerLimit, isBeyond, tooLargeError } from './kserve-errors.js'
+import type { RemoteMethod } from './kserve-messages.js'
 import type { KserveSettings } from './kserve-settings.js'
-
-export type RemoteMethod = 'ModelInfer' | 'ModelReady' | 'ModelMetadata' | 'ModelConfig'
 
 /** One address of a remote server. */
 export class KserveEndpoint {
@@ -15,13 +15,14 @@ export class KserveEndpoint {
 
   constructor(
     readonly address: string,
-    settings: KserveSettings,
+    readonly settings: KserveSettings,
   ) {
-    const channel: ChannelCredentials = settings.tls
-      ? credentials.createSsl(settings.ca ?? null)
+    const { tls, ca, token } = settings
+    const channel: ChannelCredentials = tls
+      ? credentials.createSsl(ca === undefined ? null : Buffer.from(ca))
       : credentials.createInsecure()
     this.#client = new Client(address, channel, {
-      'grpc.max_receive_message_length': -1,
+      'grpc.max_receive_message_length': answerLimit(settings),
       'grpc.max_send_message_length': -1,
       'grpc.keepalive_time_ms': 30_000,
       'grpc.keepalive_timeout_ms': 10_000,
@@ -29,19 +30,22 @@ export class KserveEndpoint {
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 5_000,
     })
-    if (settings.token !== undefined) this.#metadata.set('authorization', `Bearer ${settings.token}`)
+    if (token !== undefined) this.#metadata.set('authorization', `Bearer ${token}`)
   }
 
-  /** @throws ServiceError of gRPC */
-  async call(
-    method: RemoteMethod,
+  /** @throws ServiceError of gRPC; ServingError for answers that are too large or no tensors; Error for other answers */
+  async call<Answer>(
+    method: RemoteMethod<Answer>,
     message: Message,
     deadlineMs: number,
     signal: AbortSignal | undefined,
-  ): Promise<Message> {
+  ): Promise<Answer> {
     this.inFlight += 1
     try {
-      return await this.#call(method, message, deadlineMs, signal)
+      return read(method, await this.#call(method.name, message, deadlineMs, signal))
+    } catch (error) {
+      const beyond = isBeyond(this.settings, error)
+      throw beyond === undefined ? error : tooLargeError(this.settings, beyond.bytes)
     } finally {
       this.inFlight -= 1
     }
@@ -52,18 +56,17 @@ export class KserveEndpoint {
   }
 
   #call(
-    method: RemoteMethod,
+    method: string,
     message: Message,
     deadlineMs: number,
     signal: AbortSignal | undefined,
-  ): Promise<Message> {
+  ): Promise<Buffer> {
     const request = grpcRoot.lookupType(`inference.${method}Request`)
-    const response: protobuf.Type = grpcRoot.lookupType(`inference.${method}Response`)
     return new Promise((resolve, reject) => {
-      const call = this.#client.makeUnaryRequest<Message, Message>(
+      const call = this.#client.makeUnaryRequest<Message, Buffer>(
         `/inference.GRPCInferenceService/${method}`,
         (value) => encodeMessage(request, value),
-        (bytes) => decodeMessage(response, bytes),
+        (bytes) => bytes,
         message,
         this.#metadata,
         { deadline: new Date(Date.now() + deadlineMs) },
@@ -75,6 +78,17 @@ export class KserveEndpoint {
       )
       const cancel = () => call.cancel()
       signal?.addEventListener('abort', cancel, { once: true })
+      if (signal?.aborted === true) cancel()
     })
+  }
+}
+
+function read<Answer>(method: RemoteMethod<Answer>, bytes: Buffer): Answer {
+  try {
+    return method.read(bytes)
+  } catch (error) {
+    if (error instanceof ServingError) throw error
+    const problem = error instanceof Error ? error.message : String(error)
+    throw new Error(`Response message parsing error: ${problem}`, { cause: error })
   }
 }

@@ -1,31 +1,57 @@
 import { type Datatype, datatypes } from '../../datatype.js'
-import type { Execution } from '../../backend.js'
-import { packStrings } from '../../elements.js'
-import { dataOf } from '../../numeric-data.js'
-import type { Message } from '../../protocol/grpc-schema.js'
+import { decodeMessage, grpcRoot, type Message } from '../../protocol/grpc-schema.js'
 import { ServingError } from '../../serving-error.js'
-import type { Tensor, TensorSpec } from '../../tensor.js'
+import type { TensorSpec } from '../../tensor.js'
+import type { RemoteRequest } from './kserve-protocol.js'
 import type { KserveSettings } from './kserve-settings.js'
 
-type TensorMessage = Readonly<{
-  name: string
-  datatype: string
-  shape: readonly number[]
-  contents?: Readonly<Record<string, readonly unknown[]>>
+/** A call of the service, and how its answer is read. */
+export type RemoteMethod<Answer> = Readonly<{
+  name: 'ModelInfer' | 'ModelReady' | 'ModelMetadata' | 'ModelConfig'
+  /** @throws for bytes that are no such answer */
+  read(bytes: Buffer): Answer
 }>
+
+export type RemoteTensors = Readonly<{ inputs: readonly TensorSpec[]; outputs: readonly TensorSpec[] }>
+
+/** What clients of gRPC take by default. Of what is no tensor each field becomes an object. */
+const mostDescriptionBytes = 4 * 1024 ** 2
+/** They go to the loop that serves. */
+const mostTensors = 4_096
+
+export const modelReady: RemoteMethod<boolean> = {
+  name: 'ModelReady',
+  read: (bytes) => decoded('ModelReady', bytes).ready === true,
+}
+
+/** `max_batch_size` of the model; 0 without one. */
+export const modelConfig: RemoteMethod<number> = {
+  name: 'ModelConfig',
+  read(bytes) {
+    const { config } = decoded('ModelConfig', bytes)
+    return (config as { max_batch_size?: number } | null)?.max_batch_size ?? 0
+  },
+}
+
+export const modelMetadata: RemoteMethod<RemoteTensors> = {
+  name: 'ModelMetadata',
+  read(bytes) {
+    const message = decoded('ModelMetadata', bytes)
+    return { inputs: tensors(message, 'inputs'), outputs: tensors(message, 'outputs') }
+  },
+}
 
 /** `ModelInferRequest` with raw contents: the bytes of the tensors as they are. */
 export function inferMessage(
-  { model, version }: KserveSettings,
-  { inputs, outputs, sequence }: Execution,
+  { model, version }: Pick<KserveSettings, 'model' | 'version'>,
+  { inputs, outputs, sequence }: RemoteRequest,
 ): Message {
-  const tensors = [...inputs.values()]
   return {
     model_name: model,
     model_version: version,
-    inputs: tensors.map(({ name, datatype, shape }) => ({ name, datatype, shape })),
+    inputs: inputs.map(({ name, datatype, shape }) => ({ name, datatype, shape })),
     outputs: outputs.map((name) => ({ name })),
-    raw_input_contents: tensors.map(({ data }) => data),
+    raw_input_contents: inputs.map(({ data }) => data),
     ...(sequence === undefined
       ? {}
       : {
@@ -38,71 +64,32 @@ export function inferMessage(
   }
 }
 
-/** The outputs of a `ModelInferResponse`. @throws ServingError for contents that no tensor can have */
-export function outputTensors(message: Message): readonly Tensor[] {
-  const outputs = message.outputs as readonly TensorMessage[]
-  const raw = message.raw_output_contents as readonly Uint8Array[]
-  return outputs.map((output, index): Tensor => {
-    const datatype = datatypeNamed(output.datatype)
-    if (datatype === undefined)
-      throw new ServingError(
-        'INTERNAL',
-        `remote output '${output.name}' has datatype '${output.datatype}'`,
-        'BACKEND',
-      )
-    const data = raw[index] ?? typedContents(datatype, output.contents ?? {})
-    return { name: output.name, datatype, shape: output.shape, data }
-  })
-}
-
-/** Tensors of a `ModelMetadataResponse`, `inputs` or `outputs`. */
-export function metadataTensors(message: Message, side: 'inputs' | 'outputs'): readonly TensorSpec[] {
-  return (message[side] as readonly TensorMessage[]).flatMap(({ name, datatype, shape }) => {
-    const known = datatypeNamed(datatype)
-    return known === undefined ? [] : [{ name, datatype: known, shape }]
-  })
-}
-
-function datatypeNamed(name: string): Datatype | undefined {
+export function datatypeNamed(name: string): Datatype | undefined {
   return datatypes.find((known) => known === name)
 }
 
-/** Servers other than Triton may answer with lists of numbers. */
-function typedContents(
-  datatype: Datatype,
-  contents: Readonly<Record<string, readonly unknown[]>>,
-): Uint8Array {
-  const numbers = (field: string) => (contents[field] ?? []).map(Number)
-  switch (datatype) {
-    case 'FP32':
-      return dataOf(Float32Array.from(numbers('fp32_contents')))
-    case 'FP64':
-      return dataOf(Float64Array.from(numbers('fp64_contents')))
-    case 'BOOL':
-      return Uint8Array.from(numbers('bool_contents'))
-    case 'INT8':
-      return dataOf(Int8Array.from(numbers('int_contents')))
-    case 'INT16':
-      return dataOf(Int16Array.from(numbers('int_contents')))
-    case 'INT32':
-      return dataOf(Int32Array.from(numbers('int_contents')))
-    case 'INT64':
-      return dataOf(BigInt64Array.from(numbers('int64_contents'), BigInt))
-    case 'UINT8':
-      return Uint8Array.from(numbers('uint_contents'))
-    case 'UINT16':
-      return dataOf(Uint16Array.from(numbers('uint_contents')))
-    case 'UINT32':
-      return dataOf(Uint32Array.from(numbers('uint_contents')))
-    case 'UINT64':
-      return dataOf(BigUint64Array.from(numbers('uint64_contents'), BigInt))
-    case 'BYTES':
-      return packStrings((contents.bytes_contents ?? []) as readonly Uint8Array[])
-    default:
-      throw new ServingError(
-        'INTERNAL',
-        `a remote output of datatype '${datatype}' has no raw contents`,
-        'BACKEND',
-      )
-  }
+function decoded(method: string, bytes: Buffer): Message {
+  if (bytes.byteLength > mostDescriptionBytes)
+    throw new ServingError(
+      'INTERNAL',
+      `the answer to ${method} has ${bytes.byteLength} bytes, more than ${mostDescriptionBytes}`,
+      'BACKEND',
+    )
+  return decodeMessage(grpcRoot.lookupType(`inference.${method}Response`), bytes)
+}
+
+type TensorMessage = Readonly<{ name: string; datatype: string; shape: readonly number[] }>
+
+function tensors(message: Message, side: 'inputs' | 'outputs'): readonly TensorSpec[] {
+  const listed = message[side] as readonly TensorMessage[]
+  if (listed.length > mostTensors)
+    throw new ServingError(
+      'INTERNAL',
+      `the model has ${listed.length} ${side}, more than ${mostTensors}`,
+      'BACKEND',
+    )
+  return listed.flatMap(({ name, datatype, shape }) => {
+    const known = datatypeNamed(datatype)
+    return known === undefined ? [] : [{ name, datatype: known, shape }]
+  })
 }

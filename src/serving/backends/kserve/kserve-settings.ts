@@ -7,6 +7,8 @@ import type { BackendContext } from '../../backend.js'
 
 /** Where a remote model is and how patient its callers are. */
 export type KserveSettings = Readonly<{
+  /** Of the model here, for people. */
+  name: string
   /** `host:port` each. */
   addresses: readonly string[]
   model: string
@@ -19,8 +21,10 @@ export type KserveSettings = Readonly<{
   probeMs: number
   tls: boolean
   /** PEM. */
-  ca: Buffer | undefined
+  ca: Uint8Array | undefined
   token: string | undefined
+  /** Most that the outputs of an answer may have, all together. */
+  maxResponseBytes: number
 }>
 
 const day = 24 * 3_600_000
@@ -30,7 +34,7 @@ const day = 24 * 3_600_000
  *
  * @throws ModelConfigError
  */
-export function kserveSettings(context: BackendContext): KserveSettings {
+export function kserveSettings(context: BackendContext, maxResponseBytes = Infinity): KserveSettings {
   const { name, config } = context
   const text = (key: GantryParameter) => parameterOf(config, key)
   const number = (key: GantryParameter, fallback: number, min: number, max: number) =>
@@ -43,6 +47,7 @@ export function kserveSettings(context: BackendContext): KserveSettings {
       'A token that is sent without TLS can be read on its way.',
     )
   return {
+    name,
     addresses: addressesOf(name, text('gantry.kserve_addresses')),
     model: text('gantry.kserve_model') ?? name,
     version: text('gantry.kserve_version') ?? '',
@@ -52,6 +57,7 @@ export function kserveSettings(context: BackendContext): KserveSettings {
     tls,
     ca: fileOf(context, 'gantry.kserve_ca_file'),
     token,
+    maxResponseBytes,
   }
 }
 

@@ -1,7 +1,8 @@
 import { TensorShapeError } from '../../../inference/errors.js'
 import { elementCount } from '../../../inference/tensor-type.js'
 import { elementBytes } from '../../datatype.js'
-import type { FullBatch, OnnxJobInput, OnnxJobOutput } from './onnx-protocol.js'
+import type { PackedInput } from '../pack-inputs.js'
+import type { FullBatch, OnnxJobOutput } from './onnx-protocol.js'
 import { stringOffsets } from './strings.js'
 
 /**
@@ -17,7 +18,7 @@ export class BatchPadding {
   constructor(readonly full: FullBatch) {}
 
   /** The input with all rows; its bytes are valid until the next call for the same input. */
-  fill(input: OnnxJobInput, isText: boolean): OnnxJobInput {
+  fill(input: PackedInput, isText: boolean): PackedInput {
     const { rows } = this.full
     const { name, shape, parts } = input
     const missing = rows - (shape[0] ?? 0)
@@ -61,7 +62,7 @@ export class BatchPadding {
 }
 
 /** Each request has a row at least, so that the last one lies in the last part. */
-function lastRow({ shape, parts }: OnnxJobInput, isText: boolean): Uint8Array {
+function lastRow({ shape, parts }: PackedInput, isText: boolean): Uint8Array {
   const last = parts.at(-1) ?? new Uint8Array()
   if (!isText) {
     const bytes = parts.reduce((sum, part) => sum + part.byteLength, 0)

@@ -3,6 +3,7 @@ import type { OrtSessionOptions } from '../../../inference/ort-session.js'
 import type { ProviderNote } from '../../../inference/provider-notes.js'
 import type { TensorType } from '../../../inference/tensor-type.js'
 import type { Datatype } from '../../datatype.js'
+import type { PackedInput } from '../pack-inputs.js'
 
 /** What batches of a model are filled up to where its session may see one shape only. */
 export type FullBatch = Readonly<{
@@ -23,17 +24,8 @@ export type OnnxLoad = Readonly<{
 
 export type OnnxReady = Readonly<{ provider: ExecutionProvider; notes: readonly ProviderNote[] }>
 
-/** An input of a whole batch. */
-export type OnnxJobInput = Readonly<{
-  name: string
-  /** Of all parts together. */
-  shape: readonly number[]
-  /** One of each request, or one for all; their buffers are transferred. */
-  parts: readonly Uint8Array[]
-}>
-
 export type OnnxJob = Readonly<{
-  inputs: readonly OnnxJobInput[]
+  inputs: readonly PackedInput[]
   outputs: readonly string[]
 }>
 

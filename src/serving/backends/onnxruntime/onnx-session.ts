@@ -5,16 +5,10 @@ import { openOrtSession, runFailure } from '../../../inference/ort-session.js'
 import { oneShape } from '../../../inference/providers.js'
 import type { TensorType } from '../../../inference/tensor-type.js'
 import type { Outgoing, WorkerBackend } from '../../../inference/worker-runtime.js'
+import type { PackedInput } from '../pack-inputs.js'
 import { BatchPadding } from './batch-padding.js'
 import { datatypeOf, elementsOf, isAligned } from './element-arrays.js'
-import type {
-  OnnxAnswer,
-  OnnxJob,
-  OnnxJobInput,
-  OnnxJobOutput,
-  OnnxLoad,
-  OnnxReady,
-} from './onnx-protocol.js'
+import type { OnnxAnswer, OnnxJob, OnnxJobOutput, OnnxLoad, OnnxReady } from './onnx-protocol.js'
 import { decodeStrings, encodeStrings } from './strings.js'
 
 /** One ONNX Runtime session in a thread of its own. */
@@ -68,7 +62,7 @@ export class OnnxSession implements WorkerBackend<OnnxLoad, OnnxReady, OnnxJob, 
 }
 
 function toOrt(
-  { shape, parts }: OnnxJobInput,
+  { shape, parts }: PackedInput,
   type: TensorType,
 ): Readonly<{ tensor: ort.Tensor; copiedBytes: number }> {
   const dims = [...shape]
@@ -85,7 +79,7 @@ function toOrt(
   }
 }
 
-function bytesOf({ parts }: OnnxJobInput): number {
+function bytesOf({ parts }: PackedInput): number {
   return parts.reduce((sum, part) => sum + part.byteLength, 0)
 }
 

@@ -1,11 +1,19 @@
-import type { Execution } from '../../backend.js'
-import { copyAllInTurns } from '../../copy-in-turns.js'
-import { leastMovedBytes } from '../../movable-tensors.js'
-import type { Tensor } from '../../tensor.js'
-import type { OnnxJobInput } from './onnx-protocol.js'
+import type { Execution } from '../backend.js'
+import { copyAllInTurns } from '../copy-in-turns.js'
+import { leastMovedBytes } from '../movable-tensors.js'
+import type { Tensor } from '../tensor.js'
+
+/** An input of a whole batch, as it travels to the thread of a model. */
+export type PackedInput = Readonly<{
+  name: string
+  /** Of all parts together. */
+  shape: readonly number[]
+  /** One of each request, or one for all; their buffers are transferred. */
+  parts: readonly Uint8Array[]
+}>
 
 export type PackedInputs = Readonly<{
-  inputs: readonly OnnxJobInput[]
+  inputs: readonly PackedInput[]
   /** Buffers that move to the thread of the model. */
   transfer: readonly ArrayBuffer[]
   copiedBytes: number
@@ -28,7 +36,7 @@ export async function packInputs(batch: readonly Execution[], batched: boolean):
   const arena = new ArrayBuffer(copied.reduce((sum, { tensors }) => sum + aligned(bytesOf(tensors)), 0))
   const transfer = new Set<ArrayBuffer>(arena.byteLength > 0 ? [arena] : [])
   let at = 0
-  const inputs: OnnxJobInput[] = []
+  const inputs: PackedInput[] = []
   for (const { name, tensors, moved } of columns) {
     const shape = batchShape(tensors, batched)
     const parts = tensors.map(({ data }) => data)
