@@ -76,7 +76,13 @@ async function rig(instances: number, strategy: SequenceStrategy) {
   await set.start()
   const statistics = new StatisticsRecorder('m', '1')
   const scheduler = new SequenceScheduler(
-    { model: 'm', strategy, idleMs: 1e6, controls: () => [], state: implicitState(emptyModelConfig, '') },
+    {
+      model: 'm',
+      strategy,
+      idleMs: 1e6,
+      controls: () => [],
+      state: await implicitState(emptyModelConfig, ''),
+    },
     set,
     new RequestOutcome(statistics, (tensor) => tensor),
     statistics,

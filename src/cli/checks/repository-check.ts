@@ -292,8 +292,8 @@ async function tryOpen(
     try {
       checkCompleted(opened.config, name)
       const labels = outputLabels(opened.config, filesDir, opened.labels)
-      warmUpRequests(opened.config, filesDir)
-      implicitState(opened.config, filesDir)
+      await warmUpRequests(opened.config, filesDir)
+      await implicitState(opened.config, filesDir)
       models.push(new DescribedModel(name, String(version), opened, labels))
     } finally {
       await opened.close()

@@ -69,8 +69,8 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
   const { name, version, modelDir, statistics, log, rateLimiter, clock = timers } = options
   checkCompleted(opened.config, name)
   const labels = outputLabels(opened.config, modelDir, opened.labels)
-  const sequences = sequenceRules(name, opened.config, modelDir)
-  const warmUps = warmUpRequests(opened.config, modelDir)
+  const sequences = await sequenceRules(name, opened.config, modelDir)
+  const warmUps = await warmUpRequests(opened.config, modelDir)
   let instanceFreed: () => void = () => undefined
   let breakModel: (reason: string) => void = () => undefined
   const broken = new Promise<string>((resolve) => (breakModel = resolve))
@@ -129,7 +129,11 @@ export function instanceCount({ instance_group }: ModelConfig): number {
   return active.length === 0 ? 1 : active.reduce((sum, group) => sum + count(group), 0)
 }
 
-function sequenceRules(model: string, config: ModelConfig, modelDir: string): SequenceRules | undefined {
+async function sequenceRules(
+  model: string,
+  config: ModelConfig,
+  modelDir: string,
+): Promise<SequenceRules | undefined> {
   const batching = config.sequence_batching
   if (batching === undefined) return undefined
   const idleUs = batching.max_sequence_idle_microseconds ?? 0
@@ -138,7 +142,7 @@ function sequenceRules(model: string, config: ModelConfig, modelDir: string): Se
     strategy: sequenceStrategy(batching, config.max_batch_size ?? 0),
     idleMs: (idleUs > 0 ? idleUs : defaultSequenceIdleUs) / 1e3,
     controls: sequenceControls(config),
-    state: implicitState(config, modelDir),
+    state: await implicitState(config, modelDir),
   }
 }
 

@@ -1,42 +1,57 @@
 import { isUtf8 } from 'node:buffer'
-import { readFileSync } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { elementCount } from '../../inference/tensor-type.js'
+import { inTurns, type Pieces } from '../../lifecycle/in-turns.js'
 import { isThere } from '../../lifecycle/system-limit.js'
 import { stringsOf } from '../elements.js'
 import type { Tensor } from '../tensor.js'
 
 /**
- * A tensor whose data lie in a file beside a model.
+ * A tensor whose data lie in a file beside a model. The loop goes on while a large one is read.
  *
  * @param like - a tensor of the same kind.
  * @param takesText - the model takes strings that are UTF-8 alone.
  * @param wrong - makes an error of what is the matter with the file.
  */
-export function tensorFromFile(
+export async function tensorFromFile(
   like: Tensor,
   { dir, file, takesText }: Readonly<{ dir: string; file: string; takesText: boolean }>,
   wrong: (problem: string) => Error,
-): Tensor {
+): Promise<Tensor> {
   if (basename(file) !== file) throw wrong(`"${file}" is not a plain file name`)
   const path = join(dir, file)
   if (!isThere(path)) throw wrong(`there is no file ${path}`)
-  const tensor = { ...like, data: readFileSync(path) }
-  const problem = like.datatype === 'BYTES' ? stringsProblem(tensor, takesText) : sizeProblem(tensor, like)
+  const isText = like.datatype === 'BYTES'
+  const { size } = await stat(path)
+  if (!isText && size !== like.data.byteLength)
+    throw wrong(`"${file}" has ${size} bytes, but ${like.data.byteLength} are expected`)
+  const tensor = { ...like, data: await readFile(path) }
+  const problem = isText ? await inTurns(stringsProblem(tensor, takesText)) : undefined
   if (problem !== undefined) throw wrong(`"${file}" ${problem}`)
   return tensor
 }
 
-function sizeProblem({ data }: Tensor, like: Tensor): string | undefined {
-  if (data.length === like.data.length) return undefined
-  return `has ${data.length} bytes, but ${like.data.length} are expected`
-}
+/** So much is looked at in one piece, and something for each string. */
+const pieceBytes = 256 * 1024
+const stringCost = 64
 
-function stringsProblem({ data, shape }: Tensor, takesText: boolean): string | undefined {
-  const strings = [...stringsOf(data)]
-  const bytes = strings.reduce((sum, each) => sum + 4 + each.byteLength, 0)
+function* stringsProblem({ data, shape }: Tensor, takesText: boolean): Pieces<string | undefined> {
   const expected = elementCount(shape)
-  if (bytes !== data.length || strings.length !== expected)
+  let found = 0
+  let bytes = 0
+  let areTexts = true
+  let looked = 0
+  for (const each of stringsOf(data)) {
+    found += 1
+    bytes += 4 + each.byteLength
+    if (takesText) areTexts &&= isUtf8(each)
+    looked += stringCost + each.byteLength
+    if (looked < pieceBytes) continue
+    looked = 0
+    yield
+  }
+  if (bytes !== data.length || found !== expected)
     return `does not hold ${expected} strings, each behind its length in four bytes`
-  return takesText && !strings.every((each) => isUtf8(each)) ? 'has a string that is not UTF-8' : undefined
+  return areTexts ? undefined : 'has a string that is not UTF-8'
 }

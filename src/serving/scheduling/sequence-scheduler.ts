@@ -118,9 +118,8 @@ export class SequenceScheduler implements Scheduler {
     try {
       const result = await this.instances.run(this.#executions(places), instance, start)
       this.statistics.recordExecution(places.filter((place) => place !== undefined).length, result.times)
-      places.forEach((place, index) => {
-        if (place !== undefined) this.#settle(place, result, index)
-      })
+      for (const [index, place] of places.entries())
+        if (place !== undefined) await this.#settle(place, result, index)
     } catch (error) {
       const failure = backendError(error)
       for (const place of places) if (place !== undefined) this.outcome.fail(place.pending, failure)
@@ -171,9 +170,11 @@ export class SequenceScheduler implements Scheduler {
     }
   }
 
-  #settle({ sequence, pending }: Place, result: BatchResult, index: number): void {
+  /** The state is kept before the outputs are given away, and with them perhaps their buffers. */
+  async #settle({ sequence, pending }: Place, result: BatchResult, index: number): Promise<void> {
     const outputs = result.results[index]
-    if (Array.isArray(outputs)) sequence.state = nextState(this.rules.state, outputs as readonly Tensor[])
+    if (Array.isArray(outputs))
+      sequence.state = await nextState(this.rules.state, outputs as readonly Tensor[])
     this.outcome.settle(pending, result, index)
   }
 

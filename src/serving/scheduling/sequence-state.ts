@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { ModelConfigError } from '../../inference/errors.js'
 import type { ModelConfig, SequenceState } from '../../inference/model-config.js'
+import { copyInTurns } from '../copy-in-turns.js'
 import type { Tensor } from '../tensor.js'
 import { tensorFromFile } from './data-file.js'
 import { filledTensor } from './filled-tensor.js'
@@ -17,12 +18,12 @@ export type ImplicitState = Readonly<{
  * @param modelDir - data files lie in `<model>/initial_state`.
  * @throws ModelConfigError naming the state
  */
-export function implicitState(config: ModelConfig, modelDir: string): ImplicitState {
+export async function implicitState(config: ModelConfig, modelDir: string): Promise<ImplicitState> {
   const states = config.sequence_batching?.state ?? []
   const batched = (config.max_batch_size ?? 0) > 0
-  const initial = states.map((state) =>
-    initialState(state, { batched, modelDir, takesText: config.backend === 'onnxruntime' }),
-  )
+  const takesText = config.backend === 'onnxruntime'
+  const initial: Tensor[] = []
+  for (const state of states) initial.push(await initialState(state, { batched, modelDir, takesText }))
   return {
     initial: () => initial,
     inputOf: new Map(states.map((state) => [state.output_name, state.input_name])),
@@ -30,18 +31,23 @@ export function implicitState(config: ModelConfig, modelDir: string): ImplicitSt
 }
 
 /** The outputs that are state, as inputs of the next request. The bytes are copied: a slice would keep its batch in memory. */
-export function nextState(state: ImplicitState, outputs: readonly Tensor[]): readonly Tensor[] {
-  return outputs.flatMap(({ name, datatype, shape, data }) => {
+export async function nextState(
+  state: ImplicitState,
+  outputs: readonly Tensor[],
+): Promise<readonly Tensor[]> {
+  const next: Tensor[] = []
+  for (const { name, datatype, shape, data } of outputs) {
     const input = state.inputOf.get(name)
-    return input === undefined ? [] : [{ name: input, datatype, shape, data: data.slice() }]
-  })
+    if (input !== undefined) next.push({ name: input, datatype, shape, data: await copyInTurns(data) })
+  }
+  return next
 }
 
 /** Zeros unless the configuration has something else; sizes that are open start as 1. */
-function initialState(
+async function initialState(
   state: SequenceState,
   { batched, modelDir, takesText }: Readonly<{ batched: boolean; modelDir: string; takesText: boolean }>,
-): Tensor {
+): Promise<Tensor> {
   const [given] = state.initial_state
   const dims = (given !== undefined && given.dims.length > 0 ? given.dims : state.dims).map((size) =>
     size === -1 ? 1 : size,

@@ -13,12 +13,13 @@ export type WarmUp = Readonly<{ name: string; batch: readonly Execution[]; count
  *
  * @throws ModelConfigError naming the warm-up and the input
  */
-export function warmUpRequests(config: ModelConfig, modelDir: string): readonly WarmUp[] {
-  return config.model_warmup.map((warmUp) => {
+export async function warmUpRequests(config: ModelConfig, modelDir: string): Promise<readonly WarmUp[]> {
+  const warmUps: WarmUp[] = []
+  for (const warmUp of config.model_warmup) {
     const name = warmUp.name ?? ''
-    const inputs = Object.entries(warmUp.inputs).map(([input, data]) =>
-      warmUpTensor(config, modelDir, name, input, data),
-    )
+    const inputs: Tensor[] = []
+    for (const [input, data] of Object.entries(warmUp.inputs))
+      inputs.push(await warmUpTensor(config, modelDir, name, input, data))
     const execution: Execution = {
       inputs: new Map(inputs.map((tensor) => [tensor.name, tensor])),
       outputs: config.output.map((output) => output.name),
@@ -27,12 +28,13 @@ export function warmUpRequests(config: ModelConfig, modelDir: string): readonly 
       signal: undefined,
     }
     const requests = Math.max(1, warmUp.batch_size ?? 1)
-    return {
+    warmUps.push({
       name,
       batch: Array.from({ length: requests }, () => execution),
       count: Math.max(1, warmUp.count ?? 1),
-    }
-  })
+    })
+  }
+  return warmUps
 }
 
 /** Runs warm-up requests on an instance. @throws ModelConfigError if one fails; the instance is then closed */
@@ -53,13 +55,13 @@ export async function warmUp(instance: BackendInstance, warmUps: readonly WarmUp
   }
 }
 
-function warmUpTensor(
+async function warmUpTensor(
   config: ModelConfig,
   modelDir: string,
   warmUpName: string,
   input: string,
   data: ModelWarmup['inputs'][string],
-): Tensor {
+): Promise<Tensor> {
   const { data_type = 'TYPE_INVALID', dims, input_data_file = '' } = data
   const shape = (config.max_batch_size ?? 0) > 0 ? [1, ...dims] : dims
   const wrong = (problem: string) =>

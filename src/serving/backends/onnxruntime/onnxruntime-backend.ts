@@ -47,11 +47,11 @@ export type OnnxSettings = Pick<InferenceConfig, 'providers' | 'deviceId' | 'int
 export function onnxRuntimeBackend(settings: OnnxSettings): Backend {
   return {
     name: 'onnxruntime',
-    open: (context) => Promise.resolve().then(() => openModel(context, settings)),
+    open: (context) => openModel(context, settings),
   }
 }
 
-function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel {
+async function openModel(context: BackendContext, settings: OnnxSettings): Promise<OpenedModel> {
   const { name, log } = context
   const path = modelPath(context)
   const onnx = readOnnxFile(path)
@@ -72,7 +72,8 @@ function openModel(context: BackendContext, settings: OnnxSettings): OpenedModel
     rows > 0
       ? { rows, idle: Object.fromEntries(idle.map((tensor) => [tensor.name, tensor.data])) }
       : undefined
-  const ofSequences = [...idle, ...implicitState(config, dirname(context.versionDir)).initial()]
+  const state = await implicitState(config, dirname(context.versionDir))
+  const ofSequences = [...idle, ...state.initial()]
   let announced = false
   const devices = new Set<DeviceKind>()
   return {
