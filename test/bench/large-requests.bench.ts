@@ -5,7 +5,7 @@
  *
  *     npx tsx test/bench/large-requests.bench.ts [part of a name]
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,6 +21,8 @@ import {
   textsByGrpc,
   zerosByGrpc,
 } from '../support/large-requests.js'
+import { protoField } from '../support/raw-proto.js'
+import { outputField, rawField, startRemoteModels } from '../support/remote-model.js'
 import { TestService } from '../support/service.js'
 import { until } from '../support/until.js'
 import { quantile, report } from './bench.js'
@@ -29,6 +31,32 @@ const only = process.argv[2] ?? ''
 const dir = mkdtempSync(join(tmpdir(), 'gantry-bench-'))
 const delayFile = join(dir, 'delay')
 addLargeModels(join(dir, 'models'))
+
+const half = Buffer.from(Float32Array.of(0.5).buffer)
+const remoteText = protoField(8, 'A')
+const remotes = await startRemoteModels({
+  remote_numbers: outputField('FP32', [15_000_000], protoField(6, Buffer.alloc(60_000_000, half))),
+  remote_texts: outputField(
+    'BYTES',
+    [5_000_000],
+    Buffer.alloc(5_000_000 * remoteText.byteLength, remoteText),
+  ),
+  remote_raw: Buffer.concat([
+    outputField('UINT8', [200 * 1024 ** 2]),
+    rawField(Buffer.alloc(200 * 1024 ** 2)),
+  ]),
+})
+for (const [name, type] of [
+  ['remote_numbers', 'TYPE_FP32'],
+  ['remote_texts', 'TYPE_STRING'],
+  ['remote_raw', 'TYPE_UINT8'],
+] as const) {
+  mkdirSync(join(dir, 'models', name))
+  const config = `backend: "kserve"
+    input { name: "in0" data_type: TYPE_FP32 dims: [ 4 ] } output { name: "y" data_type: ${type} dims: [ -1 ] }
+    parameters { key: "gantry.kserve_addresses" value { string_value: "127.0.0.1:${remotes.port}" } }`
+  writeFileSync(join(dir, 'models', name, 'config.pbtxt'), config)
+}
 
 await using service = await TestService.start({
   pipeline: {
@@ -68,6 +96,17 @@ const infer = (model: string, body: Buffer, headerBytes?: number): Promise<numbe
 const binaryOut = ',"outputs":[{"name":"out0","parameters":{"binary_data":true}}]'
 const classes = ',"outputs":[{"name":"out0","parameters":{"classification":1000000}}]'
 
+const askRemote = (model: string): Promise<number> =>
+  infer(
+    model,
+    Buffer.from(
+      JSON.stringify({
+        inputs: [{ name: 'in0', datatype: 'FP32', shape: [4], data: [1, 2, 3, 4] }],
+        outputs: [{ name: 'y', parameters: { binary_data: true } }],
+      }),
+    ),
+  )
+
 const kinds: Readonly<Record<string, () => Promise<unknown>>> = {
   'nothing else': () => pause(3_000),
   '15,000,000 texts in JSON': () => infer('count_texts', jsonOf('BYTES', '"A"', 15_000_000)),
@@ -92,6 +131,9 @@ const kinds: Readonly<Record<string, () => Promise<unknown>>> = {
   'arrays 20,000,000 deep': () => infer('echo_numbers', Buffer.alloc(20_000_000, '[')),
   'a load request with a file of 40 MB': () =>
     post('/v2/repository/models/sent/load', largeLoadBody(40_000_000)),
+  '15,000,000 numbers of another server': () => askRemote('remote_numbers'),
+  '5,000,000 texts of another server': () => askRemote('remote_texts'),
+  '200 MiB of another server': () => askRemote('remote_raw'),
 }
 
 const small = Buffer.from(
@@ -132,4 +174,5 @@ for (const [name, send] of Object.entries(kinds).filter(([key]) => key.includes(
   })
 }
 await service[Symbol.asyncDispose]()
+await remotes.stop()
 rmSync(dir, { recursive: true, force: true })

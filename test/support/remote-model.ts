@@ -1,26 +1,26 @@
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { onTestFinished } from 'vitest'
 import { protoField, protoVarint } from './raw-proto.js'
 
+export type RemoteModels = Readonly<{ port: number; stop(): Promise<unknown> }>
+
 /**
- * Starts a remote server in a thread of its own; it ends with the test.
+ * Starts a remote server in a thread of its own.
  *
  * @param answers - `ModelInferResponse` by name of model.
  * @param options - of its channel.
- * @returns its port
  */
-export async function startRemoteModel(
+export async function startRemoteModels(
   answers: Readonly<Record<string, Uint8Array>>,
   options: Readonly<Record<string, unknown>> = {},
-): Promise<number> {
+): Promise<RemoteModels> {
   const entry = fileURLToPath(new URL('./remote-model.mjs', import.meta.url))
   const worker = new Worker(entry, { workerData: { answers, options } })
-  onTestFinished(() => worker.terminate().then(() => undefined))
-  return new Promise<number>((resolve, reject) => {
+  const port = await new Promise<number>((resolve, reject) => {
     worker.once('message', resolve)
     worker.once('error', reject)
   })
+  return { port, stop: () => worker.terminate() }
 }
 
 /** `InferOutputTensor` called y. @param contents - of its `InferTensorContents`; absent: it has raw contents. */

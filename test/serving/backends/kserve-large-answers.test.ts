@@ -6,11 +6,18 @@ import { KserveBackend } from '../../../src/serving/backends/kserve/kserve-backe
 import { contextOf, fp32, requestOf, scheduled } from '../../support/direct-model.js'
 import { mostHeldMs } from '../../support/loop-held.js'
 import { protoField } from '../../support/raw-proto.js'
-import { outputField, rawField, startRemoteModel } from '../../support/remote-model.js'
+import { outputField, rawField, startRemoteModels } from '../../support/remote-model.js'
 
 const MiB = 1024 ** 2
 
 type Wanted = Readonly<{ maxResponseBytes?: number; entry?: string; instances?: number }>
+
+/** @returns the port of a remote server, which ends with the test */
+async function startRemote(...given: Parameters<typeof startRemoteModels>): Promise<number> {
+  const { port, stop } = await startRemoteModels(...given)
+  onTestFinished(async () => void (await stop()))
+  return port
+}
 
 async function serve(
   port: number,
@@ -73,7 +80,7 @@ it.each(kinds)(
   'S12: %s of another server do not hold the loop',
   { timeout: 60_000 },
   async (_, type, answer, bytes) => {
-    const port = await startRemoteModel({ large: answer() })
+    const port = await startRemote({ large: answer() })
     const model = await serve(port, 'large', type)
     const { result, heldMs } = await mostHeldMs(() => model.infer(x))
     expect(result[0]?.data.byteLength).toBe(bytes)
@@ -107,7 +114,7 @@ it.each<readonly [string, string, () => Buffer, Readonly<Record<string, unknown>
     {},
   ],
 ])('S12: refuses outputs of another server beyond the limit: %s', async (_, type, answer, options) => {
-  const port = await startRemoteModel({ large: answer() }, options)
+  const port = await startRemote({ large: answer() }, options)
   const model = await serve(port, 'large', type, { maxResponseBytes: MiB })
   await expect(model.infer(x)).rejects.toMatchObject({
     status: 'INVALID_ARG',
@@ -145,7 +152,7 @@ it.each<readonly [string, string, Buffer, string]>([
     'more than 4096 outputs',
   ],
 ])('refuses an answer of another server with %s', async (_, type, answer, problem) => {
-  const port = await startRemoteModel({ wrong: answer })
+  const port = await startRemote({ wrong: answer })
   const model = await serve(port, 'wrong', type)
   await expect(model.infer(x)).rejects.toMatchObject({
     status: 'INTERNAL',
@@ -176,7 +183,7 @@ it.each<readonly [string, Buffer, readonly number[]]>([
   ['FP32', Buffer.concat([protoField(6, half), protoField(6, half)]), [...half, ...half]],
   ['BYTES', Buffer.concat([protoField(8, 'ab'), protoField(8, '')]), [2, 0, 0, 0, 97, 98, 0, 0, 0, 0]],
 ])('reads a list of %s', async (datatype, contents, bytes) => {
-  const port = await startRemoteModel({ listed: outputField(datatype, [2], contents) })
+  const port = await startRemote({ listed: outputField(datatype, [2], contents) })
   const model = await serve(port, 'listed', datatype === 'BYTES' ? 'STRING' : datatype)
   const [y] = await model.infer(x)
   expect([...(y?.data ?? [])]).toEqual(bytes)
@@ -184,7 +191,7 @@ it.each<readonly [string, Buffer, readonly number[]]>([
 
 it('R10: starts another thread once the one that calls the server has ended, however many requests it had', async () => {
   const answer = Buffer.concat([outputField('FP32', [1]), rawField(half)])
-  const port = await startRemoteModel({ fragile: answer })
+  const port = await startRemote({ fragile: answer })
   const entry = fileURLToPath(new URL('../../support/fragile-kserve-worker.mjs', import.meta.url))
   const model = await serve(port, 'fragile', 'FP32', { entry, instances: 16 })
   const deadly = requestOf([fp32('x', [1], [201])])
