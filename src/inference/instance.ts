@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { RemoteError, InternalError } from '../errors.js'
 import { atMost } from '../lifecycle/delay.js'
 import { InferenceFailedError, WorkerExitedError } from './errors.js'
-import type { FromWorker, ToWorker } from './worker-protocol.js'
+import type { FromWorker, ToWorker, WorkerBegan } from './worker-protocol.js'
 
 type Pending<Ready, Result> = {
   resolve: (message: FromWorker<Ready, Result>) => void
@@ -28,14 +28,21 @@ export class Instance<Load, Ready, Job, Result> {
   /**
    * @param entry - path of the compiled worker.
    * @param onUnexpectedExit - called once if the thread ends without having been asked to, after its requests have settled.
+   * @param onBegan - called with the number of the thread, by `ownThread`, before it loads anything.
    */
   constructor(
     readonly name: string,
     entry: string,
     onUnexpectedExit: (error: WorkerExitedError) => void,
+    onBegan?: (thread: number) => void,
   ) {
     this.#worker = new Worker(entry, { name, stdin: false })
-    this.#worker.on('message', (message: FromWorker<Ready, Result>) => {
+    this.#worker.on('message', (message: FromWorker<Ready, Result> | WorkerBegan) => {
+      if (message.type === 'began') {
+        this.#thread = message.thread
+        onBegan?.(message.thread)
+        return
+      }
       this.#pending.get(message.requestId)?.resolve(message)
       this.#pending.delete(message.requestId)
     })
@@ -56,7 +63,7 @@ export class Instance<Load, Ready, Job, Result> {
     return this.#ended
   }
 
-  /** Number of the thread, by `ownThread`; undefined until it is loaded. */
+  /** Number of the thread, by `ownThread`; undefined until it has begun. */
   get thread(): number | undefined {
     return this.#thread
   }
@@ -64,10 +71,7 @@ export class Instance<Load, Ready, Job, Result> {
   /** @throws what the backend threw, as `RemoteError`; `WorkerExitedError`. */
   async load(options: Load): Promise<Ready> {
     const answer = await this.#ask({ type: 'load', requestId: this.#nextRequestId++, options }, [])
-    if (answer.type === 'ready') {
-      this.#thread = answer.thread
-      return answer.info
-    }
+    if (answer.type === 'ready') return answer.info
     if (answer.type === 'failed') throw new RemoteError(answer.error)
     throw new InternalError(`instance ${this.name} answered "${answer.type}" to "load"`)
   }

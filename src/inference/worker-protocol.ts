@@ -8,9 +8,12 @@ type Message<Type extends string, Body = unknown> = Readonly<{ type: Type; reque
 export type ToWorker<Load, Job> =
   Message<'load', { options: Load }> | Message<'run', { job: Job }> | Message<'stop'>
 
-/** What it answers: one message for each it was sent, in the same order. `thread` is the number of its thread, by `ownThread`. */
+/** What it says before anything else, with the number of its thread, by `ownThread`. */
+export type WorkerBegan = Readonly<{ type: 'began'; thread: number }>
+
+/** What it answers: one message for each it was sent, in the same order. */
 export type FromWorker<Ready, Result> =
-  | Message<'ready', { info: Ready; thread: number }>
+  | Message<'ready', { info: Ready }>
   | Message<'done', { result: Result }>
   | Message<'failed', { error: ErrorRecord }>
   | Message<'stopped'>

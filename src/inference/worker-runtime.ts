@@ -2,7 +2,7 @@ import type { MessagePort } from 'node:worker_threads'
 import { toErrorRecord } from '../errors.js'
 import { ownThread } from '../lifecycle/memory-use.js'
 import { byTrueName } from '../lifecycle/system-limit.js'
-import type { FromWorker, ToWorker } from './worker-protocol.js'
+import type { FromWorker, ToWorker, WorkerBegan } from './worker-protocol.js'
 
 /** A result and the buffers in it that are to be transferred. */
 export type Outgoing<Result> = Readonly<{ result: Result; transfer: readonly ArrayBuffer[] }>
@@ -23,6 +23,7 @@ export function serveWorker<Load, Ready, Job, Result>(
   backend: WorkerBackend<Load, Ready, Job, Result>,
 ): void {
   let last = Promise.resolve()
+  port.postMessage({ type: 'began', thread: ownThread() } satisfies WorkerBegan)
   port.on('message', (message: ToWorker<Load, Job>) => {
     last = last.then(() => answer(port, backend, message))
   })
@@ -40,7 +41,7 @@ async function answer<Load, Ready, Job, Result>(
     switch (message.type) {
       case 'load': {
         const info = await backend.load(message.options)
-        post({ type: 'ready', requestId, info, thread: ownThread() })
+        post({ type: 'ready', requestId, info })
         return
       }
       case 'run': {

@@ -70,7 +70,12 @@ export interface OpenedModel {
   onGpu?(): boolean
   /** Class names in the model file, for outputs that have none in the model's folder. */
   readonly labels?: readonly string[]
-  /** Starts one instance, warm. `index` counts over all groups of the model. */
-  start(index: number): Promise<BackendInstance>
+  /**
+   * Starts one instance, warm.
+   *
+   * @param index - counts over all groups of the model.
+   * @param onBegan - called with the number of its thread before that loads anything, so that what it takes is known as the model's.
+   */
+  start(index: number, onBegan?: (thread: number) => void): Promise<BackendInstance>
   close(): Promise<void>
 }

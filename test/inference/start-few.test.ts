@@ -31,3 +31,15 @@ it('begins none after one that failed, and waits for those that had begun', asyn
   await expect(all).rejects.toThrow('no memory')
   expect(begun).toEqual([1, 2])
 })
+
+it('S11: starts two at a time of all models together', async () => {
+  let underWay = 0
+  let most = 0
+  const start = async () => {
+    most = Math.max(most, ++underWay)
+    await new Promise((resolve) => setImmediate(resolve))
+    underWay -= 1
+  }
+  await Promise.all([startFew([1, 2, 3], start), startFew([4, 5, 6], start), startFew([7], start)])
+  expect(most).toBe(2)
+})

@@ -10,19 +10,20 @@ export class WorkerInstance<Load, Job, Result> {
   readonly #instance: Instance<Load, unknown, Job, Result>
   #closed: Promise<void> | undefined
 
-  private constructor(name: string, entry: string) {
+  private constructor(name: string, entry: string, onBegan?: (thread: number) => void) {
     let onExit: (error: Error) => void = () => undefined
     this.exited = new Promise((resolve) => (onExit = resolve))
-    this.#instance = new Instance(name, entry, (error) => onExit(error))
+    this.#instance = new Instance(name, entry, (error) => onExit(error), onBegan)
   }
 
-  /** @throws what the worker throws when it loads. */
+  /** @param onBegan - called with the number of its thread. @throws what the worker throws when it loads. */
   static async start<Load, Job, Result>(
     name: string,
     entry: string,
     load: Load,
+    onBegan?: (thread: number) => void,
   ): Promise<WorkerInstance<Load, Job, Result>> {
-    const worker = new WorkerInstance<Load, Job, Result>(name, entry)
+    const worker = new WorkerInstance<Load, Job, Result>(name, entry, onBegan)
     try {
       await worker.#instance.load(load)
       return worker

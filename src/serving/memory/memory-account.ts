@@ -1,6 +1,6 @@
 import { ServingError } from '../serving-error.js'
 
-/** What works for a model: the thread of an instance, by its number, or those of instances that start, whose numbers are not known yet. */
+/** What works for a model: the thread of an instance, by its number, or those of instances that start, before their numbers are known. */
 export type Worker = number | 'start'
 
 /** What an account needs of all of them. */
@@ -9,6 +9,8 @@ export type AccountHost = Readonly<{
   begins(): void
   /** It has begun. */
   began(worker: Worker): void
+  /** A thread that is new has told its number: all that it touched is the model's. */
+  isNew(thread: number): void
   /** A run ended. */
   ended(): void
   /** Brings all accounts up to date. */
@@ -49,6 +51,12 @@ export class MemoryAccount {
     return this.limitBytes * Math.max(1, this.#starts + (this.#isLoaded ? 1 : 0))
   }
 
+  /** Up to this moment. */
+  takenNow(): number {
+    this.host.look()
+    return this.takenBytes
+  }
+
   /** Work is under way. */
   get isBusy(): boolean {
     return this.#working.size > 0
@@ -66,20 +74,34 @@ export class MemoryAccount {
 
   /** Charges work of an instance. @throws what the work throws; ServingError once the model has taken more than it may. */
   run<T>(thread: number, work: () => Promise<T>): Promise<T> {
-    return this.#work(thread, work, () => this.host.ended())
+    return this.#work(
+      () => thread,
+      work,
+      () => this.host.ended(),
+    )
   }
 
-  /** Charges the start of an instance, whose thread is not known yet. */
-  async start<T>(work: () => Promise<T>): Promise<T> {
+  /** Charges the start of an instance. @param work - calls with the number of its thread as soon as that is known. */
+  async start<T>(work: (onBegan: (thread: number) => void) => Promise<T>): Promise<T> {
     this.#starts += 1
     const before = this.#taken.get('start') ?? 0
+    let worker: Worker = 'start'
     try {
-      return await this.#work('start', work, () => undefined)
+      return await this.#work(
+        () => worker,
+        () =>
+          work((thread) => {
+            this.#moved(worker, thread)
+            worker = thread
+          }),
+        () => undefined,
+      )
     } finally {
       // What an instance is loaded with is what the model needs.
       if (this.#isLoaded) {
         this.host.look()
         this.#taken.set('start', Math.min(before, this.#taken.get('start') ?? 0))
+        if (worker !== 'start') this.#taken.delete(worker)
         this.#starts -= 1
       }
     }
@@ -134,19 +156,34 @@ export class MemoryAccount {
     for (const refuse of this.#refusals) refuse(error)
   }
 
-  #work<T>(worker: Worker, work: () => Promise<T>, ended: () => void): Promise<T> {
-    this.host.begins()
+  #moved(from: Worker, thread: number): void {
+    this.#leaves(from)
+    this.#enters(thread)
+    this.host.isNew(thread)
+  }
+
+  #enters(worker: Worker): void {
     this.#active.add(worker)
     this.#working.set(worker, (this.#working.get(worker) ?? 0) + 1)
+  }
+
+  #leaves(worker: Worker): void {
+    const left = (this.#working.get(worker) ?? 1) - 1
+    if (left === 0) this.#working.delete(worker)
+    else this.#working.set(worker, left)
+  }
+
+  /** @param worker - who is at it; another may be at its end. */
+  #work<T>(worker: () => Worker, work: () => Promise<T>, ended: () => void): Promise<T> {
+    this.host.begins()
+    this.#enters(worker())
     const working = work()
-    this.host.began(worker)
+    this.host.began(worker())
     return new Promise<T>((resolve, reject) => {
       this.#refusals.add(reject)
       const done = (): void => {
         this.#refusals.delete(reject)
-        const left = (this.#working.get(worker) ?? 1) - 1
-        if (left === 0) this.#working.delete(worker)
-        else this.#working.set(worker, left)
+        this.#leaves(worker())
         ended()
       }
       working.then(

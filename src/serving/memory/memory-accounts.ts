@@ -45,6 +45,7 @@ export class MemoryAccounts {
     const account: MemoryAccount = new MemoryAccount(model, this.options.limitBytes, {
       begins: () => this.#begins(account),
       began: (worker) => this.#began(worker),
+      isNew: (thread) => this.#faults.set(thread, 0),
       ended: () => this.#runs.set(model, (this.#runs.get(model) ?? 0) + 1),
       look: () => this.look(),
       forgot: (worker) => this.#faults.delete(worker),
@@ -119,7 +120,7 @@ export class MemoryAccounts {
       for (const worker of account.active)
         shares.push({ account, worker, pages: worker === 'start' ? 0 : (this.#touched(worker) ?? 0) })
     if (whole === undefined) return { own: undefined, shares }
-    // The thread of an instance that starts is not known yet: it has what no other thread has.
+    // A thread that has not told its number yet has what no other thread has.
     const known = shares.reduce((sum, { pages }) => sum + pages, own)
     const starts = shares.filter(({ worker }) => worker === 'start')
     for (const share of starts) share.pages = Math.max(0, whole - known) / starts.length

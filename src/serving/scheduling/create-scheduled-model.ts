@@ -78,8 +78,8 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
   const instances = new InstanceSet({
     name,
     count: instanceCount(opened.config),
-    start: async (index) => {
-      const instance = await opened.start(index)
+    start: async (index, onBegan) => {
+      const instance = await opened.start(index, onBegan)
       await warmUp(instance, warmUps)
       return instance
     },
@@ -165,7 +165,7 @@ function withConfig(opened: OpenedModel, config: ModelConfig): OpenedModel {
     platform: opened.platform,
     inputs: opened.inputs,
     outputs: opened.outputs,
-    start: (index) => opened.start(index),
+    start: (index, onBegan) => opened.start(index, onBegan),
     ...(opened.isReplaceable === undefined ? {} : { isReplaceable: opened.isReplaceable }),
     ...(opened.onGpu === undefined ? {} : { onGpu: () => opened.onGpu?.() ?? false }),
     close: () => opened.close(),

@@ -7,7 +7,7 @@ import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
 import { WakefulLoop } from '../../lifecycle/wakeful-loop.js'
 import type { BackendInstance, BatchResult, Execution } from '../backend.js'
-import { enoughMemory } from '../memory/enough-memory.js'
+import { roomForOthers } from '../memory/room-for-others.js'
 import type { MemoryAccount } from '../memory/memory-account.js'
 import type { InstanceTurns } from './rate-limit/rate-limiter.js'
 
@@ -15,7 +15,7 @@ export type InstanceSetOptions = Readonly<{
   /** For people. */
   name: string
   count: number
-  start: (index: number) => Promise<BackendInstance>
+  start: (index: number, onBegan?: (thread: number) => void) => Promise<BackendInstance>
   clock: SchedulerClock
   log: Log
   /** A run could start. */
@@ -86,7 +86,7 @@ export class InstanceSet {
    * @throws what a start throws, ModelConfigError where there is no memory for all of them; those that are up are ended again.
    */
   async start(): Promise<void> {
-    const { name, count } = this.options
+    const { name, count, memory } = this.options
     for (let index = 0; index < count; index++)
       this.#slots.push({
         index,
@@ -99,10 +99,14 @@ export class InstanceSet {
       })
     try {
       const [first, ...others] = this.#slots
-      const isEnough = enoughMemory(name)
+      const room = roomForOthers(name, memory && (() => memory.takenNow()))
       if (first !== undefined) await this.#startSlot(first)
-      isEnough(others.length)
-      await startFew(others, (slot) => this.#startSlot(slot))
+      const promised = room(others.length)
+      try {
+        await startFew(others, (slot) => this.#startSlot(slot).then(() => promised.kept()))
+      } finally {
+        promised.end()
+      }
     } catch (error) {
       await this.close()
       throw error
@@ -219,8 +223,9 @@ export class InstanceSet {
 
   async #startSlot(slot: Slot): Promise<void> {
     const { start, memory } = this.options
-    const begin = () => start(slot.index)
-    const instance = await (memory === undefined ? begin() : memory.start(begin))
+    const instance = await (memory === undefined
+      ? start(slot.index)
+      : memory.start((onBegan) => start(slot.index, onBegan)))
     if (this.#stopped.signal.aborted) {
       await instance.close()
       return

@@ -147,6 +147,51 @@ describe('S11: what a model takes of memory', () => {
     expect(over.map(([name]) => name)).toEqual(['a'])
   })
 
+  it('is not what another one is loaded with that starts beside it', async () => {
+    const { accounts, passes, over } = rig()
+    const slow = accounts.open('slow')
+    const started = work()
+    const starting = slow.start((onBegan) => {
+      onBegan(21)
+      return started.run()
+    })
+    for (let thread = 31; thread < 36; thread++) {
+      const large = accounts.open(`large-${thread}`)
+      const loading = work()
+      const loaded = large.start((onBegan) => {
+        onBegan(thread)
+        return loading.run()
+      })
+      passes(900, { [thread]: 900, 21: 0 })
+      expect(large.takenNow() / MiB).toBeCloseTo(900)
+      loading.end()
+      await loaded
+      large.loaded()
+    }
+    expect(slow.takenNow()).toBe(0)
+    started.end()
+    await starting
+    expect(over).toEqual([])
+  })
+
+  it('is what an instance took by its thread, and not what it is started with later', async () => {
+    const { model, passes, over } = rig()
+    const account = model('a')
+    const [first, second] = [work(), work()]
+    void account.run(11, first.run)
+    passes(300, { 11: 10 })
+    const started = account.start((onBegan) => {
+      onBegan(12)
+      return second.run()
+    })
+    passes(800, { 11: 0, 12: 10 })
+    expect(account.takenBytes / MiB).toBe(1100)
+    second.end()
+    await started
+    expect(account.takenBytes / MiB).toBe(300)
+    expect(over).toEqual([])
+  })
+
   it('is told as kept once it does nothing, until the instance is gone', async () => {
     const { model, passes, clock } = rig()
     const a = model('a')

@@ -83,7 +83,7 @@ class OpenedJsModel implements OpenedModel {
     this.config = configTensors(context.config, 'js', this)
   }
 
-  async start(index: number): Promise<BackendInstance> {
+  async start(index: number, onBegan?: (thread: number) => void): Promise<BackendInstance> {
     const { name, version, versionDir, config } = this.context
     const parameters = Object.fromEntries(
       Object.entries(config.parameters).map(([key, { string_value = '' }]) => [key, string_value]),
@@ -98,7 +98,7 @@ class OpenedJsModel implements OpenedModel {
       name,
       outputs,
       this.timeoutMs,
-      await WorkerInstance.start<JsLoad, JsJob, JsAnswer>(`${name}#${index}`, entry, load),
+      await WorkerInstance.start<JsLoad, JsJob, JsAnswer>(`${name}#${index}`, entry, load, onBegan),
     )
   }
 

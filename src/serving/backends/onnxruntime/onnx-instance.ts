@@ -24,20 +24,22 @@ export class OnnxInstance implements BackendInstance {
     /** Whether the model has a batch dimension. */
     readonly batched: boolean,
     entry: string,
+    onBegan?: (thread: number) => void,
   ) {
     let exit: (error: Error) => void
     this.exited = new Promise((resolve) => (exit = resolve))
-    this.#instance = new Instance(name, entry, (error) => exit(error))
+    this.#instance = new Instance(name, entry, (error) => exit(error), onBegan)
   }
 
-  /** @throws RemoteError, WorkerExitedError */
+  /** @param onBegan - called with the number of its thread. @throws RemoteError, WorkerExitedError */
   static async start(
     name: string,
     batched: boolean,
     load: OnnxLoad,
     entry = entryPath(import.meta.url, './onnx-worker.js'),
+    onBegan?: (thread: number) => void,
   ): Promise<Readonly<{ instance: OnnxInstance; ready: OnnxReady }>> {
-    const instance = new OnnxInstance(name, batched, entry)
+    const instance = new OnnxInstance(name, batched, entry, onBegan)
     try {
       return { instance, ready: await instance.#instance.load(load) }
     } catch (error) {

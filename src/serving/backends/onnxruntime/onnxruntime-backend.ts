@@ -83,7 +83,7 @@ async function openModel(context: BackendContext, settings: OnnxSettings): Promi
     labels: labelsFromMetadata(onnx.metadata) ?? [],
     batchingIsAutomatic: written.dynamic_batching === undefined && config.dynamic_batching !== undefined,
     isReplaceable: true,
-    async start(index): Promise<BackendInstance> {
+    async start(index, onBegan): Promise<BackendInstance> {
       const place = places[index % places.length]!
       const load: OnnxLoad = { session: { ...session, ...place }, inputTypes, fullBatch }
       const { instance, ready } = await OnnxInstance.start(
@@ -91,6 +91,7 @@ async function openModel(context: BackendContext, settings: OnnxSettings): Promi
         fullBatch !== undefined,
         load,
         settings.workerEntry,
+        onBegan,
       )
       devices.add(deviceOf(ready.provider))
       if (!announced) {
