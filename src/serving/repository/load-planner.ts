@@ -4,9 +4,10 @@ import type { Log } from '../../lifecycle/log.js'
 import { isSystemLimit } from '../../lifecycle/system-limit.js'
 import { ServingError } from '../serving-error.js'
 import type { HeldOut } from './held-out.js'
-import type { KeptLoads } from './kept-loads.js'
+import type { KeptLoad, KeptLoads } from './kept-loads.js'
 import { loadOrder } from './load-order.js'
 import {
+  backendName,
   needsOf as needsOfConfig,
   onlyForGpus,
   readDefinition,
@@ -15,7 +16,9 @@ import {
 } from './model-definition.js'
 import { messageOf } from './model-lifecycle.js'
 import type { ModelRecords } from './model-records.js'
-import type { ModelFolder, RepositoryScan } from './repository-files.js'
+import { bytesOf, type ModelFolder, type RepositoryScan } from './repository-files.js'
+import type { Job } from './side-by-side.js'
+import type { UploadedModel } from './uploaded-model.js'
 
 export type LoadPlannerOptions = Readonly<{
   control: 'none' | 'poll' | 'explicit'
@@ -28,11 +31,19 @@ export type LoadPlannerOptions = Readonly<{
   log: Log
 }>
 
+/** A model that is to be loaded. */
+export type PlannedLoad = Job &
+  Readonly<{
+    definition: ModelDefinition
+    /** Files that a client sent. */
+    upload: UploadedModel | undefined
+  }>
+
 /** What is to be loaded. */
 export type LoadPlan = Readonly<{
-  /** Each after those it needs. */
-  order: readonly ModelDefinition[]
-  /** Names that cannot have a place in it, with why. */
+  /** Without those that cannot have a place in it. */
+  loads: readonly PlannedLoad[]
+  /** Names of those, with why. */
   circular: ReadonlyMap<string, string>
   /** Names of what cannot be read, with why. */
   unreadable: ReadonlyMap<string, unknown>
@@ -64,7 +75,7 @@ export class LoadPlanner {
   }
 
   /** @throws ServingError where there is none, or more than one */
-  folderOf(name: string, scan: RepositoryScan): ModelFolder {
+  #folderOf(name: string, scan: RepositoryScan): ModelFolder {
     const folder = scan.folders.get(name)
     if (folder !== undefined) return folder
     const ambiguous = scan.ambiguous.get(name)
@@ -75,8 +86,16 @@ export class LoadPlanner {
     )
   }
 
+  /** What a client asks for, or asked for once. @throws ServingError */
+  asked({ name, config, upload }: KeptLoad, scan: RepositoryScan): ModelDefinition {
+    const definition = this.#read(upload?.folder ?? this.#folderOf(name, scan), config)
+    if (upload !== undefined && backendName(definition.config) === 'js')
+      throw new ServingError('UNSUPPORTED', `failed to load '${name}', code is not taken from clients`)
+    return definition
+  }
+
   /** @param configJson - replaces `config.pbtxt`. @throws ServingError, as a client that asked for the model is told */
-  read(folder: ModelFolder, configJson?: string): ModelDefinition {
+  #read(folder: ModelFolder, configJson?: string): ModelDefinition {
     try {
       return readDefinition(folder, configJson)
     } catch (error) {
@@ -90,16 +109,20 @@ export class LoadPlanner {
     }
   }
 
-  /** Models of the repositories, with those they need. What is wrong with one stays with it. */
-  planOf(names: readonly string[], scan: RepositoryScan): LoadPlan {
+  /**
+   * Models of the repositories, with those they need. What is wrong with one stays with it.
+   *
+   * @param kept - what clients had loaded, which is as they asked for it also where others need it.
+   */
+  planOf(names: readonly string[], scan: RepositoryScan, kept: readonly KeptLoad[] = []): LoadPlan {
     const definitions = new Map<string, ModelDefinition>()
     const unreadable = new Map<string, unknown>()
     // The list grows by what ensembles need.
     const wanted = [...names]
-    for (const name of wanted) {
-      if (definitions.has(name)) continue
+    const add = (name: string, read: () => ModelDefinition): void => {
+      if (definitions.has(name) || unreadable.has(name)) return
       try {
-        const definition = readDefinition(this.folderOf(name, scan))
+        const definition = read()
         definitions.set(name, definition)
         wanted.push(
           ...this.needsOf(definition.config).filter(
@@ -110,12 +133,18 @@ export class LoadPlanner {
         unreadable.set(name, error)
       }
     }
-    this.#leaveOutForGpus(definitions)
-    return { ...orderOf(definitions), unreadable }
+    for (const load of kept) add(load.name, () => this.asked(load, scan))
+    for (const name of wanted) add(name, () => readDefinition(this.#folderOf(name, scan)))
+    this.#leaveOutForGpus(definitions, kept)
+    return { ...planned(definitions, new Map(kept.map((load) => [load.name, load.upload]))), unreadable }
   }
 
   /** A model with those it needs. @throws ServingError what cannot be read, or needs itself */
-  planWithNeeds(definition: ModelDefinition, scan: RepositoryScan): readonly ModelDefinition[] {
+  planWithNeeds(
+    definition: ModelDefinition,
+    scan: RepositoryScan,
+    upload: UploadedModel | undefined,
+  ): readonly PlannedLoad[] {
     const definitions = new Map([[definition.name, definition]])
     for (const { config } of definitions.values())
       for (const need of this.needsOf(config)) {
@@ -123,23 +152,23 @@ export class LoadPlanner {
         // A model with what a client sent serves as it is.
         const sent = this.records.get(need)?.definition?.overridden === true
         if (folder === undefined || sent || definitions.has(need) || this.heldOut.has(need)) continue
-        definitions.set(need, this.read(folder))
+        definitions.set(need, this.#read(folder))
       }
-    const { order, circular } = orderOf(definitions)
+    const { loads, circular } = planned(definitions, new Map([[definition.name, upload]]))
     const circle = circular.get(definition.name)
     if (circle !== undefined) throw new ServingError('INVALID_ARG', circle)
-    return order
+    return loads
   }
 
   /** Drops models that only stand in for steps of ensembles on a GPU, where there is none and nobody asked for them by name. */
-  #leaveOutForGpus(definitions: Map<string, ModelDefinition>): void {
+  #leaveOutForGpus(definitions: Map<string, ModelDefinition>, kept: readonly KeptLoad[]): void {
     if (this.options.onGpu === true) return
     const known = [
       ...definitions.values(),
       ...this.records.all().flatMap(({ definition }) => definition ?? []),
     ]
     const named = this.options.control === 'explicit' ? this.options.load : []
-    for (const name of onlyForGpus(known, named)) {
+    for (const name of onlyForGpus(known, [...named, ...kept.map((load) => load.name)])) {
       const record = this.records.get(name)
       // A client has loaded it.
       if ((record?.serving.length ?? 0) > 0) continue
@@ -155,12 +184,22 @@ export function notPolled(name: string, reason = ''): ServingError {
   return new ServingError('INTERNAL', `failed to load '${name}', failed to poll from model repository${why}`)
 }
 
-function orderOf(definitions: ReadonlyMap<string, ModelDefinition>): Omit<LoadPlan, 'unreadable'> {
+function planned(
+  definitions: ReadonlyMap<string, ModelDefinition>,
+  uploads: ReadonlyMap<string, UploadedModel | undefined>,
+): Omit<LoadPlan, 'unreadable'> {
   const { order, circular } = loadOrder(
     new Map([...definitions].map(([name, { config }]) => [name, needsOfConfig(config)])),
   )
   return {
-    order: order.flatMap((name) => definitions.get(name) ?? []),
+    loads: order.flatMap((name) => {
+      const definition = definitions.get(name)
+      if (definition === undefined) return []
+      const { config, print } = definition
+      return [
+        { name, definition, upload: uploads.get(name), needs: needsOfConfig(config), size: bytesOf(print) },
+      ]
+    }),
     circular: new Map(
       [...circular].map(([name, circle]) => [name, `circular dependency between ensembles: ${circle}`]),
     ),

@@ -30,9 +30,14 @@ export type ModelLifecycleOptions = Readonly<{
   log: Log
 }>
 
-/** Brings versions of models up and takes them down, so that requests see either the old or the new. One change at a time. */
+/**
+ * Brings versions of models up and takes them down, so that requests see either the old or the new. Several models may be brought up
+ * side by side; what is done to one of them is done in turn.
+ */
 export class ModelLifecycle {
   readonly #draining = new Set<Promise<void>>()
+  /** What is being done to models, by name. */
+  readonly #last = new Map<string, Promise<void>>()
 
   constructor(
     readonly options: ModelLifecycleOptions,
@@ -57,6 +62,12 @@ export class ModelLifecycle {
    * @throws ServingError when a version cannot be loaded; what served before goes on serving
    */
   async bring(definition: ModelDefinition, upload: UploadedModel | undefined): Promise<void> {
+    const isChanged = await this.#inTurn(definition.name, () => this.#bring(definition, upload))
+    if (isChanged) await this.#reopenDependents(definition.name)
+  }
+
+  /** @returns whether it serves anew. @throws ServingError */
+  async #bring(definition: ModelDefinition, upload: UploadedModel | undefined): Promise<boolean> {
     const record = this.records.of(definition.name)
     record.wanted = true
     if (definition.versions.length === 0) {
@@ -65,7 +76,10 @@ export class ModelLifecycle {
     }
     const kept = definition.versions.filter((version) => isUnchanged(record, definition, version))
     const missing = definition.versions.filter((version) => !kept.includes(version))
-    if (missing.length === 0 && record.serving.length === kept.length) return upload?.remove()
+    if (missing.length === 0 && record.serving.length === kept.length) {
+      upload?.remove()
+      return false
+    }
     for (const warning of definition.warnings)
       this.options.log.warn({ model: definition.name }, `model configuration: ${warning}`)
 
@@ -98,7 +112,7 @@ export class ModelLifecycle {
         'OTHER',
         limit,
       )
-    await this.#reopenDependents(definition.name)
+    return true
   }
 
   /** A version that could serve, but for another of its model that cannot. */
@@ -182,26 +196,45 @@ export class ModelLifecycle {
   /** Ensembles see a model that was loaded anew with its own tensors, and so do the ensembles of these. */
   async #reopenDependents(name: string): Promise<void> {
     for (const record of this.records.dependents(name)) {
-      const { definition, upload } = record
-      if (definition === undefined) continue
-      for (const version of definition.versions) {
-        try {
-          const before = record.model(version)
-          const model = await this.#open(definition, version, before)
-          if (before !== undefined) void this.#drain(before)
-          this.#serves(record, model)
-        } catch (error) {
-          this.options.log.error(
-            { model: record.name, version, err: error },
-            'ensemble no longer fits its models',
-          )
-          const model = record.model(version)
-          if (model !== undefined) void this.#drain(model)
-          record.set(version, 'UNAVAILABLE', messageOf(error))
-        }
-      }
-      record.upload = upload
+      await this.#inTurn(record.name, () => this.#reopen(record))
       await this.#reopenDependents(record.name)
+    }
+  }
+
+  async #reopen(record: ModelRecord): Promise<void> {
+    const { definition } = record
+    if (definition === undefined) return
+    for (const version of definition.versions) {
+      try {
+        const before = record.model(version)
+        const model = await this.#open(definition, version, before)
+        if (before !== undefined) void this.#drain(before)
+        this.#serves(record, model)
+      } catch (error) {
+        this.options.log.error(
+          { model: record.name, version, err: error },
+          'ensemble no longer fits its models',
+        )
+        const model = record.model(version)
+        if (model !== undefined) void this.#drain(model)
+        record.set(version, 'UNAVAILABLE', messageOf(error))
+      }
+    }
+  }
+
+  /** After what is being done to the model. */
+  async #inTurn<T>(name: string, change: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(name)
+    const changing = before === undefined ? change() : before.then(change)
+    const over = changing.then(
+      () => undefined,
+      () => undefined,
+    )
+    this.#last.set(name, over)
+    try {
+      return await changing
+    } finally {
+      if (this.#last.get(name) === over) this.#last.delete(name)
     }
   }
 

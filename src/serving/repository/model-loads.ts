@@ -2,11 +2,14 @@ import { backoffMs } from '../../lifecycle/backoff.js'
 import { delay } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
 import { isSystemLimit } from '../../lifecycle/system-limit.js'
-import type { LoadPlanner } from './load-planner.js'
+import { ServingError } from '../serving-error.js'
+import type { KeptLoad } from './kept-loads.js'
+import type { LoadPlanner, PlannedLoad } from './load-planner.js'
 import type { ModelDefinition } from './model-definition.js'
 import { messageOf, type ModelLifecycle } from './model-lifecycle.js'
 import type { ModelRecords } from './model-records.js'
 import type { RepositoryScan } from './repository-files.js'
+import { sideBySide } from './side-by-side.js'
 import type { UploadedModel } from './uploaded-model.js'
 
 /** Between tries of models that a limit of the system keeps from being loaded. */
@@ -22,21 +25,27 @@ export type ModelLoadsHost = Readonly<{
   inOrder(change: () => Promise<void>): Promise<void>
   /** Once aborted, nothing more is loaded. */
   closing: AbortSignal
+  /** So many models are loaded side by side. */
+  atATime: number
   log: Log
 }>
 
-/** Loads models of the repositories as they are planned. */
+/** Loads models as they are planned, side by side. */
 export class ModelLoads {
   constructor(readonly host: ModelLoadsHost) {}
 
   /**
-   * Loads models; each failure stays with its model. Where one is a limit of the system, those that failed are tried again.
+   * Loads models of the repositories; each failure stays with its model. Where one is a limit of the system, those that failed are
+   * tried again.
    *
-   * @param tries - how often that was done.
+   * @param kept - loaded with them: what clients had loaded before this process took the place of another.
    */
-  async bringAll(names: readonly string[], scan: RepositoryScan, tries = 0): Promise<void> {
-    const failed = await this.#bringEach(names, scan)
-    if ([...failed.values()].some(isSystemLimit)) void this.#tryAgain([...failed.keys()], tries)
+  async bringAll(
+    names: readonly string[],
+    scan: RepositoryScan,
+    kept: readonly KeptLoad[] = [],
+  ): Promise<void> {
+    await this.#bringAll(names, scan, kept, 0)
   }
 
   /** Loads what an ensemble runs before the ensemble itself. @throws ServingError */
@@ -45,25 +54,67 @@ export class ModelLoads {
     scan: RepositoryScan,
     upload: UploadedModel | undefined,
   ): Promise<void> {
-    const { planner, lifecycle } = this.host
-    for (const each of planner.planWithNeeds(definition, scan))
-      if (each === definition) await lifecycle.bring(each, upload)
-      else await lifecycle.bring(each, undefined).catch(() => undefined)
+    let failure: Error | undefined
+    const loads = this.host.planner.planWithNeeds(definition, scan, upload)
+    await this.#bring(loads, (name, error) => {
+      if (name === definition.name) failure = error as Error
+    })
+    if (failure !== undefined) throw failure
   }
 
-  /** @returns what failed, with why. */
-  async #bringEach(names: readonly string[], scan: RepositoryScan): Promise<ReadonlyMap<string, unknown>> {
-    const { planner, lifecycle, records, closing } = this.host
-    const { order, circular, unreadable } = planner.planOf(names, scan)
-    const failed = new Map(unreadable)
-    for (const [name, error] of unreadable) lifecycle.failed(records.of(name), messageOf(error))
-    for (const [name, why] of circular) lifecycle.failed(records.of(name), why)
-    for (const definition of order)
-      if (!closing.aborted)
-        await lifecycle
-          .bring(definition, undefined)
-          .catch((error: unknown) => failed.set(definition.name, error))
-    return failed
+  /** @param tries - how often they were tried before. */
+  async #bringAll(
+    names: readonly string[],
+    scan: RepositoryScan,
+    kept: readonly KeptLoad[],
+    tries: number,
+  ): Promise<void> {
+    const { planner, lifecycle, records } = this.host
+    const { loads, circular, unreadable } = planner.planOf(names, scan, kept)
+    const asked = new Map(kept.map((load) => [load.name, load]))
+    const failed = new Map<string, unknown>()
+    const fail = (name: string, error: unknown): void => {
+      const load = asked.get(name)
+      if (load === undefined) failed.set(name, error)
+      else this.#failedAgain(load, error)
+    }
+    const tell = (name: string, error: unknown): void => {
+      if (!asked.has(name)) lifecycle.failed(records.of(name), messageOf(error))
+    }
+    for (const [name, error] of unreadable) {
+      tell(name, error)
+      fail(name, error)
+    }
+    for (const [name, why] of circular) {
+      tell(name, why)
+      if (asked.has(name)) fail(name, new ServingError('INVALID_ARG', why))
+    }
+    await this.#bring(loads, fail, this.host.closing)
+    if ([...failed.values()].some(isSystemLimit)) void this.#tryAgain([...failed.keys()], tries)
+  }
+
+  #bring(
+    loads: readonly PlannedLoad[],
+    onFailure: (name: string, error: unknown) => void,
+    closing?: AbortSignal,
+  ): Promise<void> {
+    const { lifecycle, atATime } = this.host
+    return sideBySide(
+      loads,
+      atATime,
+      ({ name, definition, upload }) =>
+        lifecycle.bring(definition, upload).catch((error: unknown) => onFailure(name, error)),
+      closing,
+    )
+  }
+
+  /** What a client asked for once, and cannot be loaded any more, does not make the server less ready. */
+  #failedAgain({ name, upload }: KeptLoad, error: unknown): void {
+    const { records, log } = this.host
+    const record = records.get(name)
+    if (upload !== undefined && record?.upload !== upload) upload.remove()
+    if (record !== undefined) record.wanted = false
+    log.error({ model: name, err: error }, 'model that a client had loaded cannot be loaded')
   }
 
   async #tryAgain(names: readonly string[], tries: number): Promise<void> {
@@ -76,7 +127,7 @@ export class ModelLoads {
         const record = records.get(name)
         return record?.wanted === true && record.definition?.overridden !== true
       })
-      return this.bringAll(left, scan(), tries + 1)
+      return this.#bringAll(left, scan(), [], tries + 1)
     }
     await inOrder(bring).catch((error: unknown) => {
       if (!closing.aborted) log.error({ err: error }, 'models cannot be tried again')

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { isModelName } from '../../inference/model-name.js'
 import { unlessAborted } from '../../lifecycle/delay.js'
 import type { IndexEntry, LoadRequest } from '../model-server.js'
@@ -5,7 +6,6 @@ import type { UnreadableRepositories } from '../../inference/repository-folder.j
 import { ServingError } from '../serving-error.js'
 import { HeldOut, type HeldOutOptions } from './held-out.js'
 import { LoadPlanner, type LoadPlannerOptions, notPolled } from './load-planner.js'
-import { backendName } from './model-definition.js'
 import { ModelLifecycle, type ModelLifecycleOptions } from './model-lifecycle.js'
 import { ModelLoads } from './model-loads.js'
 import type { ModelRecord } from './model-record.js'
@@ -26,6 +26,8 @@ export type ModelManagerOptions = ModelLifecycleOptions &
     configName?: string | undefined
     /** Folder for files that clients send; private to the service. */
     uploadDir: string
+    /** So many models are loaded side by side; default: one for each core. */
+    loadsAtATime?: number
   }>
 
 /** Which models serve, in which versions: loads, replaces and unloads them, one change after another. */
@@ -55,6 +57,7 @@ export class ModelManager {
       scan: () => this.scan(),
       inOrder: (change) => this.#inOrder(change),
       closing: this.#closing.signal,
+      atATime: options.loadsAtATime ?? availableParallelism(),
       log: options.log,
     })
     this.#unloads = new ModelUnloads(this.#planner, this.#lifecycle, this.#records)
@@ -88,9 +91,11 @@ export class ModelManager {
       const scan = this.scan()
       this.#heldOut.tell(scan)
       const names = this.#planner.namesAtStart(scan)
+      const kept = (this.options.kept?.loads() ?? []).filter(({ name }) => !this.#heldOut.has(name))
       for (const name of names) this.#records.of(name).explicit = true
-      await this.#loads.bringAll(names, scan)
-      await this.#bringKept()
+      await this.#loads.bringAll(names, scan, kept)
+      for (const { name } of kept)
+        if (this.#records.get(name)?.wanted === true) this.#records.of(name).explicit = true
       this.#started = true
     })
   }
@@ -201,18 +206,6 @@ export class ModelManager {
     await this.#lifecycle.drained()
   }
 
-  /** What clients had loaded before this process took the place of another. */
-  async #bringKept(): Promise<void> {
-    for (const { name, config, upload } of this.options.kept?.loads() ?? [])
-      if (!this.#heldOut.has(name) && !this.#closing.signal.aborted)
-        await this.#load(name, config, upload).catch((error: unknown) =>
-          this.options.log.error(
-            { model: name, err: error },
-            'model that a client had loaded cannot be loaded',
-          ),
-        )
-  }
-
   /** What was to be loaded at the start and could not: what the repositories hold, and what waited for it. */
   async #bringLate(repositories: readonly string[]): Promise<void> {
     const scan = this.scan()
@@ -237,9 +230,7 @@ export class ModelManager {
     const scan = this.scan()
     const wasWanted = this.#records.get(name)?.wanted ?? false
     try {
-      const definition = this.#planner.read(upload?.folder ?? this.#planner.folderOf(name, scan), config)
-      if (upload !== undefined && backendName(definition.config) === 'js')
-        throw new ServingError('UNSUPPORTED', `failed to load '${name}', code is not taken from clients`)
+      const definition = this.#planner.asked({ name, config, upload }, scan)
       await this.#loads.bringWithNeeds(definition, scan, upload)
     } catch (error) {
       // Of several versions some may serve from it.

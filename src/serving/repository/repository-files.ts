@@ -82,7 +82,7 @@ function foldersOf(repository: string, unreadable: (repository: string, error: u
   }
 }
 
-/** Every file of a model by its path in the model's folder, with what changes when the file does. */
+/** Every file of a model by its path in the model's folder, with its bytes and what else changes when the file does. */
 export type FolderPrint = ReadonlyMap<string, string>
 
 /**
@@ -127,6 +127,11 @@ export function printModel(folder: ModelFolder, filesDir: string): FolderPrint {
   const own = printFolder(folder)
   if (filesDir === folder.dir) return own
   return new Map([...printFolder({ ...folder, dir: filesDir }), ...own])
+}
+
+/** What the files hold, together. */
+export function bytesOf(print: FolderPrint): number {
+  return [...print.values()].reduce((sum, file) => sum + Number.parseInt(file, 10), 0)
 }
 
 /** Whether two looks saw the same files. */

@@ -1,7 +1,13 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type ModelManagerOptions } from '../../../src/serving/repository/model-manager.js'
-import { ensembleOf, managed, noOverride, onnx, states } from '../../support/managed-models.js'
+import { ModelInvalidError } from '../../../src/inference/errors.js'
+import { KeptLoads } from '../../../src/serving/repository/kept-loads.js'
+import type { ModelManagerOptions } from '../../../src/serving/repository/model-manager.js'
+import { config, ensembleOf, managed, noOverride, onnx, states } from '../../support/managed-models.js'
 import { addModel } from '../../support/onnx-models.js'
+import { silentLog } from '../../support/silent-log.js'
+import { tempDir } from '../../support/temp-dir.js'
 import { until } from '../../support/until.js'
 
 describe('R23: a limit of the system', () => {
@@ -100,5 +106,149 @@ describe('ensembles', () => {
     await manager.start()
     expect(states(manager)).toEqual(['x 1 UNAVAILABLE', 'y 1 UNAVAILABLE', 'z 1 READY'])
     expect(manager.index(false)[0]?.reason).toBe('circular dependency between ensembles: x -> y -> x')
+  })
+})
+
+describe('S11: several models', () => {
+  /** A manager whose models are up when they are told to be. */
+  function gated(options: Partial<ModelManagerOptions> = {}) {
+    const began: string[] = []
+    const ends = new Map<string, () => void>()
+    const all = managed({
+      control: 'none',
+      loadsAtATime: 2,
+      probe: ({ name }) => {
+        began.push(name)
+        return new Promise((resolve) => ends.set(name, resolve))
+      },
+      ...options,
+    })
+    const up = async (name: string) => {
+      await until(name, () => ends.has(name))
+      ends.get(name)?.()
+      ends.delete(name)
+    }
+    return { ...all, began, up }
+  }
+
+  it('load side by side, small ones first, and serve while others still load', async () => {
+    const { manager, repository, began, up } = gated()
+    addModel(repository, 'a-large', { onnx })
+    writeFileSync(join(repository, 'a-large/1/weights.bin'), Buffer.alloc(100_000))
+    for (const name of ['b', 'c']) addModel(repository, name, { onnx })
+    addModel(repository, 'both', { config: ensembleOf('both', 'b', 'c') })
+    const started = manager.start()
+    await until('two', () => began.length === 2)
+    expect(began).toEqual(['b', 'c'])
+    await up('b')
+    // The ensemble waits for its models only, and keeps no other waiting.
+    await until('the next', () => began.length === 3)
+    expect(began).toEqual(['b', 'c', 'a-large'])
+    expect(manager.find('b', '').version).toBe('1')
+    await up('c')
+    await up('both')
+    await until('the ensemble', () => manager.isReady('both', ''))
+    expect(manager.ready).toBe(false)
+    await up('a-large')
+    await started
+    expect(manager.ready).toBe(true)
+  })
+
+  it('fail each for itself', async () => {
+    const { manager, repository } = managed({
+      control: 'none',
+      loadsAtATime: 3,
+      probe: ({ name }) =>
+        name === 'bad' ? Promise.reject(new ModelInvalidError('no', 'Look at it.')) : Promise.resolve(),
+    })
+    for (const name of ['a', 'bad', 'c']) addModel(repository, name, { onnx })
+    addModel(repository, 'both', { config: ensembleOf('both', 'a', 'bad') })
+    await manager.start()
+    expect(states(manager)).toEqual(['a 1 READY', 'bad 1 UNAVAILABLE', 'both 1 UNAVAILABLE', 'c 1 READY'])
+    expect(manager.index(false)[2]?.reason).toMatch(/depends on 'bad' which has no loaded version.*: no$/)
+  })
+
+  it('are no more begun once the server stops, and those that began are closed', async () => {
+    const { manager, repository, began, up, opened } = gated()
+    for (const name of ['a', 'b', 'c']) addModel(repository, name, { onnx })
+    const started = manager.start()
+    await until('two', () => began.length === 2)
+    const closed = manager.close()
+    await up('a')
+    await up('b')
+    await started
+    await closed
+    expect(began).toEqual(['a', 'b'])
+    expect(opened.map((model) => model.closed)).toEqual([true, true])
+  })
+
+  it('that change together leave an ensemble that runs them with the new ones, and none of the old open', async () => {
+    const { manager, repository, opened } = managed({
+      control: 'poll',
+      loadsAtATime: 4,
+      // The ensemble is long at it, so that what is done to it for one model and for the other would overlap.
+      probe: async ({ name }) => {
+        for (let turns = name === 'both' ? 20 : 1; turns > 0; turns--)
+          await new Promise((resolve) => setImmediate(resolve))
+      },
+    })
+    for (const name of ['a', 'b']) addModel(repository, name, { onnx, config: config(name) })
+    addModel(repository, 'both', { config: ensembleOf('both', 'a', 'b') })
+    await manager.start()
+    for (const name of ['a', 'b'])
+      addModel(repository, name, { config: config(name, 'instance_group { count: 3 }') })
+    await manager.follow(['a', 'b'], [])
+    expect(states(manager)).toEqual(['a 1 READY', 'b 1 READY', 'both 1 READY'])
+    const open = () => opened.filter((model) => !model.closed)
+    await until('the old ones to end', () => open().length === 3)
+    for (const name of ['a', 'b', 'both'])
+      expect(open().filter((model) => model.name === name)).toEqual([manager.find(name, '').inner])
+  })
+
+  it('that clients had loaded load with the others, as these asked for them', async () => {
+    const uploadDir = join(tempDir(), 'models')
+    const kept = () => new KeptLoads(uploadDir, silentLog())
+    const first = managed({ uploadDir, kept: kept(), load: ['both'] })
+    const { repository } = first
+    for (const name of ['a', 'b']) addModel(repository, name, { onnx })
+    addModel(repository, 'both', { config: ensembleOf('both', 'a', 'b') })
+    await first.manager.start()
+    await first.manager.load('a', { ...noOverride, config: '{"max_batch_size": 2}' })
+    await first.manager.load('b', noOverride)
+
+    const { manager, began, up, opened } = gated({
+      control: 'explicit',
+      repositories: [repository],
+      uploadDir,
+      kept: kept(),
+      load: ['both'],
+    })
+    const started = manager.start()
+    await until('two', () => began.length === 2)
+    expect(began).toEqual(['a', 'b'])
+    for (const name of ['b', 'a', 'both']) await up(name)
+    await started
+    expect(states(manager)).toEqual(['a 1 READY', 'b 1 READY', 'both 1 READY'])
+    expect(opened.map(({ name, config }) => [name, config.max_batch_size])).toEqual([
+      ['b', undefined],
+      ['a', 2],
+      ['both', undefined],
+    ])
+  })
+
+  it('that a client had loaded and cannot be any more do not make the server less ready', async () => {
+    const uploadDir = join(tempDir(), 'models')
+    const kept = () => new KeptLoads(uploadDir, silentLog())
+    const first = managed({ uploadDir, kept: kept() })
+    const { repository } = first
+    for (const name of ['a', 'gone', 'broken']) addModel(repository, name, { onnx })
+    await first.manager.start()
+    for (const name of ['a', 'gone', 'broken']) await first.manager.load(name, noOverride)
+    rmSync(join(repository, 'gone'), { recursive: true })
+    addModel(repository, 'broken', { onnx: onnx.subarray(0, 60) })
+    const { manager } = managed({ repositories: [repository], uploadDir, kept: kept() })
+    await manager.start()
+    expect(states(manager)).toEqual(['a 1 READY', 'broken 1 UNAVAILABLE'])
+    expect(manager.ready).toBe(true)
   })
 })

@@ -3,6 +3,7 @@ import type { ModelInput } from '../../../inference/model-config.js'
 import { backendName, modelFileOf, type ModelDefinition } from '../model-definition.js'
 import { printOfVersion } from '../repository-files.js'
 import { probeModel, type ProbeLimits } from './model-probe.js'
+import { ProbeTurns } from './probe-turns.js'
 import { ProbeVerdicts } from './probe-verdicts.js'
 
 export type ProbeOptions = ProbeLimits &
@@ -22,13 +23,15 @@ export function createProbe(
 ): (definition: ModelDefinition, version: number) => Promise<void> {
   const { verdictsFile, runtime, memoryBytes, cpuSeconds, log, signal } = options
   const verdicts = new ProbeVerdicts(verdictsFile, log)
+  const turns = new ProbeTurns(memoryBytes)
   const conditions = JSON.stringify([runtime, memoryBytes, cpuSeconds])
   return async (definition, version) => {
     if (backendName(definition.config) !== 'onnxruntime') return
     const modelPath = modelFileOf(definition, version)
     const print = printOfVersion(definition.print, version)
     if (verdicts.isGood(modelPath, print, conditions)) return
-    await probeModel({ modelPath, shapes: shapesOf(definition) }, { memoryBytes, cpuSeconds }, signal)
+    const task = { modelPath, shapes: shapesOf(definition) }
+    await turns.take(() => probeModel(task, { memoryBytes, cpuSeconds }, signal))
     verdicts.keep(modelPath, print, conditions)
   }
 }
