@@ -13,6 +13,7 @@ import { CachedModel, type RecordedModel } from './response-cache/cached-model.j
 import type { ResponseCache } from './response-cache/response-cache.js'
 import { backendName } from './repository/model-definition.js'
 import type { RateLimiter } from './scheduling/rate-limit/rate-limiter.js'
+import type { BatchingFindings } from './scheduling/batching-findings.js'
 import { createScheduledModel } from './scheduling/create-scheduled-model.js'
 import type { ScheduledModel } from './scheduling/scheduled-model.js'
 import { StatisticsRecorder } from './statistics-recorder.js'
@@ -27,6 +28,8 @@ export type ModelOpenerOptions = Readonly<{
   rateLimiter?: RateLimiter | undefined
   /** Models are charged there for what they take of memory; absent: nowhere. */
   memory?: MemoryAccounts | undefined
+  /** What batches were found to save; absent: it is measured at each load. */
+  batching?: BatchingFindings | undefined
   /** A run of a model does not end, and takes its thread with it. */
   onHung: (reason: string) => void
   log: Log
@@ -70,7 +73,7 @@ export class ModelOpener {
     /** Steps that belong to an ensemble have bounds of their own. */
     memory?: MemoryAccounts,
   ): Promise<ScheduledModel> {
-    const { log, onHung, rateLimiter } = this.options
+    const { log, onHung, rateLimiter, batching } = this.options
     const { name, version, versionDir } = context
     return createScheduledModel(opened, {
       name,
@@ -81,6 +84,7 @@ export class ModelOpener {
       onHung,
       rateLimiter,
       memory,
+      ...(batching && { batching: (config, measure) => batching.of(versionDir, config, measure) }),
     })
   }
 

@@ -1,7 +1,7 @@
 /**
  * How long the other models are away when one takes too much memory and the model server starts again without it.
  *
- *     npx tsx test/bench/model-restart.bench.ts [copies of models/ppe_detect_video; 0: models/ as it is] [rounds]
+ *     npx tsx test/bench/model-restart.bench.ts [copies of models/ppe_detect_video; without `dynamic_batching`; 0: models/ as it is] [rounds]
  *
  * `models away`, ms from the refusal of the request: `first` and `last` model that answers again, `half` of them, and `start`: from
  * starting the service to the last model, with all of them tried. The build must be there (`npm run build`).
@@ -38,7 +38,10 @@ function fill(repository: string): readonly string[] {
     const name = `copy_${index}`
     cpSync(join(models, 'ppe_detect_video'), join(repository, name), { recursive: true })
     const config = join(repository, name, 'config.pbtxt')
-    writeFileSync(config, readFileSync(config, 'utf8').replaceAll('ppe_detect_video', name))
+    writeFileSync(
+      config,
+      readFileSync(config, 'utf8').replaceAll('ppe_detect_video', name).replace('dynamic_batching { }', ''),
+    )
     return name
   })
 }

@@ -26,6 +26,7 @@ import { RepositoryPoller } from '../../serving/repository/repository-poller.js'
 import { RepositoryWatch } from '../../serving/repository/repository-watch.js'
 import { createResponseCache } from '../../serving/response-cache/create-response-cache.js'
 import type { ResponseCache } from '../../serving/response-cache/response-cache.js'
+import { BatchingFindings } from '../../serving/scheduling/batching-findings.js'
 import { rateLimiterOf } from '../../serving/scheduling/rate-limit/rate-limiter.js'
 import { timers } from '../../serving/scheduling/timers.js'
 import type { StatisticsRecorder } from '../../serving/statistics-recorder.js'
@@ -95,6 +96,7 @@ export class ModelServerHost {
       cache: this.#cache,
       rateLimiter: rateLimiterOf(modelServer.rateLimit),
       memory: this.#accounts(),
+      batching: new BatchingFindings(join(setup.tempDir, 'batching.json'), log),
       onHung: (reason) => endHung(reason, log),
       log,
     })

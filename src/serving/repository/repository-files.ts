@@ -90,7 +90,7 @@ export type FolderPrint = ReadonlyMap<string, string>
  *
  * @throws ModelConfigError for a link that leads out of the repository; what the file system throws.
  */
-export function printFolder({ dir, repository }: ModelFolder): FolderPrint {
+export function printFolder({ dir, repository }: Pick<ModelFolder, 'dir' | 'repository'>): FolderPrint {
   const print = new Map<string, string>()
   const root = realpathSync(repository)
   const visit = (folder: string, depth: number): void => {

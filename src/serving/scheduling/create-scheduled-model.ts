@@ -7,7 +7,7 @@ import type { MemoryAccounts } from '../memory/memory-accounts.js'
 import { outputLabels } from '../output-labels.js'
 import type { StatisticsRecorder } from '../statistics-recorder.js'
 import type { Tensor } from '../tensor.js'
-import { batchingPays } from './batching-probe.js'
+import { batchingPays, type BatchingProbe } from './batching-probe.js'
 import { batcherRules } from './batcher-rules.js'
 import { requestRules } from './check-request.js'
 import { InstanceSet } from './instance-set.js'
@@ -41,6 +41,8 @@ export type ScheduledModelOptions = Readonly<{
   rateLimiter?: RateLimiter | undefined
   /** Where what it takes of memory is charged; absent: nowhere. */
   memory?: MemoryAccounts | undefined
+  /** Knows, or else measures, whether batching that nobody asked for pays; absent: it is measured. */
+  batching?: (config: ModelConfig, measure: () => Promise<BatchingProbe>) => Promise<BatchingProbe>
   clock?: SchedulerClock
 }>
 
@@ -95,7 +97,7 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
   })
   const outcome = new RequestOutcome(statistics, outputShapes(opened.config))
   await instances.start()
-  const chosen = await settleBatching(opened, instances, log).catch(async (error: unknown) => {
+  const chosen = await settleBatching(opened, instances, options).catch(async (error: unknown) => {
     await instances.close()
     throw error
   })
@@ -147,9 +149,14 @@ async function sequenceRules(
 }
 
 /** Batching that nobody asked for stays only where it pays. */
-async function settleBatching(opened: OpenedModel, instances: InstanceSet, log: Log): Promise<OpenedModel> {
+async function settleBatching(
+  opened: OpenedModel,
+  instances: InstanceSet,
+  { batching, log }: ScheduledModelOptions,
+): Promise<OpenedModel> {
   if (opened.batchingIsAutomatic !== true || opened.config.dynamic_batching === undefined) return opened
-  const probe = await batchingPays(opened.config, (batch) => instances.run(batch))
+  const measure = () => batchingPays(opened.config, (batch) => instances.run(batch))
+  const probe = await (batching === undefined ? measure() : batching(opened.config, measure))
   if (probe.pays) return opened
   log.info(
     { model: opened.config.name, ...probe.figures },
