@@ -1,7 +1,9 @@
 /**
  * How long the other models are away when one takes too much memory and the model server starts again without it.
  *
- *     npx tsx test/bench/model-restart.bench.ts [copies of models/ppe_detect_video; without `dynamic_batching`; 0: models/ as it is] [rounds]
+ *     npx tsx test/bench/model-restart.bench.ts [copies] [rounds]
+ *
+ * So many copies of `models/ppe_detect_video` without `dynamic_batching`; 0: `models/` as it is.
  *
  * `models away`, ms from the refusal of the request: `first` and `last` model that answers again, `half` of them, and `start`: from
  * starting the service to the last model, with all of them tried. The build must be there (`npm run build`).
@@ -81,7 +83,6 @@ for (let round = 0; round < rounds; round++) {
     if (answer.status !== 503) throw new Error(await answer.text())
     await until('another process', async () => (await pid()) !== before, 30_000, 10)
     taken.push({ startMs, awayMs: (await allReady()).map((atMs) => atMs - refusedMs).sort((a, b) => a - b) })
-    if (process.env.MARKS !== undefined) process.stdout.write(service.stderr)
   } finally {
     await service[Symbol.asyncDispose]()
     rmSync(repository, { recursive: true, force: true })

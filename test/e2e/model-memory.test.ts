@@ -87,8 +87,8 @@ it('S11: a model that takes more memory than it may is held out, and the others 
   expect(await refused.text()).toMatch(/'greedy'.*384 MiB.*modelServer\.modelMemoryBytes/)
   await until('another process', async () => (await modelServerPid(service)) !== before)
   await answers(service)
-  // Where a plain start takes longer, so may this.
-  expect(performance.now() - beganMs).toBeLessThan(Math.max(5_000, 2 * service.startedInMs))
+  // Where a plain start, of which this is a part, takes longer, so may this.
+  expect(performance.now() - beganMs).toBeLessThan(Math.max(5_000, service.startedInMs))
 
   expect(await indexOf(service, 'greedy')).toMatchObject({
     state: 'UNAVAILABLE',

@@ -24,6 +24,8 @@ type RepositoryOptions = Readonly<{
   maxResponseBytes?: number
   /** With CUDA, as `one-shape.ts` has it, for models of KIND_GPU. */
   onGpu?: boolean
+  /** Models may be JavaScript files. */
+  allowJs?: boolean
   providers?: readonly ExecutionProvider[]
 }>
 
@@ -36,6 +38,7 @@ export async function serveRepository(
     tracer,
     maxResponseBytes,
     onGpu = false,
+    allowJs = false,
     providers = onGpu ? ['cuda', 'cpu'] : ['cpu'],
   }: RepositoryOptions = {},
 ): Promise<LocalModelServer> {
@@ -49,7 +52,7 @@ export async function serveRepository(
         ...(onGpu ? { workerEntry: oneShapeWorkers.onnx, missing: nothingIsMissing } : {}),
       }),
       new KserveBackend(maxResponseBytes),
-      new JsBackend(false),
+      new JsBackend(allowJs),
     ]),
     find: (name: string) => {
       try {

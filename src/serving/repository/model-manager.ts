@@ -26,7 +26,7 @@ export type ModelManagerOptions = ModelLifecycleOptions &
     configName?: string | undefined
     /** Folder for files that clients send; private to the service. */
     uploadDir: string
-    /** So many models are loaded side by side; default: one for each core. */
+    /** So many models are loaded side by side; default: one for each core, two at least, as some wait and do not compute. */
     loadsAtATime?: number
   }>
 
@@ -57,7 +57,7 @@ export class ModelManager {
       scan: () => this.scan(),
       inOrder: (change) => this.#inOrder(change),
       closing: this.#closing.signal,
-      atATime: options.loadsAtATime ?? availableParallelism(),
+      atATime: options.loadsAtATime ?? Math.max(2, availableParallelism()),
       log: options.log,
     })
     this.#unloads = new ModelUnloads(this.#planner, this.#lifecycle, this.#records)

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ModelInvalidError } from '../../../src/inference/errors.js'
@@ -6,6 +6,7 @@ import { KeptLoads } from '../../../src/serving/repository/kept-loads.js'
 import type { ModelManagerOptions } from '../../../src/serving/repository/model-manager.js'
 import { config, ensembleOf, managed, noOverride, onnx, states } from '../../support/managed-models.js'
 import { addModel } from '../../support/onnx-models.js'
+import { serveRepository } from '../../support/real-repository.js'
 import { silentLog } from '../../support/silent-log.js'
 import { tempDir } from '../../support/temp-dir.js'
 import { until } from '../../support/until.js'
@@ -152,6 +153,32 @@ describe('S11: several models', () => {
     await up('a-large')
     await started
     expect(manager.ready).toBe(true)
+  })
+
+  it('that wait for each other while they load come up', async () => {
+    const repository = tempDir()
+    const io = (way: string) => `${way} { name: "${way[0]}" data_type: TYPE_FP32 dims: [ 1 ] }`
+    for (const [name, other] of [
+      ['a', 'b'],
+      ['b', 'a'],
+    ] as const) {
+      addModel(repository, name, { config: `backend: "js" ${io('input')} ${io('output')}` })
+      const dir = join(repository, name, '1')
+      mkdirSync(dir, { recursive: true })
+      writeFileSync(
+        join(dir, 'model.mjs'),
+        `const channel = new BroadcastChannel('${repository}')
+         await new Promise((resolve) => {
+           channel.onmessage = ({ data }) => data === '${other}' && resolve()
+           setInterval(() => channel.postMessage('${name}'), 10).unref()
+         })
+         // The other one may not have heard of this one yet.
+         setTimeout(() => channel.close(), 1_000)
+         export default () => ({ execute: ({ inputs }) => ({ o: inputs.i }) })`,
+      )
+    }
+    const server = await serveRepository(repository, { allowJs: true })
+    expect(server.index(false).map(({ name, state }) => `${name} ${state}`)).toEqual(['a READY', 'b READY'])
   })
 
   it('fail each for itself', async () => {
