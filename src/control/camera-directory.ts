@@ -8,7 +8,7 @@ import { validateCameraUrl } from '../sources/camera-url.js'
 import { isRefusal } from '../sources/source-errors.js'
 import { CameraEntry } from './camera-entry.js'
 import type { CameraStore } from './camera-store.js'
-import type { CameraView } from './gantry.js'
+import type { CameraView } from './camera-view.js'
 import { NoEnginesError } from './no-engines-error.js'
 
 export type DirectoryDeps = Readonly<{

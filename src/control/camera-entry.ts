@@ -1,13 +1,13 @@
 import type { CameraConfig } from '../config/camera.js'
 import { redactUrl } from '../config/redact.js'
-import type { EngineBeat, EngineResult } from '../engine/protocol.js'
 import { cameraStates, type CameraStatus } from '../frames/camera-state.js'
 import { sourceWarnings } from '../frames/frame-source.js'
 import type { SizePx } from '../frames/letterbox.js'
 import { nowMs, wallMs } from '../lifecycle/clock.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
+import type { CameraBeat, EngineResult } from './engine-report.js'
 import { FrameLedger } from './frame-ledger.js'
-import type { CameraStats, CameraView } from './gantry.js'
+import type { CameraStats, CameraView } from './camera-view.js'
 import { QuantileWindow, RateWindow } from './windows.js'
 
 const rateSeconds = 10
@@ -105,7 +105,7 @@ export class CameraEntry {
     return captureToPublishMs
   }
 
-  beat(beat: EngineBeat['cameras'][number]): void {
+  beat(beat: CameraBeat): void {
     const now = nowMs()
     this.#book(beat.counts, now)
     this.#setFrozen(beat.frozen)

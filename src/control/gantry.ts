@@ -1,70 +1,27 @@
 import type { RecentPage, RecentQuery, CacheHealth } from '../cache/result-cache.js'
-import type { CameraConfig, CameraPatch, NewCamera } from '../config/camera.js'
+import type { CameraPatch, NewCamera } from '../config/camera.js'
 import type { DetectionsMessage } from '../events/detections-message.js'
-import type { CameraStatus } from '../frames/camera-state.js'
-import type { FrameCounts } from '../frames/accounting.js'
 import type { DetectorInfo } from '../ensemble/camera-detector.js'
+import type { CameraView } from './camera-view.js'
 import type { StreamUpstream } from '../server/stream/stream-upstream.js'
+import type { ProcessHealth } from '../lifecycle/process-health.js'
 import type { SinkHealth } from '../sinks/result-sink.js'
-import type { ProcessState } from './supervised-process.js'
 
-/** A camera as the API shows it; credentials in `url` are masked. */
-export type CameraView = Readonly<{
-  id: string
-  config: CameraConfig
-  /** Came by API and is kept over a restart. */
-  persist: boolean
-  /** Where the camera was defined: the pipeline file or the API. */
-  origin: 'file' | 'api'
-  status: CameraStatus
-  stats: CameraStats
-}>
+export type EngineHealth = ProcessHealth &
+  Readonly<{ index: number; detector: DetectorInfo | null; cameras: number }>
 
-export type CameraStats = Readonly<{
-  /** Frames analysed per second, over the last ten seconds. */
-  inferredFps: number
-  receivedFps: number
-  /** Capture to publish, over the last results. */
-  latencyMs: Readonly<{ p50: number; p99: number }> | null
-  frames: FrameCounts
-  /** Share of one core that the decoder uses. */
-  decoderCpuShare: number
-  /** The very same picture has come for `frozenAfterMs`. */
-  frozen: boolean
-  source: Readonly<{ widthPx: number; heightPx: number }> | null
-}>
-
-export type EngineHealth = Readonly<{
-  index: number
-  state: 'starting' | 'ready' | 'restarting' | 'failed' | 'stopped'
-  pid: number | null
-  restarts: number
-  reason: string
-  detector: DetectorInfo | null
-  cameras: number
-}>
-
-export type ModelServerHealth = Readonly<{
-  state: ProcessState
-  pid: number | null
-  restarts: number
-  reason: string
-  /** Models that are to serve, and those of them that do. */
-  models: Readonly<{ total: number; ready: number }>
-  /** Where gRPC listens; `null` while it does not. */
-  grpcPort: number | null
-  /** Why models do not run on a provider that is installed, each once. */
-  providerFailures: readonly string[]
-}>
+export type ModelServerHealth = ProcessHealth &
+  Readonly<{
+    /** Models that are to serve, and those of them that do. */
+    models: Readonly<{ total: number; ready: number }>
+    /** Where gRPC listens; `null` while it does not. */
+    grpcPort: number | null
+    /** Why models do not run on a provider that is installed, each once. */
+    providerFailures: readonly string[]
+  }>
 
 /** The process that serves WebSocket clients. */
-export type StreamHealth = Readonly<{
-  state: ProcessState
-  pid: number | null
-  restarts: number
-  reason: string
-  clients: number
-}>
+export type StreamHealth = ProcessHealth & Readonly<{ clients: number }>
 
 /**
  * `ready` decides the status code of `/readyz`: engines do, and whether the model repositories can be read. Kafka, Redis, cameras, the

@@ -1,7 +1,7 @@
 import type { ResultCache } from '../cache/result-cache.js'
 import type { RecentPage, RecentQuery } from '../cache/result-cache.js'
 import type { CameraPatch, NewCamera } from '../config/camera.js'
-import type { EngineResult, EngineSetup, FromEngine } from '../engine/protocol.js'
+import type { EngineSetup, FromEngine } from '../engine/protocol.js'
 import { detectionsRecordId } from '../events/cloud-event.js'
 import type { DetectionsMessage } from '../events/detections-message.js'
 import { fromBase64, toBase64 } from '../lifecycle/base64.js'
@@ -17,7 +17,9 @@ import type { CameraEntry } from './camera-entry.js'
 import { EngineProcess } from './engine-process.js'
 import type { ModelServerProcess } from './model-server-process.js'
 import type { StreamProcess } from './stream-process.js'
-import type { CameraView, EngineHealth, Gantry, Readiness } from './gantry.js'
+import type { CameraView } from './camera-view.js'
+import type { EngineResult } from './engine-report.js'
+import type { EngineHealth, Gantry, Readiness } from './gantry.js'
 
 /** Numbers left free after an engine's death: it may have given some to frames it took along. */
 const seqMargin = 1_000

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { PipelineConfig } from '../config/pipeline.js'
-import type { EngineResult } from '../engine/protocol.js'
+import type { EngineResult } from './engine-report.js'
 import { detectionsJson } from '../events/detections-json.js'
 import type { DetectionsMessage } from '../events/detections-message.js'
 import { toBase64 } from '../lifecycle/base64.js'
@@ -15,9 +15,8 @@ import type {
   PublishedResult,
   StreamSetup,
   ToStream,
-  UpgradeRequest,
 } from '../server/stream/protocol.js'
-import type { StreamUpstream } from '../server/stream/stream-upstream.js'
+import type { StreamUpstream, UpgradeRequest } from '../server/stream/stream-upstream.js'
 import type { HubSettings } from '../sinks/websocket/websocket-hub.js'
 import type { StreamHealth } from './gantry.js'
 import { SupervisedProcess } from './supervised-process.js'

@@ -6,6 +6,7 @@ import { nowMs } from '../lifecycle/clock.js'
 import { withDeathSignal } from '../lifecycle/death-signal.js'
 import { atMost } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
+import type { ProcessHealth, ProcessState } from '../lifecycle/process-health.js'
 import { systemLimit } from '../lifecycle/system-limit.js'
 import { acceptedFlags } from '../lifecycle/v8-flags.js'
 import { SilenceWatch, type SilenceLimits } from './silence-watch.js'
@@ -27,15 +28,6 @@ export type FromChild =
   | Message<'beat'>
   | Message<'answer', { requestId: number; value: unknown }>
   | Message<'refused', { requestId: number; error: ErrorRecord }>
-
-export type ProcessState = 'starting' | 'ready' | 'restarting' | 'failed' | 'stopped'
-
-export type ProcessHealth = Readonly<{
-  state: ProcessState
-  pid: number | null
-  restarts: number
-  reason: string
-}>
 
 export type ProcessSpec = Readonly<{
   /** `engine`, as logs and reasons call it. */

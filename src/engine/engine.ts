@@ -1,17 +1,11 @@
 import { BadRequestError, CameraNotFoundError, CameraNotPushError, NotFoundError } from './engine-errors.js'
+import type { EngineResult } from '../control/engine-report.js'
 import { CameraUnit } from './camera-unit.js'
 import type { HeldFrame } from './held-frame.js'
 import { encodePicture, encodeSnapshot } from './picture.js'
 import { ProcessBeat } from './process-beat.js'
 import { firstFree, phaseOf } from './sampling-places.js'
-import type {
-  CameraAssignment,
-  EngineAnswers,
-  EngineQuestion,
-  EngineResult,
-  EngineSetup,
-  FromEngine,
-} from './protocol.js'
+import type { CameraAssignment, EngineAnswers, EngineQuestion, EngineSetup, FromEngine } from './protocol.js'
 import type { Detection } from '../detections/detection.js'
 import type { CameraDetector, DetectorListener, DetectorResult } from '../ensemble/camera-detector.js'
 import { createCameraDetector } from '../ensemble/create-camera-detector.js'

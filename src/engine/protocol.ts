@@ -1,8 +1,7 @@
 import type { CameraConfig } from '../config/camera.js'
 import type { CameraNetworks } from '../config/camera-networks.js'
 import type { InferenceConfig } from '../config/inference.js'
-import type { DetectionsMessage } from '../events/detections-message.js'
-import type { PictureHeader } from '../events/stream-protocol.js'
+import type { CameraBeat, EngineResult } from '../control/engine-report.js'
 import type { DetectorInfo } from '../ensemble/camera-detector.js'
 import type { ErrorRecord } from '../errors.js'
 import type { FrameCounts } from '../frames/accounting.js'
@@ -45,32 +44,12 @@ export type ToEngine =
   | Message<'ask', { requestId: number; question: EngineQuestion }>
   | Message<'stop', { drainMs: number }>
 
-/** A result as it leaves the engine: all of the public message but the time of publishing. */
-export type EngineResult = Readonly<{
-  message: Omit<DetectionsMessage, 'timingsMs'> & {
-    timingsMs: Omit<DetectionsMessage['timingsMs'], 'captureToPublish'>
-  }
-  /** Monotonic, comparable between processes. */
-  arrivedMs: number
-  /** Between the frames received since the result before. */
-  decodeGapsMs: readonly number[]
-  /** 0 where the result of an earlier frame was used again. */
-  batchSize: number
-  counts: FrameCounts
-  picture?: Readonly<{ header: PictureHeader; jpeg: Base64 }>
-}>
-
 /** State of the process, once a second; its absence tells a hung engine. */
 export type EngineBeat = Readonly<{
   rssBytes: number
   cpuSeconds: number
   loopP99Ms: number
-  cameras: readonly Readonly<{
-    cameraId: string
-    counts: FrameCounts
-    decoderCpuSeconds: number
-    frozen: boolean
-  }>[]
+  cameras: readonly CameraBeat[]
 }>
 
 /** Engine -> control. */

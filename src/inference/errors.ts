@@ -1,5 +1,4 @@
 import { GantryError, type ErrorRecord } from '../errors.js'
-import { noteText, type ProviderNote } from './provider-notes.js'
 
 export class ModelNotFoundError extends GantryError {
   readonly code = 'GANTRY_MODEL_NOT_FOUND'
@@ -48,16 +47,6 @@ export class ModelLabelsError extends GantryError {
   ) {
     super(message, { cause })
     this.name = 'ModelLabelsError'
-  }
-}
-
-/** None of the configured execution providers can run the model. */
-export class ProviderUnavailableError extends GantryError {
-  readonly code = 'GANTRY_PROVIDER_UNAVAILABLE'
-  readonly hint = 'Add "cpu" to inference.providers, or see `gantry doctor` for what this machine has.'
-  constructor(readonly notes: readonly ProviderNote[]) {
-    super(`no execution provider can run the model: ${notes.map(noteText).join('; ')}`)
-    this.name = 'ProviderUnavailableError'
   }
 }
 

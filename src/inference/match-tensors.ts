@@ -1,8 +1,8 @@
 import { ModelInvalidError } from './errors.js'
-import type { DataType, ModelConfig, ModelInput, ModelOutput, SequenceControl } from './model-config.js'
+import type { ModelConfig, ModelInput, ModelOutput, SequenceControl } from './model-config.js'
 import type { OnnxInfo } from './onnx-file.js'
 import { hiddenInputs } from './sequence-tensors.js'
-import { configDataType, describeTensor, type ModelTensor } from './tensor-type.js'
+import { configDataType, describeTensor, type ModelTensor, type DataType } from './tensor-type.js'
 
 /**
  * Checks that a configuration and the model file speak of the same tensors.

@@ -1,20 +1,4 @@
-/** `ModelConfig` of the Triton schema, with the names of the schema. What a file leaves out is absent or empty. */
-export type DataType =
-  | 'TYPE_INVALID'
-  | 'TYPE_BOOL'
-  | 'TYPE_UINT8'
-  | 'TYPE_UINT16'
-  | 'TYPE_UINT32'
-  | 'TYPE_UINT64'
-  | 'TYPE_INT8'
-  | 'TYPE_INT16'
-  | 'TYPE_INT32'
-  | 'TYPE_INT64'
-  | 'TYPE_FP16'
-  | 'TYPE_FP32'
-  | 'TYPE_FP64'
-  | 'TYPE_STRING'
-  | 'TYPE_BF16'
+import type { DataType } from './tensor-type.js'
 
 /** `dims` are without the batch dimension when `max_batch_size > 0`; -1 is any size. */
 export type ModelInput = Readonly<{
@@ -160,6 +144,7 @@ export type MetricControl = Readonly<{
   histogram_options?: Readonly<{ buckets: readonly number[] }>
 }>
 
+/** `ModelConfig` of the Triton schema, with the names of the schema. What a file leaves out is absent or empty. */
 export type ModelConfig = Readonly<{
   name?: string
   platform?: string

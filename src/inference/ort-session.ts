@@ -1,10 +1,10 @@
 import ort from './onnxruntime.js'
 import type { ExecutionProvider } from '../config/inference.js'
 import { systemLimitIn, SystemLimitError } from '../lifecycle/system-limit.js'
-import { ModelInvalidError, ProviderUnavailableError } from './errors.js'
+import { ModelInvalidError } from './errors.js'
 import type { GraphOptimization } from './graph-optimization.js'
 import { providerFailure } from './provider-failure.js'
-import type { ProviderNote } from './provider-notes.js'
+import { ProviderUnavailableError, type ProviderNote } from './provider-notes.js'
 import { missingProviderReason } from './providers.js'
 
 /** Only worker threads import this file: a run blocks its thread. */

@@ -1,4 +1,5 @@
 import type { ExecutionProvider } from '../config/inference.js'
+import { GantryError } from '../errors.js'
 import type { Log } from '../lifecycle/log.js'
 
 /** Why a provider does not run a model. */
@@ -29,5 +30,15 @@ export function logNotes(
     if (note.installed)
       log.warn({ ...fields, provider }, 'execution provider fails, another one runs the model')
     else log.info(fields, 'execution provider is not used')
+  }
+}
+
+/** None of the configured execution providers can run the model. */
+export class ProviderUnavailableError extends GantryError {
+  readonly code = 'GANTRY_PROVIDER_UNAVAILABLE'
+  readonly hint = 'Add "cpu" to inference.providers, or see `gantry doctor` for what this machine has.'
+  constructor(readonly notes: readonly ProviderNote[]) {
+    super(`no execution provider can run the model: ${notes.map(noteText).join('; ')}`)
+    this.name = 'ProviderUnavailableError'
   }
 }

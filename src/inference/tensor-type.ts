@@ -1,4 +1,20 @@
-import type { DataType } from './model-config.js'
+/** Element types as a model configuration names them. */
+export type DataType =
+  | 'TYPE_INVALID'
+  | 'TYPE_BOOL'
+  | 'TYPE_UINT8'
+  | 'TYPE_UINT16'
+  | 'TYPE_UINT32'
+  | 'TYPE_UINT64'
+  | 'TYPE_INT8'
+  | 'TYPE_INT16'
+  | 'TYPE_INT32'
+  | 'TYPE_INT64'
+  | 'TYPE_FP16'
+  | 'TYPE_FP32'
+  | 'TYPE_FP64'
+  | 'TYPE_STRING'
+  | 'TYPE_BF16'
 
 /** Element types by their number in ONNX's `TensorProto.DataType`. */
 export const tensorTypes = [

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { CameraView } from '../../src/control/gantry.js'
+import type { CameraView } from '../../src/control/camera-view.js'
 import { detectionsMessageSchema } from '../../src/events/detections-message.js'
 import type { PictureHeader } from '../../src/events/stream-protocol.js'
 import type { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'

@@ -9,8 +9,7 @@ import {
   type Subscription,
 } from '../../src/events/stream-protocol.js'
 import { ClientAcceptor } from '../../src/server/stream/client-acceptor.js'
-import type { UpgradeRequest } from '../../src/server/stream/protocol.js'
-import type { StreamUpstream } from '../../src/server/stream/stream-upstream.js'
+import type { StreamUpstream, UpgradeRequest } from '../../src/server/stream/stream-upstream.js'
 import type { Picture, StreamHub } from '../../src/sinks/stream-hub.js'
 
 type Client = { socket: WebSocket; wants: Subscription | undefined }

@@ -1,5 +1,5 @@
-import type { DataType, ModelConfig } from '../model-config.js'
-import { elementCount } from '../tensor-type.js'
+import type { ModelConfig } from '../model-config.js'
+import { type DataType, elementCount } from '../tensor-type.js'
 import type { ConfigFault } from './fault.js'
 import { configuredInstances } from './instance-faults.js'
 

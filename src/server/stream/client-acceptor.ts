@@ -5,7 +5,7 @@ import { streamProtocol } from '../../events/stream-protocol.js'
 import type { StreamHub } from '../../sinks/stream-hub.js'
 import { TooManyClientsError } from '../errors.js'
 import { refuseUpgrade } from '../refuse-upgrade.js'
-import type { UpgradeRequest } from './protocol.js'
+import type { UpgradeRequest } from './stream-upstream.js'
 
 const maxMessageBytes = 64 * 1024
 

@@ -1,10 +1,10 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import type { EngineResult } from '../../engine/protocol.js'
+import type { EngineResult } from '../../control/engine-report.js'
 import type { ErrorRecord } from '../../errors.js'
 import type { Base64 } from '../../lifecycle/base64.js'
 import type { LogSettings } from '../../lifecycle/log.js'
 import type { StreamReading } from '../../sinks/websocket/stream-figures.js'
 import type { HubSettings } from '../../sinks/websocket/websocket-hub.js'
+import type { UpgradeRequest } from './stream-upstream.js'
 
 /** What the stream process needs to know once, at its start. */
 export type StreamSetup = Readonly<{
@@ -22,9 +22,6 @@ export type PublishedResult = Readonly<{
   /** Monotonic time of publishing. */
   atMs: number
 }>
-
-/** What is left of an upgrade request that was found good. */
-export type UpgradeRequest = Readonly<{ method: string; url: string; headers: IncomingHttpHeaders }>
 
 type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Body>
 

@@ -5,7 +5,8 @@ import type { Log } from '../../lifecycle/log.js'
 import type { StreamReading } from '../../sinks/websocket/stream-figures.js'
 import { WebSocketHub } from '../../sinks/websocket/websocket-hub.js'
 import { ClientAcceptor } from './client-acceptor.js'
-import type { FromStream, PublishedResult, StreamSetup, UpgradeRequest } from './protocol.js'
+import type { FromStream, PublishedResult, StreamSetup } from './protocol.js'
+import type { UpgradeRequest } from './stream-upstream.js'
 
 /** Everything that lives in the stream process: the hub, and who may join it. */
 export class StreamHost {

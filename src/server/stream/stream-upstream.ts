@@ -1,5 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
-import type { UpgradeRequest } from './protocol.js'
+
+/** What is left of an upgrade request that was found good. */
+export type UpgradeRequest = Readonly<{ method: string; url: string; headers: IncomingHttpHeaders }>
 
 /** Where clients of the stream are served. */
 export interface StreamUpstream {

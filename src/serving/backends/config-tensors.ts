@@ -1,4 +1,5 @@
-import type { DataType, ModelConfig, ModelInput, ModelOutput } from '../../inference/model-config.js'
+import type { ModelConfig, ModelInput, ModelOutput } from '../../inference/model-config.js'
+import type { DataType } from '../../inference/tensor-type.js'
 import { configOfDatatype, datatypeOfConfig } from '../datatype.js'
 import type { TensorSpec } from '../tensor.js'
 

@@ -1,6 +1,7 @@
 import { checkGraph, type GraphStep, type GraphTensor } from '../../ensemble/graph-check.js'
 import { ModelConfigError } from '../../inference/errors.js'
-import type { DataType, ModelConfig } from '../../inference/model-config.js'
+import type { ModelConfig } from '../../inference/model-config.js'
+import type { DataType } from '../../inference/tensor-type.js'
 import { configOfDatatype } from '../datatype.js'
 import type { TensorSpec } from '../tensor.js'
 import { specsOf } from '../backends/config-tensors.js'

@@ -1,6 +1,5 @@
 import { randomFillSync } from 'node:crypto'
-import type { DataType } from '../../inference/model-config.js'
-import { elementCount } from '../../inference/tensor-type.js'
+import { elementCount, type DataType } from '../../inference/tensor-type.js'
 import { ModelConfigError } from '../../inference/errors.js'
 import { inTurns, type Pieces } from '../../lifecycle/in-turns.js'
 import { type Datatype, datatypeOfConfig, elementBytes } from '../datatype.js'

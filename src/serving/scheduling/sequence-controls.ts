@@ -1,4 +1,5 @@
-import type { ControlKind, DataType, ModelConfig, SequenceControl } from '../../inference/model-config.js'
+import type { ControlKind, ModelConfig, SequenceControl } from '../../inference/model-config.js'
+import type { DataType } from '../../inference/tensor-type.js'
 import { ServingError } from '../serving-error.js'
 import type { Tensor } from '../tensor.js'
 

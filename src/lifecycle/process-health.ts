@@ -1,0 +1,10 @@
+export type ProcessState = 'starting' | 'ready' | 'restarting' | 'failed' | 'stopped'
+
+/** How a supervised process stands. */
+export type ProcessHealth = Readonly<{
+  state: ProcessState
+  pid: number | null
+  restarts: number
+  /** Why it is not ready; empty when it is. */
+  reason: string
+}>
