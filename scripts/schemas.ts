@@ -1,10 +1,10 @@
 // `npm run schemas`: writes schemas/*.json from the schemas the service checks with.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { asyncApiDocument } from '../src/events/asyncapi.js'
+import { asyncApiDocument } from '../src/messages/asyncapi.js'
 import { pipelineJsonSchema } from '../src/config/pipeline-json-schema.js'
-import { messageSchemas } from '../src/events/json-schemas.js'
-import { openApiDocument } from '../src/server/openapi.js'
+import { messageSchemas } from '../src/messages/json-schemas.js'
+import { openApiDocument } from '../src/api/openapi.js'
 
 const folder = new URL('../schemas/', import.meta.url)
 const documents: Record<string, unknown> = {

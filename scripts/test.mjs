@@ -10,12 +10,12 @@ import { runVitest } from './lib/vitest-run.mjs'
 
 /** Tests on models and data that are not ours to publish: where those are absent, these are skipped, in CI as well. */
 const onOutsideMaterial = [
-  'test/ensemble/models-in-the-wild.test.ts:',
-  'test/serving/ensemble/split.test.ts: cuts a real YOLOX-Nano',
+  'test/detector/models-in-the-wild.test.ts:',
+  'test/ensemble/split.test.ts: cuts a real YOLOX-Nano',
   'training tests.test_export:',
 ]
 /** A processor with AVX2 is imitated by one of its own kind. */
-const onX64 = process.arch === 'x64' ? [] : ['test/inference/int8-arithmetic.test.ts:']
+const onX64 = process.arch === 'x64' ? [] : ['test/backends/onnxruntime/int8-arithmetic.test.ts:']
 const inCi = Boolean(process.env.CI)
 const args = process.argv.slice(2)
 

@@ -7,7 +7,7 @@ const files = [
   'test/e2e/smoke.test.ts',
   'test/e2e/shared-port.test.ts',
   'test/lifecycle/v8-flags.test.ts',
-  'test/inference/ort-tensor.test.ts',
+  'test/backends/onnxruntime/ort-tensor.test.ts',
 ]
 
 /** Runs the smoke tests on each version. One that nobody has brought is a failure. */

@@ -1,4 +1,4 @@
-import { KeptText } from '../events/kept-text.js'
+import { KeptText } from '../messages/kept-text.js'
 import type { OrderKey } from './order-key.js'
 import type { RecentRange } from './recent-range.js'
 

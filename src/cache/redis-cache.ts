@@ -1,6 +1,6 @@
 import type { CacheConfig } from '../config/outputs.js'
-import { detectionsJson, labelInJson, parseDetectionsJson } from '../events/detections-json.js'
-import type { DetectionsMessage } from '../events/detections-message.js'
+import { detectionsJson, labelInJson, parseDetectionsJson } from '../messages/detections-json.js'
+import type { DetectionsMessage } from '../messages/detections-message.js'
 import { backoffMs } from '../lifecycle/backoff.js'
 import { nowMs, wallMs } from '../lifecycle/clock.js'
 import { delay } from '../lifecycle/delay.js'

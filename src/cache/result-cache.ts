@@ -1,4 +1,4 @@
-import type { DetectionsMessage } from '../events/detections-message.js'
+import type { DetectionsMessage } from '../messages/detections-message.js'
 
 export type RecentQuery = Readonly<{
   cameraId?: string

@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import type { cameraSchema } from '../config/camera.js'
 import { GantryError } from '../errors.js'
 import { unlessAborted } from '../lifecycle/delay.js'
-import { LoopingRtspServer } from '../sources/rtsp-server/looping-rtsp-server.js'
+import { LoopingRtspServer } from '../tools/rtsp-server/looping-rtsp-server.js'
 
 export class FootageMissingError extends GantryError {
   readonly code = 'GANTRY_ENVIRONMENT'

@@ -18,7 +18,7 @@ export async function runUntilStopped(
     async (signal) => {
       const [loaded, { runService }, { createLog }] = await Promise.all([
         prepare(signal),
-        import('../control/run-service.js'),
+        import('../processes/control/run-service.js'),
         import('../lifecycle/log.js'),
       ])
       const log = createLog(loaded.config.log, 'gantry')

@@ -1,12 +1,12 @@
-import { ModelConfigError, ModelNotFoundError } from '../inference/errors.js'
+import { ModelConfigError, ModelNotFoundError } from '../repository/errors.js'
 import {
   type ModelEntry,
   openOnnxModel,
   type OnnxModel,
   readModelEntry,
-} from '../inference/model-repository.js'
+} from '../repository/model-repository.js'
 import { type EnsembleGraph, readEnsemble, type ResolvedStep } from './ensemble-graph.js'
-import { checkSameLabels, gpuModelOf, withGpuModel } from './gpu-model.js'
+import { checkSameLabels, gpuModelOf, withGpuModel } from '../repository/gpu-model.js'
 
 /** The model cameras run on, and the name their results carry. */
 export type CameraModel = Readonly<{

@@ -1,25 +1,25 @@
 import type { ExecutionProvider, InferenceConfig } from '../config/inference.js'
-import { type DeviceKind, deviceOf, gpuProvidersOf } from '../inference/providers.js'
-import { graphOptimization } from '../inference/graph-optimization.js'
-import { InstancePool } from '../inference/instance-pool.js'
-import type { OnnxModel } from '../inference/model-repository.js'
-import { failuresOf, logNotes, noteText } from '../inference/provider-notes.js'
-import { sessionConfig } from '../inference/session-settings.js'
+import { type DeviceKind, deviceOf, gpuProvidersOf } from '../backends/onnxruntime/providers.js'
+import { graphOptimization } from '../repository/graph-optimization.js'
+import { InstancePool } from '../runtime/instance-pool.js'
+import type { OnnxModel } from '../repository/model-repository.js'
+import { failuresOf, logNotes, noteText } from '../backends/onnxruntime/provider-notes.js'
+import { sessionConfig } from '../backends/onnxruntime/session-settings.js'
 import { entryPath } from '../lifecycle/entry.js'
 import type { Log } from '../lifecycle/log.js'
-import type { CameraDetector, DetectorListener } from './camera-detector.js'
+import type { CameraDetector, DetectorListener } from '../detector/camera-detector.js'
 import { type CameraModel, findCameraModel } from './camera-model.js'
-import { ClassDoubts } from './class-doubts.js'
-import { type DetectorPlan, planDetector } from './detector-plan.js'
+import { ClassDoubts } from '../detector/class-doubts.js'
+import { type DetectorPlan, planDetector } from '../detector/detector-plan.js'
 import type {
   DetectorAnswer,
   DetectorCandidate,
   DetectorJob,
   DetectorLoad,
   DetectorReady,
-} from './detector-protocol.js'
-import { type InstanceSettings, instanceSettings } from './instance-settings.js'
-import { ScheduledDetector } from './scheduled-detector.js'
+} from '../detector/detector-protocol.js'
+import { type InstanceSettings, instanceSettings } from '../detector/instance-settings.js'
+import { ScheduledDetector } from '../detector/scheduled-detector.js'
 
 export type CameraDetectorOptions = Readonly<{
   repositoryDir: string
@@ -61,7 +61,7 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
   let instanceFreed: () => void = () => undefined
   const pool = new InstancePool<DetectorLoad, DetectorReady, DetectorJob, DetectorAnswer>({
     name: `${model.name}:${model.version}`,
-    entry: options.workerEntry ?? entryPath(import.meta.url, './detector-worker.js'),
+    entry: options.workerEntry ?? entryPath(import.meta.url, '../detector/detector-worker.js'),
     load: (first) => loadOptions(choices, inference, first),
     count: (first) => settingsFor(first).instances,
     log,

@@ -1,15 +1,15 @@
-import { ModelConfigError } from '../inference/errors.js'
-import { knownOutputs } from '../inference/match-tensors.js'
-import type { EnsembleStep, ModelConfig, ModelInput, ModelOutput } from '../inference/model-config.js'
+import { ModelConfigError } from '../repository/errors.js'
+import { knownOutputs } from '../repository/match-tensors.js'
+import type { EnsembleStep, ModelConfig, ModelInput, ModelOutput } from '../repository/model-config.js'
 import {
   type ModelEntry,
   modelNames,
   openOnnxModel,
   type OnnxModel,
   readModelEntry,
-} from '../inference/model-repository.js'
-import type { Backend } from '../inference/supported-config.js'
-import type { ModelTensor } from '../inference/tensor-type.js'
+} from '../repository/model-repository.js'
+import type { Backend } from '../repository/supported-config.js'
+import type { ModelTensor } from '../tensors/tensor-type.js'
 import { builtInStepNames, builtInSteps, isBuiltInStep } from './built-in-steps.js'
 import { checkGraph, type GraphStep, type GraphTensor } from './graph-check.js'
 

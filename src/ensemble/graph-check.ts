@@ -1,5 +1,5 @@
-import { ModelConfigError } from '../inference/errors.js'
-import type { DataType } from '../inference/tensor-type.js'
+import { ModelConfigError } from '../repository/errors.js'
+import type { DataType } from '../tensors/tensor-type.js'
 
 /** A tensor of a step or of the ensemble. What is not known of it fits everything. */
 export type GraphTensor = Readonly<{

@@ -1,10 +1,10 @@
 import { atOnce, inTurns, type Pieces } from '../lifecycle/in-turns.js'
-import { elementsOf, isNumberDatatype } from './elements.js'
+import { elementsOf, isNumberDatatype } from '../tensors/elements.js'
 import { GrowingBytes } from './growing-bytes.js'
-import type { InferRequest } from './infer.js'
-import type { LoadedModel } from './loaded-model.js'
-import { ServingError } from './serving-error.js'
-import type { Tensor } from './tensor.js'
+import type { InferRequest } from '../runtime/infer.js'
+import type { LoadedModel } from '../runtime/loaded-model.js'
+import { ServingError } from '../tensors/serving-error.js'
+import type { Tensor } from '../tensors/tensor.js'
 
 /** More elements than this in one item are not sorted for anybody. */
 const mostElements = 1_000_000

@@ -1,5 +1,5 @@
-import type { ModelConfig } from '../inference/model-config.js'
-import { instanceClaims } from './scheduling/rate-limit/claims.js'
+import type { ModelConfig } from '../repository/model-config.js'
+import { instanceClaims } from '../runtime/rate-limit/claims.js'
 
 /** What of a configuration has no effect with the settings of this server, in sentences. */
 export function loadWarnings(

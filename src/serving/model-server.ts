@@ -1,7 +1,7 @@
-import type { ModelConfig } from '../inference/model-config.js'
-import type { InferRequest, InferResponse, ParameterValue } from './infer.js'
-import type { ModelStatistics } from './statistics.js'
-import type { TensorSpec } from './tensor.js'
+import type { ModelConfig } from '../repository/model-config.js'
+import type { InferRequest, InferResponse, ParameterValue } from '../runtime/infer.js'
+import type { ModelStatistics } from '../runtime/statistics.js'
+import type { TensorSpec } from '../tensors/tensor.js'
 
 export type ModelState = 'UNKNOWN' | 'READY' | 'UNAVAILABLE' | 'LOADING' | 'UNLOADING'
 

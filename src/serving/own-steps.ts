@@ -1,8 +1,8 @@
-import { EnsembleModel } from './ensemble/ensemble-model.js'
-import type { LoadedModel } from './loaded-model.js'
+import { EnsembleModel } from '../ensemble/ensemble-model.js'
+import type { LoadedModel } from '../runtime/loaded-model.js'
 import { ServedModel } from './repository/served-model.js'
 import { CachedModel } from './response-cache/cached-model.js'
-import { requestDurations, type Duration, type ModelStatistics } from './statistics.js'
+import { requestDurations, type Duration, type ModelStatistics } from '../runtime/statistics.js'
 
 /**
  * The built-in steps of that name, one for each ensemble that has it. They are in no repository, but clients ask for the metadata,

@@ -1,4 +1,4 @@
-import { ServingError } from './serving-error.js'
+import { ServingError } from '../tensors/serving-error.js'
 
 /**
  * Most of each that a request may have, over HTTP and gRPC. Each takes two bytes of a message and a hundred of memory or more, so the

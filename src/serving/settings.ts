@@ -1,8 +1,8 @@
-import type { ParameterValue } from './infer.js'
+import type { ParameterValue } from '../runtime/infer.js'
 import type { ServerSettings } from './model-server.js'
-import { ServingError } from './serving-error.js'
-import type { TraceChanges, TraceSettings } from './tracing/trace-settings.js'
-import { Tracer } from './tracing/tracer.js'
+import { ServingError } from '../tensors/serving-error.js'
+import type { TraceChanges, TraceSettings } from '../runtime/tracing/trace-settings.js'
+import { Tracer } from '../runtime/tracing/tracer.js'
 
 type LogSettings = Readonly<Record<string, ParameterValue>>
 

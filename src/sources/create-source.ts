@@ -1,6 +1,6 @@
 import type { CameraConfig } from '../config/camera.js'
-import type { CameraStatus } from '../frames/camera-state.js'
-import type { FrameSource } from '../frames/frame-source.js'
+import type { CameraStatus } from '../vision/camera-state.js'
+import type { FrameSource } from '../vision/frame-source.js'
 import { wallMs } from '../lifecycle/clock.js'
 import { validateCameraUrl, type CameraLocation } from './camera-url.js'
 import { DecoderSession, type DecodedLocation, type DecoderMemory } from './decoder-session.js'

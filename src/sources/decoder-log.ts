@@ -1,4 +1,4 @@
-import type { SizePx } from '../frames/letterbox.js'
+import type { SizePx } from '../vision/letterbox.js'
 
 /** One line of ffmpeg's stderr (`-loglevel repeat+level+info`), understood. */
 export type DecoderLine =

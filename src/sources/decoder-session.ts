@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { redactText } from '../config/redact.js'
 import type { CameraConfig } from '../config/camera.js'
-import type { SizePx } from '../frames/letterbox.js'
+import type { SizePx } from '../vision/letterbox.js'
 import { nowMs } from '../lifecycle/clock.js'
 import { unlessAborted } from '../lifecycle/delay.js'
 import { shortage, systemLimit } from '../lifecycle/system-limit.js'

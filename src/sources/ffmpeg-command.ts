@@ -1,7 +1,7 @@
 import ffmpeg from 'fluent-ffmpeg'
 import { execFile } from 'node:child_process'
 import type { CameraConfig } from '../config/camera.js'
-import type { FrameFormat } from '../frames/frame.js'
+import type { FrameFormat } from '../vision/frame.js'
 import { withDeathSignal } from '../lifecycle/death-signal.js'
 import type { CameraLocation } from './camera-url.js'
 import { prints } from './decoder-log.js'

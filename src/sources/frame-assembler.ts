@@ -1,4 +1,4 @@
-import type { FramePool } from '../frames/frame-pool.js'
+import type { FramePool } from '../vision/frame-pool.js'
 
 /**
  * Cuts a stream of bytes into frames without copying: the reader fills `space()` directly, which is the rest of the frame's own

@@ -1,6 +1,6 @@
 import type { CameraConfig } from '../config/camera.js'
-import type { Frame, FrameFormat } from '../frames/frame.js'
-import type { SizePx } from '../frames/letterbox.js'
+import type { Frame, FrameFormat } from '../vision/frame.js'
+import type { SizePx } from '../vision/letterbox.js'
 import { geometryOf, type FrameGeometry } from './geometry.js'
 import type { PictureInfo } from './picture-pairing.js'
 

@@ -1,6 +1,6 @@
 import type { CameraConfig } from '../config/camera.js'
-import type { FrameFormat } from '../frames/frame.js'
-import { letterboxOf, scaledSizePx, type Letterbox, type SizePx } from '../frames/letterbox.js'
+import type { FrameFormat } from '../vision/frame.js'
+import { letterboxOf, scaledSizePx, type Letterbox, type SizePx } from '../vision/letterbox.js'
 
 /** How a picture of a given size is cut, scaled and padded for the model. */
 export type FrameGeometry = Readonly<{

@@ -1,4 +1,4 @@
-import type { SizePx } from '../frames/letterbox.js'
+import type { SizePx } from '../vision/letterbox.js'
 
 /** What is known of a picture besides its pixels. */
 export type PictureInfo = Readonly<{ ptsMs: number | null; source: SizePx; suspect: boolean }>

@@ -1,4 +1,4 @@
-import type { SourceWarning } from '../frames/frame-source.js'
+import type { SourceWarning } from '../vision/frame-source.js'
 import type { Failure } from './failure-reason.js'
 import type { PictureInfo } from './picture-pairing.js'
 

@@ -1,4 +1,4 @@
-import type { CameraStatus } from '../frames/camera-state.js'
+import type { CameraStatus } from '../vision/camera-state.js'
 import { backoffMs, type BackoffLimits } from '../lifecycle/backoff.js'
 import type { SessionEnd } from './session.js'
 

@@ -1,4 +1,4 @@
-import type { CameraState, CameraStatus } from '../frames/camera-state.js'
+import type { CameraState, CameraStatus } from '../vision/camera-state.js'
 import { wallMs } from '../lifecycle/clock.js'
 
 /** Holds a source's status and tells each change once. */

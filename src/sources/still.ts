@@ -1,6 +1,6 @@
 import sharp, { type Metadata, type Sharp } from 'sharp'
 import type { CameraConfig } from '../config/camera.js'
-import { letterboxFill, type SizePx } from '../frames/letterbox.js'
+import { letterboxFill, type SizePx } from '../vision/letterbox.js'
 import { geometryOf } from './geometry.js'
 import type { SourceDeps } from './source-deps.js'
 import { ImageInvalidError, ImageTooLargeError } from './source-errors.js'

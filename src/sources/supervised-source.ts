@@ -1,6 +1,6 @@
 import type { CameraConfig } from '../config/camera.js'
-import type { CameraStatus } from '../frames/camera-state.js'
-import type { FrameSource, SourceWarning } from '../frames/frame-source.js'
+import type { CameraStatus } from '../vision/camera-state.js'
+import type { FrameSource, SourceWarning } from '../vision/frame-source.js'
 import { nowMs, wallMs } from '../lifecycle/clock.js'
 import { FrameStamper } from './frame-stamper.js'
 import type { PictureInfo } from './picture-pairing.js'

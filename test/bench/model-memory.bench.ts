@@ -7,9 +7,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryUse, ownThread } from '../../src/lifecycle/memory-use.js'
-import { MemoryAccounts } from '../../src/serving/memory/memory-accounts.js'
-import { timers } from '../../src/serving/scheduling/timers.js'
-import { RunRecordFile } from '../../src/server/model-server/run-record.js'
+import { MemoryAccounts } from '../../src/runtime/memory/memory-accounts.js'
+import { timers } from '../../src/runtime/timers.js'
+import { RunRecordFile } from '../../src/processes/model-server/run-record.js'
 import { quantile, report } from './bench.js'
 
 const rounds = Number(process.argv[2] ?? 15)

@@ -5,7 +5,7 @@
  *     npx tsx test/bench/redis-outage.bench.ts [cameras] [fps] [seconds] [rounds]
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Readiness } from '../../src/control/gantry.js'
+import type { Readiness } from '../../src/api/gantry.js'
 import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
 import { RedisServer } from '../support/redis.js'
 import { TestService } from '../support/service.js'

@@ -6,7 +6,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
+import type { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
 import { cpuSeconds } from '../support/cpu.js'
 import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
 import { descendants } from '../support/processes.js'

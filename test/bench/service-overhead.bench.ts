@@ -18,10 +18,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { cameraSchema } from '../../src/config/camera.js'
 import { findCameraModel } from '../../src/ensemble/camera-model.js'
-import type { FrameFormat } from '../../src/frames/frame.js'
+import type { FrameFormat } from '../../src/vision/frame.js'
 import { parseDecoderLine } from '../../src/sources/decoder-log.js'
 import { decoderArguments } from '../../src/sources/ffmpeg-command.js'
-import type { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
+import type { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
 import { cpuSeconds } from '../support/cpu.js'
 import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
 import { descendants } from '../support/processes.js'
@@ -81,7 +81,7 @@ class WholeService {
       below.filter(({ command }) => command.includes(part)).reduce((sum, { pid }) => sum + cpuSeconds(pid), 0)
     const costs = () => ({
       decoders: used('ffmpeg'),
-      engine: used('engine/main'),
+      engine: used('processes/engine/main'),
       control: cpuSeconds(this.running.pid),
       stream: used('stream/main'),
       modelServer: used('model-server/main'),

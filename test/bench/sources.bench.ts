@@ -8,11 +8,11 @@
  */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { FramePool } from '../../src/frames/frame-pool.js'
+import { FramePool } from '../../src/vision/frame-pool.js'
 import { nowMs } from '../../src/lifecycle/clock.js'
 import { openByteChannel } from '../../src/sources/byte-channel.js'
 import { FrameAssembler } from '../../src/sources/frame-assembler.js'
-import { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
+import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
 import { WatchedSource } from '../support/watched-source.js'
 import { quantile, report } from './bench.js'
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { DetectionsMessage } from '../../src/events/detections-message.js'
+import type { DetectionsMessage } from '../../src/messages/detections-message.js'
 import type { RecentPage, RecentQuery, ResultCache } from '../../src/cache/result-cache.js'
 import { detectionsMessage } from '../support/detections.js'
 import { until } from '../support/until.js'

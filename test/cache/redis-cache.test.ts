@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { RedisCache } from '../../src/cache/redis-cache.js'
-import { detectionsMessageSchema } from '../../src/events/detections-message.js'
+import { detectionsMessageSchema } from '../../src/messages/detections-message.js'
 import { cacheSchema, type CacheConfig } from '../../src/config/outputs.js'
 import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
 import { detectionsMessage } from '../support/detections.js'

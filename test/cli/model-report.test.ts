@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { checkModel } from '../../src/cli/checks/model-check.js'
 import { readableReport } from '../../src/cli/model-report.js'
-import { inspectModel } from '../../src/ensemble/model-catalog.js'
+import { inspectModel } from '../../src/tools/model-catalog.js'
 import { addModel } from '../support/onnx-models.js'
 import { channelHeads, idHeads } from '../support/telling-models.js'
 import { tempDir } from '../support/temp-dir.js'

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Readiness } from '../../src/control/gantry.js'
+import type { Readiness } from '../../src/api/gantry.js'
 import { residentBytes } from '../support/cpu.js'
 import { rtspCameras } from '../support/demo-cameras.js'
 import { redisMissing, RedisServer } from '../support/redis.js'

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
+import type { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
 import { rtspCameras } from '../support/demo-cameras.js'
 import { alive, descendants } from '../support/processes.js'
 import { TestService } from '../support/service.js'
@@ -31,7 +31,7 @@ describe('a service that is hit', () => {
   function enginePids(service: TestService): number[] {
     // A decoder that is just being forked still bears the name of its engine.
     return descendants(service.pid)
-      .filter(({ command, parent }) => parent === service.pid && command.includes('engine/main.js'))
+      .filter(({ command, parent }) => parent === service.pid && command.includes('processes/engine/main.js'))
       .map(({ pid }) => pid)
   }
 

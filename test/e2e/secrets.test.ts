@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
-import { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
+import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
 import { dockClip } from '../support/demo-cameras.js'
 import { RedisServer, redisMissing } from '../support/redis.js'
 import { TestService } from '../support/service.js'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
+import type { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
 import { launchBrowser, openPage, skipsBrowser } from '../support/browser.js'
 import { rtspCameras } from '../support/demo-cameras.js'
 import { GrpcClient } from '../support/grpc-client.js'

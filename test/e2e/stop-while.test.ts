@@ -106,24 +106,28 @@ if (${place} && process.argv[1]?.endsWith('${entry}')) { ${code} }`,
     },
     {
       what: 'its engine ends again and again',
-      given: () => ({ env: preloaded('engine/main.js', 'process.exit(9)') }),
+      given: () => ({ env: preloaded('processes/engine/main.js', 'process.exit(9)') }),
       reached: logged('"deaths":5'),
     },
     {
       what: 'its engine has ended once and is started again',
-      given: () => ({ env: preloaded('engine/main.js', 'process.exit(9)') }),
+      given: () => ({ env: preloaded('processes/engine/main.js', 'process.exit(9)') }),
       reached: logged('"deaths":1'),
     },
     {
       what: 'its engine says nothing',
-      given: () => ({ env: preloaded('engine/main.js', hang) }),
-      reached: (gantry) => until('an engine', () => process_(gantry, 'engine/main.js'), 30_000),
+      given: () => ({ env: preloaded('processes/engine/main.js', hang) }),
+      reached: (gantry) => until('an engine', () => process_(gantry, 'processes/engine/main.js'), 30_000),
     },
     {
       what: 'its engine loads a model for ever',
-      given: () => ({ env: preloaded('engine/main.js', `${hang}`, true) }),
+      given: () => ({ env: preloaded('processes/engine/main.js', `${hang}`, true) }),
       reached: (gantry) =>
-        until('an engine with a thread that loads', () => process_(gantry, 'engine/main.js'), 30_000),
+        until(
+          'an engine with a thread that loads',
+          () => process_(gantry, 'processes/engine/main.js'),
+          30_000,
+        ),
     },
     {
       what: 'its stream process ends again and again',
@@ -357,7 +361,7 @@ if (${place} && process.argv[1]?.endsWith('${entry}')) { ${code} }`,
   })
 
   it('its engine cannot start, with Ctrl-C', { timeout: 60_000 }, async () => {
-    const gantry = launch({ env: preloaded('engine/main.js', 'process.exit(9)') })
+    const gantry = launch({ env: preloaded('processes/engine/main.js', 'process.exit(9)') })
     await logged('"deaths":2')(gantry)
     await stopped(gantry, 'SIGINT', 130)
   })

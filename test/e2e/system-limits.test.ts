@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { get } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { CameraView } from '../../src/control/camera-view.js'
+import type { CameraView } from '../../src/cameras/camera-view.js'
 import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
 import { addModel, redDetector } from '../support/onnx-models.js'
 import { descendants } from '../support/processes.js'
@@ -35,7 +35,7 @@ describe.skipIf(!prlimitWorks)('R23: too few file descriptors', () => {
   }
 
   const enginePid = ({ pid }: TestService): number =>
-    descendants(pid).find(({ command }) => command.includes('engine/main.js'))?.pid ?? 0
+    descendants(pid).find(({ command }) => command.includes('processes/engine/main.js'))?.pid ?? 0
 
   /** The limit that leaves `count` numbers for new descriptors. */
   function leaving(count: number, pid: number): number {

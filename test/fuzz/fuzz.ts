@@ -1,6 +1,6 @@
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js'
 import { Agent, request } from 'node:http'
-import { encodeMessage, inferenceService } from '../../src/serving/protocol/grpc-schema.js'
+import { encodeMessage, inferenceService } from '../../src/kserve/grpc-schema.js'
 import { mutated, mutatedValue, randomFrom } from './mutate.js'
 
 export type FuzzResult = Readonly<{

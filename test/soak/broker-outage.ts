@@ -3,7 +3,7 @@ import { detectionsMessage } from '../support/detections.js'
 import { KafkaBroker } from '../support/kafka.js'
 import { consumeAll } from '../support/kafka-records.js'
 import { until } from '../support/until.js'
-import { kafkaSink, ownTopic } from '../sinks/kafka/kafka-fixture.js'
+import { kafkaSink, ownTopic } from '../delivery/kafka/kafka-fixture.js'
 
 export type OutageOptions = Readonly<{
   /** From the start of the sink to the start of its broker. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { nowMs } from '../../src/lifecycle/clock.js'
-import { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
-import type { ServedStream } from '../../src/sources/rtsp-server/served-stream.js'
+import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
+import type { ServedStream } from '../../src/tools/rtsp-server/served-stream.js'
 import { makeClip, tempFolder } from '../support/video-clips.js'
 import { WatchedSource } from '../support/watched-source.js'
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
+import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
 import { childrenOf } from '../support/processes.js'
 import { makeClip, tempFolder } from '../support/video-clips.js'
 import { WatchedSource } from '../support/watched-source.js'

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
-import type { AccessUnit } from '../../src/sources/rtsp-server/clip.js'
+import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
+import type { AccessUnit } from '../../src/tools/rtsp-server/clip.js'
 import { makeClip, tempFolder } from '../support/video-clips.js'
 import { WatchedSource } from '../support/watched-source.js'
 

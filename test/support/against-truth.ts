@@ -1,5 +1,5 @@
 import { type TruthFrame, labelBox } from '../../sim/index.js'
-import type { Detection } from '../../src/detections/detection.js'
+import type { Detection } from '../../src/vision/detection.js'
 
 type Corners = readonly [number, number, number, number]
 

@@ -1,6 +1,6 @@
 // A process that owns one camera, for tests that kill it. Argument: URL. Prints "live" with the first frame.
 import { cameraSchema } from '../../dist/config/camera.js'
-import { FramePool } from '../../dist/frames/frame-pool.js'
+import { FramePool } from '../../dist/vision/frame-pool.js'
 import { createLog } from '../../dist/lifecycle/log.js'
 import { AddressPolicy } from '../../dist/sources/address-policy.js'
 import { ConnectGate } from '../../dist/sources/connect-gate.js'

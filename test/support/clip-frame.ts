@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import type { FrameFormat } from '../../src/frames/frame.js'
-import { type SizePx, letterboxOf, scaledSizePx } from '../../src/frames/letterbox.js'
+import type { FrameFormat } from '../../src/vision/frame.js'
+import { type SizePx, letterboxOf, scaledSizePx } from '../../src/vision/letterbox.js'
 
 /**
  * One picture of a clip as the decoder delivers it: scaled, padded with 114, RGB.

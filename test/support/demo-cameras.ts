@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { LoopingRtspServer } from '../../src/sources/rtsp-server/looping-rtsp-server.js'
+import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
 
 /** A clip of the repository: people, helmets and a machine at a loading dock, 1280x720, 25 fps. */
 export const dockClip = fileURLToPath(new URL('../../pipelines/demo/clips/dock.mp4', import.meta.url))

@@ -1,4 +1,4 @@
-import type { DetectionsMessage } from '../../src/events/detections-message.js'
+import type { DetectionsMessage } from '../../src/messages/detections-message.js'
 
 export type DetectionsOverrides = Partial<Omit<DetectionsMessage, 'capturedAt'>> & { capturedAtMs?: number }
 

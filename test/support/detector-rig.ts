@@ -1,10 +1,10 @@
 import { onTestFinished } from 'vitest'
 import { inferenceSchema, type InferenceConfig } from '../../src/config/inference.js'
-import type { CameraDetector, DetectorResult } from '../../src/ensemble/camera-detector.js'
+import type { CameraDetector, DetectorResult } from '../../src/detector/camera-detector.js'
 import { createCameraDetector } from '../../src/ensemble/create-camera-detector.js'
-import type { ShedCause } from '../../src/frames/accounting.js'
-import { type Frame, frameBytes } from '../../src/frames/frame.js'
-import { letterboxOf } from '../../src/frames/letterbox.js'
+import type { ShedCause } from '../../src/vision/accounting.js'
+import { type Frame, frameBytes } from '../../src/vision/frame.js'
+import { letterboxOf } from '../../src/vision/letterbox.js'
 import { recordingLog } from './silent-log.js'
 
 export type Outcome = Readonly<{

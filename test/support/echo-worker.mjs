@@ -1,6 +1,6 @@
 // A worker whose backend does as it is told, on the real worker runtime.
 import { parentPort } from 'node:worker_threads'
-import { serveWorker } from '../../dist/inference/worker-runtime.js'
+import { serveWorker } from '../../dist/runtime/worker-runtime.js'
 
 let loaded = 0
 let runs = 0

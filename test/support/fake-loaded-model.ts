@@ -1,10 +1,10 @@
-import { emptyModelConfig, type ModelConfig } from '../../src/inference/model-config.js'
-import type { BackendContext } from '../../src/serving/backend.js'
-import type { InferRequest } from '../../src/serving/infer.js'
-import type { LoadedModel } from '../../src/serving/loaded-model.js'
-import { StatisticsRecorder } from '../../src/serving/statistics-recorder.js'
-import type { ModelStatistics } from '../../src/serving/statistics.js'
-import type { Tensor } from '../../src/serving/tensor.js'
+import { emptyModelConfig, type ModelConfig } from '../../src/repository/model-config.js'
+import type { BackendContext } from '../../src/runtime/backend.js'
+import type { InferRequest } from '../../src/runtime/infer.js'
+import type { LoadedModel } from '../../src/runtime/loaded-model.js'
+import { StatisticsRecorder } from '../../src/runtime/statistics-recorder.js'
+import type { ModelStatistics } from '../../src/runtime/statistics.js'
+import type { Tensor } from '../../src/tensors/tensor.js'
 
 /** A model whose requests wait until the test answers them. */
 export class FakeLoadedModel implements LoadedModel {

@@ -1,16 +1,16 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import type { DetectionsMessage } from '../../src/events/detections-message.js'
+import type { DetectionsMessage } from '../../src/messages/detections-message.js'
 import {
   clientMessageSchema,
   streamProtocol,
   type PictureHeader,
   type ServerMessage,
   type Subscription,
-} from '../../src/events/stream-protocol.js'
-import { ClientAcceptor } from '../../src/server/stream/client-acceptor.js'
-import type { StreamUpstream, UpgradeRequest } from '../../src/server/stream/stream-upstream.js'
-import type { Picture, StreamHub } from '../../src/sinks/stream-hub.js'
+} from '../../src/messages/stream-protocol.js'
+import { ClientAcceptor } from '../../src/processes/stream/client-acceptor.js'
+import type { StreamUpstream, UpgradeRequest } from '../../src/api/stream-upstream.js'
+import type { Picture, StreamHub } from '../../src/delivery/websocket/stream-hub.js'
 
 type Client = { socket: WebSocket; wants: Subscription | undefined }
 

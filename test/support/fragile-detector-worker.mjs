@@ -1,7 +1,7 @@
 // The detector's worker, but for frames whose first byte tells it to end or to hang.
 import { parentPort } from 'node:worker_threads'
-import { DetectorBackend } from '../../dist/ensemble/detector-backend.js'
-import { serveWorker } from '../../dist/inference/worker-runtime.js'
+import { DetectorBackend } from '../../dist/detector/detector-backend.js'
+import { serveWorker } from '../../dist/runtime/worker-runtime.js'
 
 const deadly = 201
 const hanging = 202

@@ -8,4 +8,4 @@ parentPort.on('message', ({ type, given }) => {
   const { buffer, byteOffset } = given.inputs[0].data
   if (new DataView(buffer, byteOffset).getFloat32(0, true) === deadly) process.exit(7)
 })
-await import('../../dist/serving/backends/kserve/kserve-worker.js')
+await import('../../dist/backends/kserve/kserve-worker.js')

@@ -1,7 +1,7 @@
 // The worker of an ONNX model, but for inputs whose first byte tells it to end.
 import { parentPort } from 'node:worker_threads'
-import { OnnxSession } from '../../dist/serving/backends/onnxruntime/onnx-session.js'
-import { serveWorker } from '../../dist/inference/worker-runtime.js'
+import { OnnxSession } from '../../dist/backends/onnxruntime/onnx-session.js'
+import { serveWorker } from '../../dist/runtime/worker-runtime.js'
 
 const deadly = 201
 

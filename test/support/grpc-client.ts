@@ -1,10 +1,5 @@
 import { Client, credentials, Metadata, type ClientDuplexStream, type ServiceError } from '@grpc/grpc-js'
-import {
-  decodeMessage,
-  encodeMessage,
-  grpcRoot,
-  type Message,
-} from '../../src/serving/protocol/grpc-schema.js'
+import { decodeMessage, encodeMessage, grpcRoot, type Message } from '../../src/kserve/grpc-schema.js'
 
 /** A client of the public schema: every message through protobufjs, none of the server's own readers and writers. */
 export class GrpcClient {

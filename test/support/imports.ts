@@ -9,7 +9,7 @@ export function sourceFiles(): string[] {
   return readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name))
 }
 
-/** `inference/batch-policy.ts` lies in the room `inference`, `errors.ts` is the room `errors`. */
+/** `runtime/batch-policy.ts` lies in the room `runtime`, `errors.ts` is the room `errors`. */
 export function roomOf(file: string): string {
   return (file.split(sep)[0] ?? file).replace(/\.ts$/, '')
 }

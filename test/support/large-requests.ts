@@ -1,5 +1,5 @@
 import { Client, credentials } from '@grpc/grpc-js'
-import { decodeMessage, grpcRoot, type Message } from '../../src/serving/protocol/grpc-schema.js'
+import { decodeMessage, grpcRoot, type Message } from '../../src/kserve/grpc-schema.js'
 import { buildOnnx } from './onnx-builder.js'
 import { addModel } from './onnx-models.js'
 import { protoField, protoVarint } from './raw-proto.js'

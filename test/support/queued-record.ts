@@ -1,4 +1,4 @@
-import type { QueuedRecord } from '../../src/sinks/kafka/record-queue.js'
+import type { QueuedRecord } from '../../src/delivery/record-queue.js'
 
 /** `a1` is the first record of camera `a`. */
 export function queuedRecord(id: string): QueuedRecord {

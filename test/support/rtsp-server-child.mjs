@@ -1,5 +1,5 @@
 // The RTSP server as a process of its own, which a test can freeze or kill. Arguments: port, path, clip.
-import { LoopingRtspServer } from '../../dist/sources/rtsp-server/looping-rtsp-server.js'
+import { LoopingRtspServer } from '../../dist/tools/rtsp-server/looping-rtsp-server.js'
 
 const [port, path, clip] = process.argv.slice(2)
 const server = new LoopingRtspServer()

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import ort from 'onnxruntime-node'
 import { inferenceSchema } from '../../dist/config/inference.js'
 import { createCameraDetector } from '../../dist/ensemble/create-camera-detector.js'
-import { openOrtSession } from '../../dist/inference/ort-session.js'
+import { openOrtSession } from '../../dist/backends/onnxruntime/ort-session.js'
 
 const arrays = { float32: Float32Array, uint8: Uint8Array, int8: Int8Array }
 

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
 import { serverSchema } from '../../src/config/server.js'
-import { createHttpServer, type HttpServer, type ServerSettings } from '../../src/server/http-server.js'
+import { createHttpServer, type HttpServer, type ServerSettings } from '../../src/api/http-server.js'
 import { FakeGantry } from './fake-gantry.js'
 
 export type Served = Readonly<{ server: HttpServer; gantry: FakeGantry; url: string; metricsUrl: string }>

@@ -1,6 +1,6 @@
 import type { PipelineConfig } from '../../config/pipeline.js'
-import { PublicBindError } from '../../server/errors.js'
-import { isPublic } from '../../server/access.js'
+import { PublicBindError } from '../../api/errors.js'
+import { isPublic } from '../../api/access.js'
 import type { Finding } from '../findings.js'
 
 /** Whether the service would take its address; a port in use may be that of the very service whose file is looked at. */

@@ -1,8 +1,8 @@
-import { StatisticsRecorder } from '../../serving/statistics-recorder.js'
-import type { OpenedModel } from '../../serving/backend.js'
-import type { LoadedModel } from '../../serving/loaded-model.js'
-import { ServingError } from '../../serving/serving-error.js'
-import type { ModelStatistics } from '../../serving/statistics.js'
+import { StatisticsRecorder } from '../../runtime/statistics-recorder.js'
+import type { OpenedModel } from '../../runtime/backend.js'
+import type { LoadedModel } from '../../runtime/loaded-model.js'
+import { ServingError } from '../../tensors/serving-error.js'
+import type { ModelStatistics } from '../../runtime/statistics.js'
 
 /** A model as its files describe it: enough to put ensembles together. It runs nothing. */
 export class DescribedModel implements LoadedModel {

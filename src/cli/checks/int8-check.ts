@@ -3,9 +3,9 @@ import {
   type OnnxModel,
   openOnnxModel,
   readModelEntry,
-} from '../../inference/model-repository.js'
-import { type Processor, thisProcessor } from '../../inference/processor.js'
-import { saturationOf } from '../../inference/wide-weights.js'
+} from '../../repository/model-repository.js'
+import { type Processor, thisProcessor } from '../../backends/onnxruntime/processor.js'
+import { saturationOf } from '../../backends/onnxruntime/wide-weights.js'
 import type { Finding } from '../findings.js'
 import { type ProviderState, runsOnGpu } from './provider-check.js'
 

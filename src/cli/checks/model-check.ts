@@ -1,8 +1,8 @@
 import { findCameraModel } from '../../ensemble/camera-model.js'
-import { classText, classTable } from '../../ensemble/class-table.js'
-import { planDetector } from '../../ensemble/detector-plan.js'
+import { classText, classTable } from '../../detector/class-table.js'
+import { planDetector } from '../../detector/detector-plan.js'
 import { toErrorRecord } from '../../errors.js'
-import type { OnnxModel } from '../../inference/model-repository.js'
+import type { OnnxModel } from '../../repository/model-repository.js'
 import type { Finding } from '../findings.js'
 import { type ProviderState, runningProvider, runsOnGpu } from './provider-check.js'
 

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import type { ExecutionProvider, InferenceConfig } from '../../config/inference.js'
-import { deviceOf, missingProviderReason } from '../../inference/providers.js'
+import { deviceOf, missingProviderReason } from '../../backends/onnxruntime/providers.js'
 import { entryPath } from '../../lifecycle/entry.js'
 import type { Finding } from '../findings.js'
 

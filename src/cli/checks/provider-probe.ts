@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
-import ort from '../../inference/onnxruntime.js'
+import ort from '../../backends/onnxruntime/onnxruntime.js'
 import type { ExecutionProvider } from '../../config/inference.js'
-import { providerFailure } from '../../inference/provider-failure.js'
+import { providerFailure } from '../../backends/onnxruntime/provider-failure.js'
 
 /**
  * Entry of the look at a provider: runs one small model on it and ends with 0, or 1 with the reason on stdout. What native code

@@ -3,27 +3,27 @@ import { repositoriesOf } from '../../config/load.js'
 import type { PipelineConfig } from '../../config/pipeline.js'
 import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
 import { toErrorRecord } from '../../errors.js'
-import { ModelConfigError, ModelNotFoundError } from '../../inference/errors.js'
-import { repositoryWith } from '../../inference/model-repository.js'
-import { type ModelConfig, parameterOf } from '../../inference/model-config.js'
-import { deviceOf, gpuIsInstalled } from '../../inference/providers.js'
+import { ModelConfigError, ModelNotFoundError } from '../../repository/errors.js'
+import { repositoryWith } from '../../repository/model-repository.js'
+import { type ModelConfig, parameterOf } from '../../repository/model-config.js'
+import { deviceOf, gpuIsInstalled } from '../../backends/onnxruntime/providers.js'
 import {
   distinctRepositories,
   repositoryHint,
   unreadableOf,
   unreadableText,
   type UnreadableRepositories,
-} from '../../inference/repository-folder.js'
-import { checkCompleted } from '../../inference/supported-config.js'
+} from '../../repository/repository-folder.js'
+import { checkCompleted } from '../../repository/supported-config.js'
 import { silentLog } from '../../lifecycle/log.js'
-import { BackendRegistry } from '../../serving/backends/backend-registry.js'
-import { JsBackend } from '../../serving/backends/js/js-backend.js'
-import { kserveSettings } from '../../serving/backends/kserve/kserve-settings.js'
-import { onnxRuntimeBackend } from '../../serving/backends/onnxruntime/onnxruntime-backend.js'
+import { BackendRegistry } from '../../serving/backend-registry.js'
+import { JsBackend } from '../../backends/js/js-backend.js'
+import { kserveSettings } from '../../backends/kserve/kserve-settings.js'
+import { onnxRuntimeBackend } from '../../backends/onnxruntime/onnxruntime-backend.js'
 import { loadWarnings } from '../../serving/load-warnings.js'
-import { createEnsembleModel } from '../../serving/ensemble/create-ensemble-model.js'
-import type { LoadedModel } from '../../serving/loaded-model.js'
-import { outputLabels } from '../../serving/output-labels.js'
+import { createEnsembleModel } from '../../ensemble/create-ensemble-model.js'
+import type { LoadedModel } from '../../runtime/loaded-model.js'
+import { outputLabels } from '../../repository/output-labels.js'
 import { loadOrder } from '../../serving/repository/load-order.js'
 import {
   backendName,
@@ -32,13 +32,13 @@ import {
   onlyForGpus,
   readDefinition,
   stepsOf,
-} from '../../serving/repository/model-definition.js'
-import { type RepositoryScan, scanRepositories } from '../../serving/repository/repository-files.js'
+} from '../../repository/model-definition.js'
+import { type RepositoryScan, scanRepositories } from '../../repository/repository-files.js'
 import { keepsAnswers } from '../../serving/response-cache/create-response-cache.js'
-import { instanceClaims } from '../../serving/scheduling/rate-limit/claims.js'
-import { type RateLimiter, rateLimiterOf } from '../../serving/scheduling/rate-limit/rate-limiter.js'
-import { implicitState } from '../../serving/scheduling/sequence-state.js'
-import { warmUpRequests } from '../../serving/scheduling/warm-up.js'
+import { instanceClaims } from '../../runtime/rate-limit/claims.js'
+import { type RateLimiter, rateLimiterOf } from '../../runtime/rate-limit/rate-limiter.js'
+import { implicitState } from '../../runtime/sequence-state.js'
+import { warmUpRequests } from '../../runtime/warm-up.js'
 import type { Finding } from '../findings.js'
 import { DescribedModel } from './described-model.js'
 import type { ProviderState } from './provider-check.js'

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { repositoriesOf, type LoadedPipeline } from '../../config/load.js'
-import { repositoryWith } from '../../inference/model-repository.js'
+import { repositoryWith } from '../../repository/model-repository.js'
 import type { ProviderState } from '../checks/provider-check.js'
 import { exitCodes } from '../failure.js'
 import { allGood, printFindings, type Finding } from '../findings.js'

@@ -94,7 +94,7 @@ async function clientOf({ url = defaultUrl, token }: ServiceOptions, { terminal 
 async function configOf(file: string): Promise<string> {
   const text = readText(file)
   if (text.trimStart().startsWith('{')) return text
-  const { parseModelConfig } = await import('../../inference/model-config-text.js')
+  const { parseModelConfig } = await import('../../repository/model-config-text.js')
   return JSON.stringify(parseModelConfig(text, file))
 }
 

@@ -1,8 +1,8 @@
 import { existsSync, statSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
-import { ModelConfigError } from '../../inference/errors.js'
-import type { OnnxModel } from '../../inference/model-repository.js'
-import type { SplitReport } from '../../inference/split/split-model.js'
+import { ModelConfigError } from '../../repository/errors.js'
+import type { OnnxModel } from '../../repository/model-repository.js'
+import type { SplitReport } from '../../tools/split/split-model.js'
 import type { CommandContext } from '../command-context.js'
 import { UsageError } from '../usage-error.js'
 
@@ -22,7 +22,7 @@ export async function splitCommand(
   options: SplitCommandOptions,
   { terminal }: CommandContext,
 ): Promise<void> {
-  const { splitModel } = await import('../../inference/split/split-model.js')
+  const { splitModel } = await import('../../tools/split/split-model.js')
   const isFile = existsSync(subject) && statSync(subject).isFile()
   if (isFile && options.out === undefined)
     throw new UsageError('a file needs a folder for its stages', 'Add --out FOLDER, a model repository.')
@@ -40,7 +40,7 @@ export async function splitCommand(
 }
 
 async function modelOf(repository: string, name: string): Promise<OnnxModel> {
-  const { openOnnxModel, readModelEntry } = await import('../../inference/model-repository.js')
+  const { openOnnxModel, readModelEntry } = await import('../../repository/model-repository.js')
   const entry = readModelEntry(repository, name)
   if (entry.backend !== 'onnxruntime')
     throw new ModelConfigError(
@@ -54,10 +54,10 @@ async function modelOf(repository: string, name: string): Promise<OnnxModel> {
 async function fileAsModel(file: string): Promise<OnnxModel> {
   const [{ autoComplete }, { emptyModelConfig }, { readOnnxFile }, { labelsFromMetadata }] =
     await Promise.all([
-      import('../../inference/auto-complete.js'),
-      import('../../inference/model-config.js'),
-      import('../../inference/onnx-file.js'),
-      import('../../inference/labels.js'),
+      import('../../repository/auto-complete.js'),
+      import('../../repository/model-config.js'),
+      import('../../repository/onnx-file.js'),
+      import('../../repository/labels.js'),
     ])
   const path = resolve(file)
   const stem = basename(path).replace(/\.onnx$/, '')

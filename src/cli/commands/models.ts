@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { resolve } from 'node:path'
 import { loadPipeline, repositoriesOf } from '../../config/load.js'
-import type { DetectorReport, ModelReport } from '../../ensemble/model-catalog.js'
+import type { DetectorReport, ModelReport } from '../../tools/model-catalog.js'
 import { configOption, type GlobalOptions } from '../options.js'
 import type { CommandContext } from '../command-context.js'
 import { splitCommand, type SplitCommandOptions } from './models-split.js'
@@ -58,14 +58,14 @@ async function repositoryOf(
   if (repository !== undefined) return resolve(repository)
   if (config === undefined) return resolve(installation, 'models')
   const repositories = repositoriesOf(loadPipeline(config, { env: terminal.env }).config)
-  const { checkRepositories } = await import('../../inference/repository-folder.js')
+  const { checkRepositories } = await import('../../repository/repository-folder.js')
   await checkRepositories(repositories)
   return repositories[0] ?? ''
 }
 
 async function list(options: ModelsOptions, context: CommandContext): Promise<void> {
   const [{ listModels }, { modelTable }] = await Promise.all([
-    import('../../ensemble/model-catalog.js'),
+    import('../../tools/model-catalog.js'),
     import('../model-report.js'),
   ])
   const { terminal } = context
@@ -80,7 +80,7 @@ async function list(options: ModelsOptions, context: CommandContext): Promise<vo
 
 async function inspect(name: string, options: ModelsOptions, context: CommandContext): Promise<void> {
   const [{ inspectModel }, { readableReport }, { stringify }] = await Promise.all([
-    import('../../ensemble/model-catalog.js'),
+    import('../../tools/model-catalog.js'),
     import('../model-report.js'),
     import('yaml'),
   ])

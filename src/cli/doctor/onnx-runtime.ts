@@ -6,7 +6,7 @@ import type { Finding } from '../findings.js'
 /** Whether ONNX Runtime can be loaded, and which of the providers runs a model. */
 export async function examineOnnxRuntime(deviceId: number): Promise<Finding[]> {
   try {
-    await import('../../inference/onnxruntime.js')
+    await import('../../backends/onnxruntime/onnxruntime.js')
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error)
     return [{ subject: 'onnxruntime', state: 'failed', detail, fix: 'npm ci' }]

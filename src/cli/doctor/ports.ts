@@ -1,5 +1,5 @@
 import type { PipelineConfig } from '../../config/pipeline.js'
-import { listenProblem } from '../../server/free-port.js'
+import { listenProblem } from '../../api/free-port.js'
 import type { Finding } from '../findings.js'
 
 type ServerConfig = PipelineConfig['server']

@@ -1,9 +1,9 @@
-import { EnsembleModel } from '../ensemble/ensemble-model.js'
-import type { LoadedModel } from '../loaded-model.js'
+import { EnsembleModel } from '../../ensemble/ensemble-model.js'
+import type { LoadedModel } from '../../runtime/loaded-model.js'
 import { ServedModel } from '../repository/served-model.js'
 import { CachedModel } from '../response-cache/cached-model.js'
-import { ScheduledModel } from '../scheduling/scheduled-model.js'
-import type { StatisticsRecorder } from '../statistics-recorder.js'
+import { ScheduledModel } from '../../runtime/scheduled-model.js'
+import type { StatisticsRecorder } from '../../runtime/statistics-recorder.js'
 
 /** Where a model counts its requests, whatever stands in front of it. */
 export function recorderOf(model: LoadedModel): StatisticsRecorder | undefined {

@@ -1,10 +1,10 @@
 import { Registry } from 'prom-client'
-import { metricLabel } from '../../inference/config-faults/metric-faults.js'
+import { metricLabel } from '../../repository/config-faults/metric-faults.js'
 import { metricsText } from '../../metrics/metrics-text.js'
-import { copiedBytes } from '../copied-bytes.js'
-import { bucketSeconds, type DurationHistogram } from '../duration-histogram.js'
-import type { FailureReason } from '../serving-error.js'
-import { type Stage, stages, type StatisticsRecorder } from '../statistics-recorder.js'
+import { copiedBytes } from '../../tensors/copied-bytes.js'
+import { bucketSeconds, type DurationHistogram } from '../../runtime/duration-histogram.js'
+import type { FailureReason } from '../../tensors/serving-error.js'
+import { type Stage, stages, type StatisticsRecorder } from '../../runtime/statistics-recorder.js'
 import {
   CollectedCounter,
   CollectedGauge,

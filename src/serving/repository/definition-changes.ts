@@ -1,6 +1,6 @@
-import type { ModelDefinition } from './model-definition.js'
+import type { ModelDefinition } from '../../repository/model-definition.js'
 import type { ModelRecord } from './model-record.js'
-import { printOfVersion, samePrint } from './repository-files.js'
+import { printOfVersion, samePrint } from '../../repository/repository-files.js'
 
 /** Whether a version that serves would be loaded from the same files with the same configuration. */
 export function isUnchanged(record: ModelRecord, next: ModelDefinition, version: number): boolean {

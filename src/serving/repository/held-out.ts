@@ -1,9 +1,9 @@
 import type { Log } from '../../lifecycle/log.js'
 import type { KeptLoads } from './kept-loads.js'
-import { readDefinition } from './model-definition.js'
+import { readDefinition } from '../../repository/model-definition.js'
 import type { ModelRecord } from './model-record.js'
 import { type ModelRecords, needsOf } from './model-records.js'
-import type { RepositoryScan } from './repository-files.js'
+import type { RepositoryScan } from '../../repository/repository-files.js'
 
 export type HeldOutOptions = Readonly<{
   /** Models that are not loaded at the start, with the reason. */

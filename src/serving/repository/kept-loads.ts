@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import type { Log } from '../../lifecycle/log.js'
-import type { ModelFolder } from './repository-files.js'
+import type { ModelFolder } from '../../repository/repository-files.js'
 import { uploadedModel, type UploadedModel } from './uploaded-model.js'
 
 const loadSchema = z.strictObject({ config: z.string().optional(), repository: z.string().optional() })

@@ -1,8 +1,8 @@
-import { unreadableText, type UnreadableRepositories } from '../../inference/repository-folder.js'
-import type { ModelConfig } from '../../inference/model-config.js'
+import { unreadableText, type UnreadableRepositories } from '../../repository/repository-folder.js'
+import type { ModelConfig } from '../../repository/model-config.js'
 import type { Log } from '../../lifecycle/log.js'
 import { isSystemLimit } from '../../lifecycle/system-limit.js'
-import { ServingError } from '../serving-error.js'
+import { ServingError } from '../../tensors/serving-error.js'
 import type { HeldOut } from './held-out.js'
 import type { KeptLoad, KeptLoads } from './kept-loads.js'
 import { loadOrder } from './load-order.js'
@@ -13,10 +13,10 @@ import {
   readDefinition,
   stepsOf,
   type ModelDefinition,
-} from './model-definition.js'
+} from '../../repository/model-definition.js'
 import { messageOf } from './model-lifecycle.js'
 import type { ModelRecords } from './model-records.js'
-import { bytesOf, type ModelFolder, type RepositoryScan } from './repository-files.js'
+import { bytesOf, type ModelFolder, type RepositoryScan } from '../../repository/repository-files.js'
 import type { Job } from './side-by-side.js'
 import type { UploadedModel } from './uploaded-model.js'
 

@@ -1,7 +1,7 @@
-import { missingText } from '../../inference/version-policy.js'
-import { ServingError } from '../serving-error.js'
+import { missingText } from '../../repository/version-policy.js'
+import { ServingError } from '../../tensors/serving-error.js'
 import type { IndexEntry, ModelState } from '../model-server.js'
-import type { ModelDefinition } from './model-definition.js'
+import type { ModelDefinition } from '../../repository/model-definition.js'
 import type { ServedModel } from './served-model.js'
 import type { UploadedModel } from './uploaded-model.js'
 

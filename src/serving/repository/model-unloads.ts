@@ -1,4 +1,4 @@
-import { emptyModelConfig } from '../../inference/model-config.js'
+import { emptyModelConfig } from '../../repository/model-config.js'
 import type { LoadPlanner } from './load-planner.js'
 import type { ModelLifecycle } from './model-lifecycle.js'
 import { type ModelRecords, needsOf } from './model-records.js'

@@ -4,10 +4,10 @@ import {
   type UnreadableRepositories,
   unreadableReason,
   unreadableText,
-} from '../../inference/repository-folder.js'
+} from '../../repository/repository-folder.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
-import { type RepositoryScan, scanRepositories } from './repository-files.js'
+import { type RepositoryScan, scanRepositories } from '../../repository/repository-files.js'
 
 /** A network share that is gone lets its reader wait, for minutes or for ever. */
 const answerAtMostMs = 5_000

@@ -1,10 +1,15 @@
-import { readOnnxFile } from '../../inference/onnx-file.js'
+import { readOnnxFile } from '../../repository/onnx-file.js'
 import type { Log } from '../../lifecycle/log.js'
 import { isSystemLimit } from '../../lifecycle/system-limit.js'
-import { backendName, modelFileOf, readDefinition } from './model-definition.js'
+import { backendName, modelFileOf, readDefinition } from '../../repository/model-definition.js'
 import type { ModelManager } from './model-manager.js'
 import type { ModelRecord } from './model-record.js'
-import { printModel, samePrint, type FolderPrint, type ModelFolder } from './repository-files.js'
+import {
+  printModel,
+  samePrint,
+  type FolderPrint,
+  type ModelFolder,
+} from '../../repository/repository-files.js'
 
 /**
  * Follows changes of the repositories.

@@ -1,11 +1,11 @@
-import type { ModelConfig } from '../../inference/model-config.js'
+import type { ModelConfig } from '../../repository/model-config.js'
 import { atMost } from '../../lifecycle/delay.js'
 import { nowMs } from '../../lifecycle/clock.js'
-import type { InferRequest } from '../infer.js'
-import type { LoadedModel } from '../loaded-model.js'
-import { ServingError } from '../serving-error.js'
-import type { ModelStatistics } from '../statistics.js'
-import type { Tensor, TensorSpec } from '../tensor.js'
+import type { InferRequest } from '../../runtime/infer.js'
+import type { LoadedModel } from '../../runtime/loaded-model.js'
+import { ServingError } from '../../tensors/serving-error.js'
+import type { ModelStatistics } from '../../runtime/statistics.js'
+import type { Tensor, TensorSpec } from '../../tensors/tensor.js'
 
 /**
  * A loaded model that knows how many requests are in it: closing it lets them finish first, so that a model can be replaced

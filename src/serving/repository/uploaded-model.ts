@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ServingError } from '../serving-error.js'
-import { isFileName, isVersion, modelFolder, type ModelFolder } from './repository-files.js'
+import { ServingError } from '../../tensors/serving-error.js'
+import { isFileName, isVersion, modelFolder, type ModelFolder } from '../../repository/repository-files.js'
 
 /** Files a client sent with a load request, in a folder that only this user can read. */
 export type UploadedModel = Readonly<{ folder: ModelFolder; remove(): void }>

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { copyInTurns } from '../copy-in-turns.js'
-import type { Tensor } from '../tensor.js'
+import { copyInTurns } from '../../tensors/copy-in-turns.js'
+import type { Tensor } from '../../tensors/tensor.js'
 import type { ResponseCache } from './response-cache.js'
 
 /** What an answer takes besides the bytes of its tensors. */

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { redactText } from '../../config/redact.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import type { Log } from '../../lifecycle/log.js'
-import type { Tensor } from '../tensor.js'
+import type { Tensor } from '../../tensors/tensor.js'
 import type { ResponseCache } from './response-cache.js'
 import { decodeTensors, encodeTensors } from './tensor-record.js'
 

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { atOnce, inTurns, type Pieces } from '../../lifecycle/in-turns.js'
-import type { InferRequest } from '../infer.js'
-import type { Tensor } from '../tensor.js'
+import type { InferRequest } from '../../runtime/infer.js'
+import type { Tensor } from '../../tensors/tensor.js'
 
 /** Differs whenever what the key is made of does. */
 const form = 'gantry-response-1'

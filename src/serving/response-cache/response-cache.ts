@@ -1,4 +1,4 @@
-import type { Tensor } from '../tensor.js'
+import type { Tensor } from '../../tensors/tensor.js'
 
 /** Answers kept by what was asked. A cache that fails is a cache that has nothing: neither call ever rejects. */
 export interface ResponseCache {

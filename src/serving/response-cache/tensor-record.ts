@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { copyAllInTurns } from '../copy-in-turns.js'
-import { datatypes } from '../datatype.js'
-import type { Tensor } from '../tensor.js'
+import { copyAllInTurns } from '../../tensors/copy-in-turns.js'
+import { datatypes } from '../../tensors/datatype.js'
+import type { Tensor } from '../../tensors/tensor.js'
 
 /** An answer as one record: length of a JSON header, the header, the bytes of the tensors in its order. */
 const headerSchema = z.array(

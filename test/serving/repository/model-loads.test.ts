@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { ModelInvalidError } from '../../../src/inference/errors.js'
+import { ModelInvalidError } from '../../../src/repository/errors.js'
 import { KeptLoads } from '../../../src/serving/repository/kept-loads.js'
 import type { ModelManagerOptions } from '../../../src/serving/repository/model-manager.js'
 import { config, ensembleOf, managed, noOverride, onnx, states } from '../../support/managed-models.js'

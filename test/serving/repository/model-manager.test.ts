@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { ModelInvalidError } from '../../../src/inference/errors.js'
+import { ModelInvalidError } from '../../../src/repository/errors.js'
 import { KeptLoads } from '../../../src/serving/repository/kept-loads.js'
 import { RepositoryPoller } from '../../../src/serving/repository/repository-poller.js'
 import { FakeLoadedModel } from '../../support/fake-loaded-model.js'

@@ -1,7 +1,7 @@
 import { rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { ModelInvalidError } from '../../../src/inference/errors.js'
+import { ModelInvalidError } from '../../../src/repository/errors.js'
 import { RepositoryPoller } from '../../../src/serving/repository/repository-poller.js'
 import { managed, onnx, states } from '../../support/managed-models.js'
 import { addModel } from '../../support/onnx-models.js'

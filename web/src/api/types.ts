@@ -1,10 +1,10 @@
 import type { z } from 'zod'
-import type { cameraViewSchema, statusSchema } from '../../../src/server/api-schemas.js'
+import type { cameraViewSchema, statusSchema } from '../../../src/api/api-schemas.js'
 
-export type { DetectionsMessage } from '../../../src/events/detections-message.js'
-export type { PictureHeader, ServerMessage } from '../../../src/events/stream-protocol.js'
-export type { CameraState } from '../../../src/frames/camera-state.js'
-export type { Problem } from '../../../src/server/problem.js'
+export type { DetectionsMessage } from '../../../src/messages/detections-message.js'
+export type { PictureHeader, ServerMessage } from '../../../src/messages/stream-protocol.js'
+export type { CameraState } from '../../../src/vision/camera-state.js'
+export type { Problem } from '../../../src/api/problem.js'
 
 /** What the server answers, typed by the very schemas it publishes. */
 export type Camera = Readonly<z.infer<typeof cameraViewSchema>>

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { ModelInvalidError } from '../../../inference/errors.js'
+import { ModelInvalidError } from '../../../repository/errors.js'
 import { withDeathSignal } from '../../../lifecycle/death-signal.js'
 import { entryPath } from '../../../lifecycle/entry.js'
 import {

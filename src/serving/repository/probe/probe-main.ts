@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
-import ort from '../../../inference/onnxruntime.js'
-import { ortTensor } from '../../../inference/ort-tensor.js'
-import { elementCount } from '../../../inference/tensor-type.js'
+import ort from '../../../backends/onnxruntime/onnxruntime.js'
+import { ortTensor } from '../../../backends/onnxruntime/ort-tensor.js'
+import { elementCount } from '../../../tensors/tensor-type.js'
 import { begun, type ProbeAnswer, type ProbeTask } from './probe-protocol.js'
 
 /** Entry of the probe: loads a model and runs it once on zeros, in a process that may die of it. */

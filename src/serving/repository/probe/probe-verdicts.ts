@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import type { Log } from '../../../lifecycle/log.js'
-import type { FolderPrint } from '../repository-files.js'
+import type { FolderPrint } from '../../../repository/repository-files.js'
 
 const maxVerdicts = 1_000
 

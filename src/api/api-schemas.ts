@@ -1,0 +1,216 @@
+import { z } from 'zod'
+import { cameraIdSchema, cameraSchema } from '../config/camera.js'
+import { executionProviders } from '../config/inference.js'
+import { detectionsMessageSchema } from '../messages/detections-message.js'
+import { shedCauses } from '../vision/accounting.js'
+import { cameraStates } from '../vision/camera-state.js'
+
+/** Bodies of answers, as published in `/openapi.json`. Requests have their schemas in `config/`. */
+
+const count = z.number().int().min(0)
+
+export const cameraPathSchema = z.strictObject({ id: cameraIdSchema })
+
+const frameCountsSchema = z
+  .strictObject({
+    received: count,
+    inferred: count,
+    reused: count.describe('The scene had not changed: the result before was used again.'),
+    superseded: count.describe('A newer frame of the camera came first.'),
+    suspect: count.describe('The decoder reported damage.'),
+    lost: count.describe('Was in an engine that died.'),
+    shed: z.strictObject(
+      Object.fromEntries(shedCauses.map((cause) => [cause, count])) as Record<
+        (typeof shedCauses)[number],
+        typeof count
+      >,
+    ),
+  })
+  .describe('Frames by fate; every received frame ends in exactly one.')
+
+export const cameraViewSchema = z
+  .strictObject({
+    id: cameraIdSchema,
+    config: cameraSchema.describe('Settings with defaults filled in; credentials in `url` are masked.'),
+    persist: z.boolean().describe('Is kept over a restart of the service.'),
+    origin: z.enum(['file', 'api']).describe('Where the camera was defined.'),
+    status: z.strictObject({
+      state: z.enum(cameraStates),
+      reason: z.string().describe('Why, for people; empty when all is well.'),
+      sinceMs: z.number().describe('Wall time of the last change of state.'),
+      attempts: count.describe('Decoder starts since the camera was added.'),
+      retryInMs: z.number().optional().describe('Until the next attempt, in state `backoff`.'),
+    }),
+    stats: z.strictObject({
+      inferredFps: z.number().min(0).describe('Frames analysed per second, over ten seconds.'),
+      receivedFps: z.number().min(0),
+      latencyMs: z
+        .strictObject({ p50: z.number(), p99: z.number() })
+        .nullable()
+        .describe('Capture to publish, over the last results.'),
+      frames: frameCountsSchema,
+      decoderCpuShare: z.number().min(0).describe('Share of one core the decoder uses.'),
+      frozen: z.boolean().describe('The very same picture has come for `frozenAfterMs`.'),
+      source: z.strictObject({ widthPx: count, heightPx: count }).nullable(),
+    }),
+  })
+  .describe('A camera, its state and its figures.')
+
+export const cameraListSchema = z.strictObject({ items: z.array(cameraViewSchema) })
+
+/** A query holds text; anything but plain digits is left for the schema to refuse. */
+const limitText = z.preprocess(
+  (given) => (typeof given === 'string' && /^\d{1,6}$/.test(given) ? Number(given) : given),
+  z.number('must be a whole number, 1 to 1000').int().min(1).max(1000),
+)
+
+const timeText = z.iso.datetime({
+  offset: true,
+  error: 'must be an RFC 3339 time such as 2026-11-20T08:15:30Z',
+})
+
+/** Query of the lists of past results. All are text; the times include both ends. */
+export const pastQuerySchema = z
+  .strictObject({
+    camera: cameraIdSchema.optional().describe('Only this camera.'),
+    label: z.string().min(1).max(128).optional().describe('Only results in which this label was found.'),
+    from: timeText.optional().describe('Not before this time.'),
+    to: timeText.optional().describe('Not after this time.'),
+    limit: limitText.default(100).describe('Most items of one page, 1 to 1000.'),
+    cursor: z.string().min(1).max(512).optional().describe('`nextCursor` of the page before.'),
+  })
+  .refine((q) => q.from === undefined || q.to === undefined || Date.parse(q.from) <= Date.parse(q.to), {
+    path: ['to'],
+    message: 'must not be before "from"',
+  })
+
+const nextCursor = z
+  .string()
+  .optional()
+  .describe('Give it as `cursor` for the next page; absent on the last.')
+
+export const detectionsPageSchema = z
+  .strictObject({ items: z.array(detectionsMessageSchema), nextCursor })
+  .describe('Results, newest first.')
+
+export const eventsPageSchema = z
+  .strictObject({
+    items: z
+      .array(z.strictObject({}))
+      .max(0)
+      .describe('Safety events. None arise in this version: rules are not available yet.'),
+    nextCursor,
+  })
+  .describe('Events, newest first.')
+
+export const snapshotQuerySchema = z.strictObject({
+  overlay: z
+    .enum(['0', '1', 'false', 'true'])
+    .default('0')
+    .transform((text) => text === '1' || text === 'true')
+    .describe('`1` draws the boxes into the picture.'),
+})
+
+export const acceptedFrameSchema = z.strictObject({
+  seq: z.number().int().min(1).describe('Number of the frame; its result carries the same.'),
+})
+
+const linkState = z.enum(['connecting', 'up', 'down', 'stopped'])
+
+const detectorSchema = z.strictObject({
+  model: z.strictObject({ name: z.string(), version: z.string() }).describe('What records name.'),
+  detector: z
+    .strictObject({ name: z.string(), version: z.string() })
+    .describe('The model that runs; another one on a GPU where the ensemble has gantry.gpu_model.'),
+  labels: z.array(z.string()),
+  head: z.string().describe('Detector head, as recognised or configured.'),
+  provider: z.enum(executionProviders),
+  providerNotes: z.array(z.string()).describe('Why a provider earlier in the order does not run.'),
+  providerFailures: z
+    .array(z.string())
+    .describe('Those of the notes that are faults: the provider is installed.'),
+  instances: count,
+  maxBatchSize: count,
+  input: z.strictObject({ widthPx: count, heightPx: count }),
+})
+
+export const readinessSchema = z
+  .strictObject({
+    ready: z.boolean(),
+    reasons: z
+      .array(z.string())
+      .describe(
+        'Why the service is not ready; and while it is, which installed provider (GPU) does not run the models and why.',
+      ),
+    engines: z.array(
+      z.strictObject({
+        index: count,
+        state: z.enum(['starting', 'ready', 'restarting', 'failed', 'stopped']),
+        pid: z.number().int().nullable(),
+        restarts: count,
+        reason: z.string(),
+        detector: detectorSchema.nullable(),
+        cameras: count,
+      }),
+    ),
+    sinks: z.array(
+      z.strictObject({
+        name: z.string(),
+        state: linkState,
+        reason: z.string(),
+        queued: count.describe('Records waiting for delivery.'),
+        delivered: count,
+        dropped: count,
+        rejected: z
+          .record(z.string(), count)
+          .describe('Of the dropped: records that the far side refuses for good, by reason.'),
+      }),
+    ),
+    modelServer: z
+      .strictObject({
+        state: z.enum(['starting', 'ready', 'restarting', 'failed', 'stopped']),
+        pid: z.number().int().nullable(),
+        restarts: count,
+        reason: z.string(),
+        models: z
+          .strictObject({ total: count, ready: count })
+          .describe('Models that are to serve, and those of them that do.'),
+        grpcPort: z.number().int().nullable().describe('Where gRPC listens; null while it does not.'),
+        providerFailures: z
+          .array(z.string())
+          .describe('Why models do not run on a provider that is installed, each once.'),
+      })
+      .nullable()
+      .describe('The process that answers /v2 and gRPC; it never decides whether the service is ready.'),
+    stream: z
+      .strictObject({
+        state: z.enum(['starting', 'ready', 'restarting', 'failed', 'stopped']),
+        pid: z.number().int().nullable(),
+        restarts: count,
+        reason: z.string(),
+        clients: count,
+      })
+      .describe('The process that serves WebSocket clients; it never decides whether the service is ready.'),
+    cache: z.strictObject({ backend: z.enum(['memory', 'redis']), state: linkState, reason: z.string() }),
+    cameras: z.strictObject({ total: count, byState: z.record(z.string(), count) }),
+  })
+  .describe(
+    'Decides the status of `/readyz`: engines do, and whether the model repositories can be read. Sinks, cache, stream and cameras are details that never do.',
+  )
+export type ReadinessView = Readonly<z.infer<typeof readinessSchema>>
+
+export const readinessStatusSchema = readinessSchema
+  .pick({ ready: true })
+  .describe('What anyone may know of the readiness.')
+
+/** What `/readyz` answers: all of it to who has the token, or asks where none is set. */
+export const readinessAnswerSchema = z.union([readinessSchema, readinessStatusSchema])
+
+export const statusSchema = readinessSchema
+  .extend({
+    name: z.string().describe('Name of the pipeline.'),
+    version: z.string(),
+  })
+  .describe('What the service runs and how it is doing.')
+
+export const healthSchema = z.strictObject({ status: z.literal('ok') })

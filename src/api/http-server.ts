@@ -1,0 +1,217 @@
+import type { FastifyInstance } from 'fastify'
+import { rm } from 'node:fs/promises'
+import { createServer as createSocketServer, type Server as SocketServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import type { z } from 'zod'
+import type { serverSchema } from '../config/server.js'
+import { asyncApiDocument } from '../messages/asyncapi.js'
+import type { Gantry } from './gantry.js'
+import { atMost } from '../lifecycle/delay.js'
+import type { Log } from '../lifecycle/log.js'
+import type { Service, ServiceState } from '../lifecycle/service.js'
+import { createApp, headersTimeoutMs } from './app.js'
+import { isPublic } from './access.js'
+import { surviveAcceptErrors } from './accept-errors.js'
+import { ConnectionSwitch } from './connection-switch.js'
+import { ListenError, PortInUseError, PublicBindError } from './errors.js'
+import { modelProxy, type ModelUpstream } from './model-proxy.js'
+import { openApiDocument } from './openapi.js'
+import { servePage } from './page-files.js'
+import { RequestsUnderWay } from './requests-under-way.js'
+import type { Documents, RouteContext } from './route.js'
+import { apiRoutes, metricsPortRoutes } from './routes/index.js'
+import { StreamUpgrade } from './stream-upgrade.js'
+
+export type ServerSettings = Readonly<z.output<typeof serverSchema>>
+
+export type HttpServerOptions = Readonly<{
+  gantry: Gantry
+  settings: ServerSettings
+  log: Log
+  /** Where `/v2` is answered; without it there is no such path. */
+  models?: Readonly<{ upstream: ModelUpstream; maxRequestBytes: number }>
+  /** Folder of the built page. */
+  webRoot?: string
+  /** Longest that the sending of a request may take; default a minute. */
+  requestTimeoutMs?: number
+}>
+
+/** Where `npm run build:web` puts the page; the same seen from `src/` and from `dist/`. */
+const builtPage = fileURLToPath(new URL('../../dist/web', import.meta.url))
+
+/** At the end, longest for closing what is still open. */
+const closeAtMostMs = 1_000
+
+/** Where it listens, once it runs. `metricsPort` equals `httpPort` when the two are configured the same. */
+export type ServerAddress = Readonly<{ host: string; httpPort: number; metricsPort: number; url: string }>
+
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  return new HttpServer(options)
+}
+
+/** HTTP, WebSocket and dashboard on one port, metrics on another. */
+export class HttpServer implements Service {
+  #state: ServiceState = 'idle'
+  #draining = false
+  #address: ServerAddress | undefined
+  #stopped: Promise<void> | undefined
+  readonly #apps: FastifyInstance[] = []
+  readonly #requests: RequestsUnderWay[] = []
+  readonly #upgrade: StreamUpgrade
+  #switch: ConnectionSwitch | undefined
+  #returns: SocketServer | undefined
+
+  constructor(readonly options: HttpServerOptions) {
+    const { gantry, settings, log } = options
+    this.#upgrade = new StreamUpgrade(gantry.stream, settings, () => this.#draining, log)
+  }
+
+  get state(): ServiceState {
+    return this.#state
+  }
+
+  /** `undefined` until it runs. */
+  get address(): ServerAddress | undefined {
+    return this.#address
+  }
+
+  /**
+   * @throws PublicBindError for an address others can reach without a token, PortInUseError, ListenError
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    this.#state = 'starting'
+    try {
+      await this.#listen()
+      signal.throwIfAborted()
+      this.#state = 'running'
+    } catch (error) {
+      this.#endSharing()
+      await Promise.all(this.#apps.map((app) => app.close()))
+      this.#state = 'failed'
+      throw error
+    }
+  }
+
+  /** From here on `/readyz` answers 503 and nothing new is begun; what runs goes on. The first step of a shutdown. */
+  drain(): void {
+    this.#draining = true
+    if (this.#state === 'running') this.#state = 'draining'
+    for (const requests of this.#requests) requests.drain()
+  }
+
+  /** Resolves when the requests that have come by now are answered, or after `withinMs`. It goes on telling new ones that it stops. */
+  async answered(withinMs: number): Promise<void> {
+    await Promise.all(this.#requests.map((requests) => requests.answered(withinMs)))
+  }
+
+  stop(drainMs: number): Promise<void> {
+    this.#stopped ??= this.#stop(drainMs)
+    return this.#stopped
+  }
+
+  async #stop(drainMs: number): Promise<void> {
+    this.drain()
+    await this.answered(drainMs)
+    this.#endSharing()
+    const closed = this.options.gantry.stream
+      .stop()
+      .then(() => Promise.all(this.#apps.map((app) => app.close())))
+    await atMost(
+      closeAtMostMs,
+      closed.catch((error: unknown) => this.options.log.warn({ err: error }, 'closing the server failed')),
+    )
+    for (const app of this.#apps) app.server.closeAllConnections()
+    this.#state = 'stopped'
+  }
+
+  async #listen(): Promise<void> {
+    const { gantry, settings, log, models, webRoot = builtPage } = this.options
+    if (isPublic(settings)) throw new PublicBindError(settings.host)
+    const context: RouteContext = { gantry, draining: () => this.#draining, documents: documents() }
+    const main = createApp(apiRoutes, context, settings, log, this.options.requestTimeoutMs)
+    this.#add(main)
+    if (models) {
+      modelProxy(main, { ...models, access: settings, log })
+      await this.#shareConnections(main, models.upstream)
+    }
+    await servePage(main, webRoot)
+    this.#upgrade.listen(main.server)
+    surviveAcceptErrors(main.server, log)
+    const httpPort = await listen(main, settings.host, settings.httpPort, 'httpPort')
+    let metricsPort = httpPort
+    if (settings.metricsPort === 0 || settings.metricsPort !== settings.httpPort) {
+      const metrics = createApp(metricsPortRoutes, context, settings, log)
+      this.#add(metrics)
+      surviveAcceptErrors(metrics.server, log)
+      metricsPort = await listen(metrics, settings.host, settings.metricsPort, 'metricsPort')
+    }
+    this.#address = {
+      host: settings.host,
+      httpPort,
+      metricsPort,
+      url: `http://${shown(settings.host)}:${httpPort}/`,
+    }
+  }
+
+  #add(app: FastifyInstance): void {
+    this.#apps.push(app)
+    this.#requests.push(new RequestsUnderWay(app.server))
+  }
+
+  #endSharing(): void {
+    this.#switch?.close()
+    this.#returns?.close()
+  }
+
+  /** Connections of model clients go to the model server; what they ask of us comes back over a socket of its own. */
+  async #shareConnections({ server }: FastifyInstance, { connections }: ModelUpstream): Promise<void> {
+    if (!connections) return
+    const { adopt, returnPath } = connections
+    const shared = new ConnectionSwitch(server, adopt, headersTimeoutMs)
+    this.#switch = shared
+    await rm(returnPath, { force: true })
+    const returns = createSocketServer((socket) => shared.serve(socket))
+    this.#returns = returns
+    surviveAcceptErrors(returns, this.options.log)
+    await new Promise<void>((resolve, reject) => {
+      returns.once('error', reject).listen(returnPath, resolve)
+    })
+  }
+}
+
+async function listen(
+  app: FastifyInstance,
+  host: string,
+  port: number,
+  setting: 'httpPort' | 'metricsPort',
+): Promise<number> {
+  const address = `${shown(host)}:${port}`
+  try {
+    await app.listen({ host, port })
+  } catch (error) {
+    const inUse = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
+    throw inUse ? new PortInUseError(address, setting, error) : new ListenError(address, error)
+  }
+  const bound = app.server.address()
+  return typeof bound === 'object' && bound !== null ? bound.port : port
+}
+
+/** How this machine reaches it: browsers do not open the address that stands for all of them. */
+function shown(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
+}
+
+/** Made of the schemas when first asked for: they change with the code only. */
+function documents(): Documents {
+  return {
+    openapi: once(() => JSON.stringify(openApiDocument())),
+    asyncapi: once(() => JSON.stringify(asyncApiDocument())),
+  }
+}
+
+function once(make: () => string): () => string {
+  let made: string | undefined
+  return () => (made ??= make())
+}

@@ -1,0 +1,238 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { LoadRequest, ModelServer } from '../../serving/model-server.js'
+import { ServingError } from '../../tensors/serving-error.js'
+import { mostHere } from '../codec/here-or-elsewhere.js'
+import type { AuthRule } from '../route.js'
+import { readBody } from './body.js'
+import { configJson } from './config-json.js'
+import { noSharedMemory } from './infer-body.js'
+import { answerInfer, type InferRouteOptions } from './infer-route.js'
+import { loadRequest, readyOnly, unloadDependents } from './repository-body.js'
+import { logChanges, traceChanges, traceJson } from './settings-body.js'
+import { statisticsJson } from './statistics-json.js'
+
+export type KserveOptions = InferRouteOptions
+
+/** Largest body of a request that carries neither tensors nor files, as by gRPC. */
+const smallBodyBytes = 1024 * 1024
+
+type Target = Readonly<{ model: string; version: string }>
+
+type Call = Readonly<{
+  request: FastifyRequest
+  reply: FastifyReply
+  target: Target
+  /** Reads a body that is settings and names alone; empty when there is none. */
+  body: () => Promise<Uint8Array>
+}>
+
+type Handler = (call: Call) => unknown
+
+type Handlers = Readonly<Partial<Record<'GET' | 'HEAD' | 'POST', Handler>>>
+
+/** What tells anyone whether the server lives, and whether it is ready. */
+export const healthPaths = ['/v2/health/live', '/v2/health/ready'] as const
+
+const modelPath = '/v2/models/:model'
+const versionPath = `${modelPath}/versions/:version(^[0-9]+$)`
+
+/** A handler that has answered by itself. */
+const answered = Symbol('answered')
+
+/**
+ * Every route of KServe v2 with Triton's extensions, over a model server. Shared memory is not among the extensions; its routes say so.
+ * Other methods are 405. Errors are left to the error handler of `createKserveApp`.
+ */
+export function kserveRoutes(app: FastifyInstance, server: ModelServer, options: KserveOptions): void {
+  const add: Add = (path, handlers, auth = 'token') => register(app, path, handlers, auth, options)
+  const addVersioned = (rest: string, handlers: Parameters<typeof add>[1]): void => {
+    add(modelPath + rest, handlers)
+    add(versionPath + rest, handlers)
+  }
+  healthRoutes(add, addVersioned, server)
+  modelRoutes(add, addVersioned, server, options)
+  repositoryRoutes(add, server, options)
+  settingsRoutes(add, server)
+  sharedMemoryRoutes(add)
+}
+
+type Add = (path: string, handlers: Handlers, auth?: AuthRule) => void
+
+function healthRoutes(add: Add, addVersioned: Add, server: ModelServer): void {
+  const addHealth = (path: string, good: () => boolean): void => {
+    const tell: Handler = ({ reply }) => empty(reply, good())
+    add(path, { GET: tell, HEAD: tell }, 'health')
+  }
+  const [live, ready] = healthPaths
+  addHealth(live, () => server.live())
+  addHealth(ready, () => server.ready())
+  addVersioned('/ready', {
+    GET: ({ reply, target }) => {
+      if (!server.modelReady(target.model, target.version))
+        throw new ServingError('INVALID_ARG', 'Model version not ready')
+      return empty(reply, true)
+    },
+  })
+}
+
+function empty(reply: FastifyReply, good: boolean): typeof answered {
+  void reply.code(good ? 200 : 400).send()
+  return answered
+}
+
+function modelRoutes(add: Add, addVersioned: Add, server: ModelServer, options: KserveOptions): void {
+  add('/v2', {
+    GET: () => ({ name: server.name, version: server.version, extensions: server.extensions }),
+  })
+  addVersioned('', {
+    GET: ({ target }) => {
+      const { name, versions, platform, inputs, outputs } = server.metadata(target.model, target.version)
+      return { name, versions, platform, inputs: inputs.map(tensorJson), outputs: outputs.map(tensorJson) }
+    },
+  })
+  addVersioned('/config', { GET: ({ target }) => configJson(server.config(target.model, target.version)) })
+  addVersioned('/stats', {
+    GET: ({ target }) => statisticsJson(server.statistics(target.model, target.version)),
+  })
+  add('/v2/models/stats', { GET: () => statisticsJson(server.statistics('', '')) })
+  addVersioned('/infer', {
+    POST: async ({ request, reply, target }) => {
+      await answerInfer(server, request, reply, target, options)
+      return answered
+    },
+  })
+}
+
+function tensorJson({
+  name,
+  datatype,
+  shape,
+}: Readonly<{ name: string; datatype: string; shape: readonly number[] }>): unknown {
+  return { name, datatype, shape }
+}
+
+function repositoryRoutes(add: Add, server: ModelServer, options: KserveOptions): void {
+  const index: Handler = async ({ body }) =>
+    server.index(readyOnly(await body())).map(({ name, version, state, reason }) => ({
+      name,
+      ...(version === '' ? {} : { version }),
+      ...(state === '' ? {} : { state }),
+      ...(reason === '' ? {} : { reason }),
+    }))
+  add('/v2/repository/index', { POST: index })
+  add('/v2/repository/:repository/index', { POST: index })
+  add('/v2/repository/models/:model/load', {
+    POST: async ({ request, reply, target }) => {
+      await server.load(target.model, await readLoad(request, reply, options))
+      return emptyJson(reply)
+    },
+  })
+  add('/v2/repository/models/:model/unload', {
+    POST: async ({ reply, target, body }) => {
+      await server.unload(target.model, unloadDependents(await body()))
+      return emptyJson(reply)
+    },
+  })
+  const ofRepository: Handler = () => {
+    throw new ServingError('UNSUPPORTED', "'repository_name' specification is not supported")
+  }
+  add('/v2/repository/:repository/models/:model/load', { POST: ofRepository })
+  add('/v2/repository/:repository/models/:model/unload', { POST: ofRepository })
+}
+
+/** It carries files. @throws ServingError, BodyTooLargeError */
+async function readLoad(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { maxBodyBytes, pool }: KserveOptions,
+): Promise<LoadRequest> {
+  const body = await readBody(request.raw, maxBodyBytes)
+  if (body.byteLength <= mostHere.bytes) return loadRequest(body)
+  const client = new AbortController()
+  const onClose = (): void => client.abort()
+  reply.raw.once('close', onClose)
+  try {
+    return await pool.run('loadBody', body, (moved) => ({ body: moved }), client.signal)
+  } finally {
+    reply.raw.off('close', onClose)
+  }
+}
+
+function emptyJson(reply: FastifyReply): typeof answered {
+  void reply.code(200).type('application/json').send('')
+  return answered
+}
+
+function settingsRoutes(add: Add, server: ModelServer): void {
+  const trace = (model: string): unknown => {
+    if (model !== '' && !server.modelReady(model, ''))
+      throw new ServingError('INVALID_ARG', `Request for unknown model : ${model}`)
+    return traceJson(server.settings.trace(model))
+  }
+  const handlers = {
+    GET: ({ target }: Call) => trace(target.model),
+    POST: async ({ target, body }: Call) => {
+      const changes = traceChanges(await body())
+      trace(target.model)
+      server.settings.setTrace(target.model, changes)
+      return trace(target.model)
+    },
+  }
+  add('/v2/trace/setting', handlers)
+  add(`${modelPath}/trace/setting`, handlers)
+  add('/v2/logging', {
+    GET: () => server.settings.log(),
+    POST: async ({ body }) => {
+      server.settings.setLog(logChanges(await body()))
+      return server.settings.log()
+    },
+  })
+}
+
+function sharedMemoryRoutes(add: Add): void {
+  const refuse: Handler = () => {
+    throw noSharedMemory()
+  }
+  for (const kind of ['systemsharedmemory', 'cudasharedmemory'])
+    for (const path of [`/v2/${kind}`, `/v2/${kind}/region/:region`]) {
+      add(`${path}/status`, { GET: refuse })
+      add(`${path}/register`, { POST: refuse })
+      add(`${path}/unregister`, { POST: refuse })
+    }
+}
+
+function register(
+  app: FastifyInstance,
+  path: string,
+  handlers: Handlers,
+  auth: AuthRule,
+  options: KserveOptions,
+): void {
+  app.all(path, { config: { auth } }, async (request, reply) => {
+    const { method } = request
+    const handler = method === 'GET' || method === 'HEAD' || method === 'POST' ? handlers[method] : undefined
+    if (handler === undefined) throw new MethodError()
+    const answer = await handler({
+      request,
+      reply,
+      target: targetOf(request),
+      body: () => readBody(request.raw, Math.min(smallBodyBytes, options.maxBodyBytes)),
+    })
+    if (answer !== answered) void reply.type('application/json').send(JSON.stringify(answer))
+    return reply
+  })
+}
+
+/** A method that the path does not take. */
+export class MethodError extends Error {
+  readonly statusCode = 405
+  constructor() {
+    super('Method Not Allowed')
+    this.name = 'MethodError'
+  }
+}
+
+function targetOf({ params }: FastifyRequest): Target {
+  const { model = '', version = '' } = params as Readonly<{ model?: string; version?: string }>
+  return { model, version }
+}

@@ -1,0 +1,141 @@
+import { cameraPatchSchema, newCameraSchema } from '../../config/camera.js'
+import { writtenUrlFault } from '../../config/camera-url-syntax.js'
+import {
+  acceptedFrameSchema,
+  cameraListSchema,
+  cameraPathSchema,
+  cameraViewSchema,
+  snapshotQuerySchema,
+} from '../api-schemas.js'
+import { detectionsMessageSchema } from '../../messages/detections-message.js'
+import { NothingYetError, type FieldProblem } from '../errors.js'
+import { route, type RouteContext } from '../route.js'
+
+/** @throws CameraNotFoundError */
+function cameraOfPath({ path, context }: { path: { id: string }; context: RouteContext }): void {
+  context.gantry.camera(path.id)
+}
+
+function urlFault(body: unknown): FieldProblem[] {
+  const fault = writtenUrlFault(body)
+  return fault === undefined ? [] : [{ path: 'url', message: `${fault.problem}. ${fault.fix}` }]
+}
+
+/** Cameras, live: none of these touches a camera other than its own. */
+export const cameraRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/v1/cameras',
+    auth: 'token',
+    tag: 'cameras',
+    summary: 'Every camera with its state and figures',
+    responses: { 200: { description: 'The cameras.', schema: cameraListSchema } },
+    problems: [],
+    handle: ({ context }) => ({ body: { items: context.gantry.cameras() } }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/cameras',
+    auth: 'token',
+    tag: 'cameras',
+    summary: 'Add a camera',
+    bodySchema: newCameraSchema,
+    alsoWrong: urlFault,
+    responses: { 201: { description: 'Added; connecting now.', schema: cameraViewSchema } },
+    problems: [400, 409, 415, 503],
+    handle: async ({ body, context }) => {
+      const camera = await context.gantry.addCamera(body)
+      return {
+        status: 201,
+        headers: { location: `/api/v1/cameras/${encodeURIComponent(camera.id)}` },
+        body: camera,
+      }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/cameras/{id}',
+    auth: 'token',
+    tag: 'cameras',
+    summary: 'One camera',
+    pathSchema: cameraPathSchema,
+    responses: { 200: { description: 'The camera.', schema: cameraViewSchema } },
+    problems: [404],
+    handle: ({ path, context }) => ({ body: context.gantry.camera(path.id) }),
+  }),
+  route({
+    method: 'PATCH',
+    path: '/api/v1/cameras/{id}',
+    auth: 'token',
+    tag: 'cameras',
+    summary: 'Change a camera; what is absent stays as it is',
+    pathSchema: cameraPathSchema,
+    bodySchema: cameraPatchSchema,
+    alsoWrong: urlFault,
+    responses: { 200: { description: 'The camera as it is now.', schema: cameraViewSchema } },
+    problems: [400, 404, 415, 503],
+    find: cameraOfPath,
+    handle: async ({ path, body, context }) => ({ body: await context.gantry.patchCamera(path.id, body) }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/cameras/{id}',
+    auth: 'token',
+    tag: 'cameras',
+    summary: 'Remove a camera',
+    pathSchema: cameraPathSchema,
+    responses: { 204: { description: 'Removed.' } },
+    problems: [404, 503],
+    handle: async ({ path, context }) => {
+      await context.gantry.removeCamera(path.id)
+      return { status: 204 }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/cameras/{id}/frames',
+    auth: 'token',
+    tag: 'cameras',
+    summary: 'Hand a picture to a camera whose URL is push:',
+    pathSchema: cameraPathSchema,
+    pictureTypes: ['image/jpeg', 'image/png'],
+    find: cameraOfPath,
+    responses: { 202: { description: 'Accepted for analysis.', schema: acceptedFrameSchema } },
+    problems: [400, 404, 409, 415, 503],
+    handle: async ({ path, body, context }) => ({
+      status: 202,
+      body: await context.gantry.pushFrame(path.id, body as Uint8Array),
+    }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/cameras/{id}/snapshot.jpg',
+    auth: 'token',
+    tag: 'cameras',
+    summary: 'The last analysed picture',
+    pathSchema: cameraPathSchema,
+    querySchema: snapshotQuerySchema,
+    responses: { 200: { description: 'The picture.', type: 'image/jpeg' } },
+    problems: [400, 404, 503],
+    handle: async ({ path, query, context }) => ({
+      type: 'image/jpeg',
+      body: await context.gantry.snapshot(path.id, query.overlay),
+    }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/cameras/{id}/latest',
+    auth: 'token',
+    tag: 'cameras',
+    summary: 'The last result',
+    pathSchema: cameraPathSchema,
+    responses: { 200: { description: 'The result.', schema: detectionsMessageSchema } },
+    problems: [404, 503],
+    handle: async ({ path, context }) => {
+      context.gantry.camera(path.id)
+      const latest = await context.gantry.latest(path.id)
+      if (latest === undefined) throw new NothingYetError(path.id)
+      return { body: latest }
+    },
+  }),
+]

@@ -1,0 +1,87 @@
+import { ServerResponse, type IncomingMessage, type Server } from 'node:http'
+import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { streamProtocol } from '../messages/stream-protocol.js'
+import type { Log } from '../lifecycle/log.js'
+import { tokenAccepted, type AccessSettings } from './access.js'
+import {
+  BadRequestError,
+  RouteNotFoundError,
+  StoppingError,
+  StreamAwayError,
+  UnauthorizedError,
+} from './errors.js'
+import { checkSite } from './guard.js'
+import { handOver } from './hand-over.js'
+import { refuseUpgrade } from './refuse-upgrade.js'
+import { checkHostHeader, originForm } from './request-target.js'
+import { streamPath } from './routes/results.js'
+import type { StreamUpstream } from './stream-upstream.js'
+
+/** Checks upgrade requests of `/api/v1/stream` and hands the good ones on; everything else gets a problem and is closed. */
+export class StreamUpgrade {
+  constructor(
+    readonly upstream: StreamUpstream,
+    readonly settings: AccessSettings,
+    readonly draining: () => boolean,
+    readonly log: Log,
+  ) {}
+
+  listen(server: Server): void {
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      // Until another has the socket, an error is the client's going away.
+      socket.on('error', () => undefined)
+      if (request.headers.upgrade?.toLowerCase() !== 'websocket')
+        return serveWithoutUpgrade(server, request, socket)
+      try {
+        this.#check(request)
+        this.#handOn(request, socket, head)
+      } catch (error) {
+        this.log.debug({ reason: error instanceof Error ? error.message : '' }, 'stream client refused')
+        refuseUpgrade(socket, error)
+      }
+    })
+  }
+
+  /** @throws StreamAwayError */
+  #handOn({ method = '', url = '', headers }: IncomingMessage, socket: Duplex, head: Buffer): void {
+    if (!(socket instanceof Socket)) throw new TypeError('a connection is no socket')
+    const request = { method, url, headers }
+    if (!handOver(socket, () => this.upstream.adopt(request, socket, head))) throw new StreamAwayError()
+  }
+
+  #check(request: IncomingMessage): void {
+    checkHostHeader(request)
+    if (originForm(request).split('?')[0] !== streamPath) throw new RouteNotFoundError()
+    checkSite('GET', request.headers, this.settings)
+    if (!tokenAccepted(request.headers, this.settings)) throw new UnauthorizedError()
+    if (this.draining()) throw new StoppingError()
+    if (!offeredProtocols(request).includes(streamProtocol))
+      throw new BadRequestError(
+        `the stream speaks the sub-protocol ${streamProtocol} only`,
+        [],
+        `Offer it: new WebSocket(url, ['${streamProtocol}']).`,
+      )
+  }
+}
+
+function offeredProtocols(request: IncomingMessage): string[] {
+  return (request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim())
+}
+
+/**
+ * Answers a request that offers another upgrade, such as `h2c`, as if it had not: some HTTP clients offer it on every request,
+ * and a server may decline by answering. A body is past recovery by now: the parser has let go of the connection.
+ */
+function serveWithoutUpgrade(server: Server, request: IncomingMessage, socket: Duplex): void {
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    return refuseUpgrade(
+      socket,
+      new BadRequestError('no upgrade but websocket is known here', [], 'Use plain HTTP/1.1.'),
+    )
+  const response = new ServerResponse(request)
+  response.shouldKeepAlive = false
+  response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0])
+  response.on('finish', () => socket.end())
+  server.emit('request', request, response)
+}

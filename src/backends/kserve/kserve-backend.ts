@@ -1,0 +1,189 @@
+import { ModelInvalidError } from '../../repository/errors.js'
+import type { ModelConfig } from '../../repository/model-config.js'
+import { nowMs } from '../../lifecycle/clock.js'
+import type {
+  Backend,
+  BackendContext,
+  BackendInstance,
+  BatchResult,
+  Execution,
+  OpenedModel,
+} from '../../runtime/backend.js'
+import { movableTensors } from '../../tensors/movable-tensors.js'
+import type { Tensor, TensorSpec } from '../../tensors/tensor.js'
+import { configTensors, specsOf } from '../config-tensors.js'
+import { eachAlone } from '../each-alone.js'
+import { packInputs } from '../pack-inputs.js'
+import { kserveSettings } from './kserve-settings.js'
+import { KserveThread, type KserveThreadOptions } from './kserve-thread.js'
+
+/** Calls to a remote server wait without using a core, so there may be many. */
+const defaultInstances = 16
+
+/**
+ * Runs a model on another server that speaks KServe v2 over gRPC, Triton among them. A thread of each model writes requests and reads
+ * answers, so that the loop that serves all clients never waits for one of them.
+ */
+export class KserveBackend implements Backend {
+  readonly name = 'kserve'
+
+  /**
+   * @param maxResponseBytes - most that the outputs of an answer may have, all together; absent: any.
+   * @param entry - path of the entry of the threads; tests have one of their own.
+   */
+  constructor(
+    readonly maxResponseBytes?: number,
+    readonly entry?: string,
+  ) {}
+
+  async open(context: BackendContext): Promise<OpenedModel> {
+    const { log } = context
+    const settings = kserveSettings(context, this.maxResponseBytes)
+    const threads = new Threads({ settings, log, entry: this.entry })
+    try {
+      return await opened(context, threads)
+    } catch (error) {
+      await threads.close()
+      throw error
+    }
+  }
+}
+
+/** A configuration that lists all tensors needs no answer from the server yet. */
+async function opened(context: BackendContext, threads: Threads): Promise<OpenedModel> {
+  const { config } = context
+  // Before the first instance is: what the thread takes is taken once for all of them.
+  const thread = await threads.current()
+  const listed = { inputs: specsOf(config, config.input), outputs: specsOf(config, config.output) }
+  if (listed.inputs.length > 0 && listed.outputs.length > 0) return new RemoteModel(config, listed, threads)
+  return described(context, thread, threads)
+}
+
+async function described(
+  { name, config }: BackendContext,
+  thread: KserveThread,
+  threads: Threads,
+): Promise<OpenedModel> {
+  try {
+    const { maxBatchSize, ...tensors } = await thread.describe()
+    return new RemoteModel(
+      { ...config, max_batch_size: config.max_batch_size ?? maxBatchSize },
+      tensors,
+      threads,
+    )
+  } catch (error) {
+    throw new ModelInvalidError(
+      `model "${name}": ${error instanceof Error ? error.message : String(error)}`,
+      'Start the remote server first, or list input and output in config.pbtxt.',
+      error,
+    )
+  }
+}
+
+/** The thread of a model: one at a time, and another once that has ended and an instance starts again. */
+class Threads {
+  #current: Promise<KserveThread> | undefined
+  #closed = false
+
+  constructor(readonly options: KserveThreadOptions) {}
+
+  /** @throws as {@link KserveThread.start} */
+  current(): Promise<KserveThread> {
+    this.#current ??= this.#start()
+    return this.#current
+  }
+
+  /** Idempotent, never rejects. */
+  async close(): Promise<void> {
+    this.#closed = true
+    const thread = await this.#current?.catch(() => undefined)
+    await thread?.close()
+  }
+
+  async #start(): Promise<KserveThread> {
+    try {
+      const thread = await KserveThread.start(this.options)
+      if (this.#closed) void thread.close()
+      void thread.exited.then(() => (this.#current = undefined))
+      return thread
+    } catch (error) {
+      this.#current = undefined
+      throw error
+    }
+  }
+}
+
+class RemoteModel implements OpenedModel {
+  readonly platform = 'kserve'
+  readonly config: ModelConfig
+  readonly inputs: readonly TensorSpec[]
+  readonly outputs: readonly TensorSpec[]
+
+  constructor(
+    config: ModelConfig,
+    tensors: Readonly<{ inputs: readonly TensorSpec[]; outputs: readonly TensorSpec[] }>,
+    readonly threads: Threads,
+  ) {
+    this.inputs = tensors.inputs
+    this.outputs = tensors.outputs
+    const groups =
+      config.instance_group.length > 0
+        ? config.instance_group
+        : [
+            {
+              kind: 'KIND_CPU' as const,
+              count: defaultInstances,
+              gpus: [],
+              profile: [],
+              secondary_devices: [],
+            },
+          ]
+    this.config = { ...configTensors(config, 'kserve', tensors), instance_group: groups }
+  }
+
+  async start(): Promise<BackendInstance> {
+    return new RemoteInstance(await this.threads.current())
+  }
+
+  close(): Promise<void> {
+    return this.threads.close()
+  }
+}
+
+/** A place for one request at a time in the thread of the model. */
+class RemoteInstance implements BackendInstance {
+  readonly exited: Promise<Error>
+
+  constructor(readonly caller: KserveThread) {
+    this.exited = caller.exited
+  }
+
+  get thread(): number | undefined {
+    return this.caller.thread
+  }
+
+  execute(batch: readonly Execution[]): Promise<BatchResult> {
+    return eachAlone(batch, nowMs, (execution) => this.#infer(execution))
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  async #infer(execution: Execution): Promise<readonly Tensor[]> {
+    const { sequence, signal, outputs: wanted } = execution
+    const { inputs: packed, transfer } = await packInputs([execution], false)
+    const inputs = packed.map(({ name, shape, parts: [data = new Uint8Array()] }) => ({
+      name,
+      datatype: execution.inputs.get(name)!.datatype,
+      shape,
+      data,
+    }))
+    const { outputs, message } = await this.caller.infer(
+      { inputs, outputs: wanted, sequence },
+      transfer,
+      signal,
+    )
+    return movableTensors(outputs, message ?? new Uint8Array())
+  }
+}

@@ -1,0 +1,131 @@
+import { InferenceFailedError } from '../../repository/errors.js'
+import { Instance } from '../../runtime/instance.js'
+import { entryPath } from '../../lifecycle/entry.js'
+import { nowMs } from '../../lifecycle/clock.js'
+import { atOnce, inTurns } from '../../lifecycle/in-turns.js'
+import type { BackendInstance, BatchResult, Execution } from '../../runtime/backend.js'
+import { ServingError } from '../../tensors/serving-error.js'
+import type { Tensor } from '../../tensors/tensor.js'
+import { packInputs } from '../pack-inputs.js'
+import type { OnnxAnswer, OnnxJob, OnnxLoad, OnnxReady } from './onnx-protocol.js'
+import { splitOutputs } from './split-outputs.js'
+import { isUtf8Tensor } from './strings.js'
+
+/** Longest an ended model is waited for; a run cannot be cut short. */
+const closeMs = 10_000
+
+/** A thread with a session, seen from the loop that serves requests. */
+export class OnnxInstance implements BackendInstance {
+  readonly exited: Promise<Error>
+  readonly #instance: Instance<OnnxLoad, OnnxReady, OnnxJob, OnnxAnswer>
+
+  private constructor(
+    name: string,
+    /** Whether the model has a batch dimension. */
+    readonly batched: boolean,
+    entry: string,
+    onBegan?: (thread: number) => void,
+  ) {
+    let exit: (error: Error) => void
+    this.exited = new Promise((resolve) => (exit = resolve))
+    this.#instance = new Instance(name, entry, (error) => exit(error), onBegan)
+  }
+
+  /** @param onBegan - called with the number of its thread. @throws RemoteError, WorkerExitedError */
+  static async start(
+    name: string,
+    batched: boolean,
+    load: OnnxLoad,
+    entry = entryPath(import.meta.url, './onnx-worker.js'),
+    onBegan?: (thread: number) => void,
+  ): Promise<Readonly<{ instance: OnnxInstance; ready: OnnxReady }>> {
+    const instance = new OnnxInstance(name, batched, entry, onBegan)
+    try {
+      return { instance, ready: await instance.#instance.load(load) }
+    } catch (error) {
+      await instance.close()
+      throw error
+    }
+  }
+
+  get thread(): number | undefined {
+    return this.#instance.thread
+  }
+
+  async execute(batch: readonly Execution[]): Promise<BatchResult> {
+    const startedMs = nowMs()
+    const problems = await problemsOf(batch)
+    const sound = problems.every((problem) => problem === undefined)
+      ? batch
+      : batch.filter((_, index) => problems[index] === undefined)
+    if (sound.length === 0) return { results: problems as Error[], times: noTime }
+    const { inputs, transfer, copiedBytes } = await packInputs(sound, this.batched)
+    const answer = await this.#run({ inputs, outputs: wantedOutputs(sound) }, transfer)
+    const sizes = sound.map((execution) => execution.batchSize)
+    const splitting = splitOutputs(answer.outputs, sizes, this.batched)
+    const isLong = answer.outputs.some(({ datatype, data }) => datatype === 'BYTES' && isLongText(data))
+    const shares = isLong ? await inTurns(splitting) : atOnce(splitting)
+    return {
+      results: placed(problems, shares),
+      times: {
+        computeInputNs: (answer.runStartedMs - startedMs) * 1e6,
+        computeInferNs: (answer.runEndedMs - answer.runStartedMs) * 1e6,
+        computeOutputNs: (nowMs() - answer.runEndedMs) * 1e6,
+        copiedBytes: copiedBytes + answer.copiedBytes,
+      },
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#instance.stop(closeMs)
+  }
+
+  async #run(job: OnnxJob, transfer: readonly ArrayBuffer[]): Promise<OnnxAnswer> {
+    try {
+      return await this.#instance.run(job, transfer)
+    } catch (error) {
+      if (!(error instanceof InferenceFailedError)) throw error
+      throw new ServingError('INTERNAL', `onnx runtime error: ${error.record.message}`, 'BACKEND', error)
+    }
+  }
+}
+
+const noTime = { computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 }
+
+/** More text than that is looked at in turns with what else the loop does. */
+const mostTextBytes = 64 * 1024
+
+function isLongText({ byteLength }: Uint8Array): boolean {
+  return byteLength > mostTextBytes
+}
+
+/** What is wrong with one request alone. */
+async function problemsOf(batch: readonly Execution[]): Promise<(Error | undefined)[]> {
+  const problems: (Error | undefined)[] = []
+  for (const { inputs } of batch) {
+    let problem: Error | undefined
+    for (const { name, datatype, data } of inputs.values())
+      if (problem === undefined && datatype === 'BYTES' && !(await isText(data)))
+        problem = new ServingError('INVALID_ARG', `input '${name}' has an element that is not UTF-8`)
+    problems.push(problem)
+  }
+  return problems
+}
+
+function isText(data: Uint8Array): boolean | Promise<boolean> {
+  return isLongText(data) ? inTurns(isUtf8Tensor(data)) : atOnce(isUtf8Tensor(data))
+}
+
+function wantedOutputs(batch: readonly Execution[]): readonly string[] {
+  if (batch.length === 1) return [...new Set(batch[0]!.outputs)]
+  return [...new Set(batch.flatMap((execution) => execution.outputs))]
+}
+
+/** Puts the answers of the requests that ran where they belong among those that did not. */
+function placed(
+  problems: readonly (Error | undefined)[],
+  shares: readonly (readonly Tensor[])[],
+): readonly (readonly Tensor[] | Error)[] {
+  let next = 0
+  return problems.map((problem) => problem ?? shares[next++]!)
+}

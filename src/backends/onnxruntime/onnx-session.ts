@@ -1,0 +1,112 @@
+import ort from './onnxruntime.js'
+import { nowMs } from '../../lifecycle/clock.js'
+import { ortTensor } from './ort-tensor.js'
+import { openOrtSession, runFailure } from './ort-session.js'
+import { oneShape } from './providers.js'
+import type { TensorType } from '../../tensors/tensor-type.js'
+import type { Outgoing, WorkerBackend } from '../../runtime/worker-runtime.js'
+import type { PackedInput } from '../pack-inputs.js'
+import { BatchPadding } from './batch-padding.js'
+import { datatypeOf, elementsOf, isAligned } from './element-arrays.js'
+import type { OnnxAnswer, OnnxJob, OnnxJobOutput, OnnxLoad, OnnxReady } from './onnx-protocol.js'
+import { decodeStrings, encodeStrings } from './strings.js'
+
+/** One ONNX Runtime session in a thread of its own. */
+export class OnnxSession implements WorkerBackend<OnnxLoad, OnnxReady, OnnxJob, OnnxAnswer> {
+  #session: ort.InferenceSession | undefined
+  #explain: (error: unknown) => unknown = (error) => error
+  #inputTypes: OnnxLoad['inputTypes'] = {}
+  /** Where the session may see one shape only. */
+  #padding: BatchPadding | undefined
+
+  async load(options: OnnxLoad): Promise<OnnxReady> {
+    const { session, provider, notes } = await openOrtSession(options.session)
+    this.#session = session
+    this.#explain = (error) => runFailure(error, provider, options.session.deviceId)
+    this.#inputTypes = options.inputTypes
+    if (oneShape(provider) && options.fullBatch !== undefined)
+      this.#padding = new BatchPadding(options.fullBatch)
+    return { provider, notes }
+  }
+
+  async run(job: OnnxJob): Promise<Outgoing<OnnxAnswer>> {
+    let copiedBytes = 0
+    const feeds: Record<string, ort.Tensor> = {}
+    const items = job.inputs[0]?.shape[0]
+    for (const input of job.inputs) {
+      const type = this.#inputTypes[input.name] ?? 'other'
+      const whole = this.#padding?.fill(input, type === 'string') ?? input
+      const fed = toOrt(whole, type)
+      feeds[input.name] = fed.tensor
+      copiedBytes += fed.copiedBytes + (whole === input ? 0 : bytesOf(input))
+    }
+    const runStartedMs = nowMs()
+    const results = await this.#session!.run(feeds, job.outputs).catch((error: unknown) => {
+      throw this.#explain(error)
+    })
+    const runEndedMs = nowMs()
+    const outputs = job.outputs.map((name) => {
+      const output = fromOrt(name, results[name])
+      return items === undefined ? output : (this.#padding?.cut(output, items) ?? output)
+    })
+    return {
+      result: { outputs, runStartedMs, runEndedMs, copiedBytes },
+      transfer: [...new Set(outputs.map((output) => output.data.buffer as ArrayBuffer))],
+    }
+  }
+
+  async release(): Promise<void> {
+    await this.#session?.release()
+    this.#session = undefined
+  }
+}
+
+function toOrt(
+  { shape, parts }: PackedInput,
+  type: TensorType,
+): Readonly<{ tensor: ort.Tensor; copiedBytes: number }> {
+  const dims = [...shape]
+  if (type === 'string') {
+    const strings = parts.length === 1 ? decodeStrings(parts[0]!) : parts.flatMap(decodeStrings)
+    return { tensor: new ort.Tensor('string', strings, dims), copiedBytes: 0 }
+  }
+  const [only] = parts
+  const whole = parts.length === 1 && only !== undefined && isAligned(type, only) ? only : gathered(parts)
+  const elements = elementsOf(type, whole as Uint8Array<ArrayBuffer>)
+  return {
+    tensor: ortTensor(type as ort.Tensor.Type, elements, dims),
+    copiedBytes: whole === only ? 0 : whole.byteLength,
+  }
+}
+
+function bytesOf({ parts }: PackedInput): number {
+  return parts.reduce((sum, part) => sum + part.byteLength, 0)
+}
+
+function gathered(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.byteLength
+  }
+  return whole
+}
+
+function fromOrt(name: string, tensor: ort.Tensor | undefined): OnnxJobOutput {
+  if (tensor === undefined) throw new Error(`the run left out output "${name}"`)
+  const datatype = datatypeOf(tensor.type as TensorType)
+  const { data } = tensor
+  return {
+    name,
+    datatype,
+    shape: tensor.dims,
+    data: Array.isArray(data)
+      ? encodeStrings(data)
+      : new Uint8Array(
+          (data as Uint8Array).buffer,
+          (data as Uint8Array).byteOffset,
+          (data as Uint8Array).byteLength,
+        ),
+  }
+}

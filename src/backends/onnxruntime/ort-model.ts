@@ -1,0 +1,94 @@
+import ort from './onnxruntime.js'
+import type { ExecutionProvider } from '../../config/inference.js'
+import { openOrtSession, type OrtSessionOptions, runFailure } from './ort-session.js'
+import type { ProviderNote } from './provider-notes.js'
+import { elementCount, type TensorType } from '../../tensors/tensor-type.js'
+
+export type WantedOutputs = Readonly<{
+  /** Others are not copied out. */
+  names: readonly string[]
+  /** Their shape follows from the shape of the input, even where the file does not say so. */
+  sizeIsKnown: boolean
+}>
+
+export type Feed = Readonly<{ name: string; tensor: ort.Tensor }>
+
+/**
+ * One session and the buffers its outputs are written to.
+ *
+ * Outputs whose size follows from the batch size are allocated once and written over by the next run: reading them must end
+ * before.
+ */
+export class OrtModel {
+  readonly #preallocated = new Map<number, Record<string, ort.Tensor>>()
+
+  private constructor(
+    readonly session: ort.InferenceSession,
+    readonly provider: ExecutionProvider,
+    readonly notes: readonly ProviderNote[],
+    readonly deviceId: number,
+    readonly wanted: WantedOutputs,
+  ) {}
+
+  static async open(options: OrtSessionOptions, wanted: WantedOutputs): Promise<OrtModel> {
+    const { session, provider, notes } = await openOrtSession(options)
+    return new OrtModel(session, provider, notes, options.deviceId, wanted)
+  }
+
+  /** @returns the wanted outputs by name, valid until the next run. */
+  async run(inputs: readonly Feed[], batchSize: number): Promise<Readonly<Record<string, ort.Tensor>>> {
+    const feeds = Object.fromEntries(inputs.map(({ name, tensor }) => [name, tensor]))
+    const reused = this.#preallocated.get(batchSize)
+    if (reused !== undefined) {
+      await this.#run(feeds, reused)
+      return reused
+    }
+    const outputs = await this.#run(feeds, this.wanted.names)
+    const isKnown = this.wanted.sizeIsKnown || this.wanted.names.every((name) => this.#isFixed(name))
+    if (isKnown && this.wanted.names.every((name) => (outputs[name]?.type ?? '') in arrays))
+      this.#preallocated.set(
+        batchSize,
+        Object.fromEntries(this.wanted.names.map((name) => [name, emptyLike(outputs[name])])),
+      )
+    return outputs
+  }
+
+  async #run(
+    feeds: Record<string, ort.Tensor>,
+    fetches: readonly string[] | Record<string, ort.Tensor>,
+  ): Promise<Record<string, ort.Tensor>> {
+    try {
+      return await this.session.run(feeds, fetches)
+    } catch (error) {
+      throw runFailure(error, this.provider, this.deviceId)
+    }
+  }
+
+  async release(): Promise<void> {
+    this.#preallocated.clear()
+    await this.session.release()
+  }
+
+  /** Whether the output's shape follows from the batch size alone. */
+  #isFixed(name: string): boolean {
+    const metadata = this.session.outputMetadata.find((output) => output.name === name)
+    if (metadata?.isTensor !== true || !(metadata.type in arrays)) return false
+    return metadata.shape.slice(1).every((size) => typeof size === 'number')
+  }
+}
+
+const arrays: Readonly<Partial<Record<TensorType, (length: number) => ort.Tensor.DataType>>> = {
+  float32: (length) => new Float32Array(length),
+  float64: (length) => new Float64Array(length),
+  uint8: (length) => new Uint8Array(length),
+  int8: (length) => new Int8Array(length),
+  int32: (length) => new Int32Array(length),
+  int64: (length) => new BigInt64Array(length),
+}
+
+function emptyLike(tensor: ort.Tensor | undefined): ort.Tensor {
+  if (tensor === undefined) throw new Error('the run left out an output it was asked for')
+  const allocate = arrays[tensor.type as TensorType]
+  if (allocate === undefined) throw new Error(`cannot allocate a tensor of type ${tensor.type}`)
+  return new ort.Tensor(tensor.type, allocate(elementCount(tensor.dims)), tensor.dims)
+}

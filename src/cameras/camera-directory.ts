@@ -1,0 +1,194 @@
+import { cameraSchema, type CameraConfig, type CameraPatch, type NewCamera } from '../config/camera.js'
+import type { CameraNetworks } from '../config/camera-networks.js'
+import { redactUrl } from '../config/redact.js'
+import { CameraExistsError, CameraNotFoundError } from './engine-errors.js'
+import type { ServiceMetrics } from '../metrics/service-metrics.js'
+import { AddressPolicy } from '../sources/address-policy.js'
+import { validateCameraUrl } from '../sources/camera-url.js'
+import { isRefusal } from '../sources/source-errors.js'
+import { CameraEntry } from './camera-entry.js'
+import type { CameraStore } from './camera-store.js'
+import type { CameraView } from './camera-view.js'
+import { NoEnginesError } from './no-engines-error.js'
+
+export type DirectoryDeps = Readonly<{
+  store: CameraStore
+  metrics: ServiceMetrics
+  engines: number
+  mediaRoot: string
+  cameraNetworks: CameraNetworks
+  /** Cameras whose URL did not come from the pipeline file may not be at loopback addresses. */
+  loopbackClosed: boolean
+}>
+
+/** Every camera there is, where it came from and which engine serves it. */
+export class CameraDirectory {
+  readonly #entries = new Map<string, CameraEntry>()
+  /** URLs of the pipeline file by camera: whoever writes that file says what may be opened. */
+  readonly #fileUrls = new Map<string, string>()
+  /** Removed cameras that their engine has not let go yet, by id in the order they were removed. */
+  readonly #leaving = new Map<string, CameraEntry[]>()
+  #added = 0
+
+  constructor(readonly deps: DirectoryDeps) {}
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  [Symbol.iterator](): IterableIterator<CameraEntry> {
+    return this.#entries.values()
+  }
+
+  find(id: string): CameraEntry | undefined {
+    return this.#entries.get(id)
+  }
+
+  /** @throws CameraNotFoundError */
+  get(id: string): CameraEntry {
+    const entry = this.#entries.get(id)
+    if (!entry) throw new CameraNotFoundError(id)
+    return entry
+  }
+
+  /**
+   * Cameras of the pipeline file, then those the user asked to keep; a kept camera stands before one of the file with its id. A kept
+   * camera that cannot be opened any more is there all the same, `failed`, so that it can be changed or removed. Without engines the
+   * kept ones stay where they are kept.
+   *
+   * @throws CameraStoreError; CameraUrlError of a camera in the file
+   */
+  async load(fromFile: readonly CameraConfig[]): Promise<void> {
+    const kept = this.deps.engines === 0 ? [] : await this.deps.store.load()
+    for (const camera of fromFile) {
+      this.#fileUrls.set(camera.id, camera.url)
+      await this.#checkUrl(camera)
+      this.#admit(camera, false, 'file')
+    }
+    for (const camera of kept) {
+      const inFile = this.#entries.get(camera.id)
+      this.#entries.delete(camera.id)
+      this.#admit(camera, true, inFile ? 'file' : 'api')
+    }
+  }
+
+  /** Whether this camera must not be opened at a loopback address. */
+  loopbackClosedFor({ id, url }: CameraConfig): boolean {
+    return this.deps.loopbackClosed && this.#fileUrls.get(id) !== url
+  }
+
+  /** @throws CameraExistsError, CameraUrlError, CameraStoreWriteError, NoEnginesError; then nothing has changed. */
+  async add({ persist, ...camera }: NewCamera): Promise<CameraEntry> {
+    if (this.deps.engines === 0) throw new NoEnginesError()
+    if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
+    await this.#checkUrl(camera)
+    const entry = this.#admit(camera, persist, 'api', ++this.#added)
+    if (persist)
+      await this.#saveOr(() => {
+        this.#entries.delete(camera.id)
+        entry.forget()
+      })
+    return entry
+  }
+
+  /** @throws CameraNotFoundError, CameraUrlError, CameraStoreWriteError; then nothing has changed. */
+  async patch(id: string, { persist, ...asked }: CameraPatch): Promise<CameraEntry> {
+    const entry = this.get(id)
+    // A client that sends back the view it was given must not put the mask in place of the password.
+    const changes = asked.url === redactUrl(entry.config.url) ? { ...asked, url: undefined } : asked
+    const changed = patched(entry.config, changes)
+    if (changes.url !== undefined) await this.#checkUrl(changed)
+    const { config, persist: wasKept } = entry
+    entry.config = changed
+    entry.persist = persist ?? wasKept
+    if (wasKept || entry.persist)
+      await this.#saveOr(() => {
+        entry.config = config
+        entry.persist = wasKept
+      })
+    return entry
+  }
+
+  /**
+   * The camera is gone for clients, and `leaving` until its engine has let it go.
+   *
+   * @throws CameraNotFoundError, CameraStoreWriteError; then nothing has changed.
+   */
+  async remove(id: string): Promise<CameraEntry> {
+    const entry = this.get(id)
+    this.#entries.delete(id)
+    if (entry.persist) await this.#saveOr(() => this.#entries.set(id, entry))
+    this.#leaving.set(id, [...(this.#leaving.get(id) ?? []), entry])
+    return entry
+  }
+
+  /**
+   * The removed camera that messages of its engine about this id are still about; a camera added with the same id comes after it,
+   * because an engine lets go before it takes on.
+   */
+  leaving(id: string): CameraEntry | undefined {
+    return this.#leaving.get(id)?.[0]
+  }
+
+  /** The engine has let a removed camera go, or never had it. */
+  left(entry: CameraEntry): void {
+    const { id } = entry.config
+    const others = (this.#leaving.get(id) ?? []).filter((other) => other !== entry)
+    if (others.length > 0) this.#leaving.set(id, others)
+    else this.#leaving.delete(id)
+    entry.forget()
+    if (others.length === 0 && !this.#entries.has(id)) void this.deps.metrics.cameraSeries.retire(id)
+  }
+
+  /** What was leaving an engine that is gone has left. */
+  engineGone(engine: number): void {
+    for (const entry of [...this.#leaving.values()].flat()) if (entry.engine === engine) this.left(entry)
+  }
+
+  views(): CameraView[] {
+    return [...this.#entries.values()].map((entry) => entry.view())
+  }
+
+  async #checkUrl(camera: CameraConfig): Promise<void> {
+    const { cameraNetworks, mediaRoot } = this.deps
+    const loopbackClosed = this.loopbackClosedFor(camera)
+    const addresses = new AddressPolicy({ ...cameraNetworks, loopbackClosed })
+    try {
+      await validateCameraUrl(camera.url, { mediaRoot, addresses })
+    } catch (error) {
+      // The camera says so, and is tried again.
+      if (isRefusal(error)) throw error
+    }
+  }
+
+  #admit(camera: CameraConfig, persist: boolean, origin: CameraView['origin'], life = 0): CameraEntry {
+    if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
+    const engine = this.leaving(camera.id)?.engine ?? this.#leastBusyEngine()
+    const entry = new CameraEntry(camera, { persist, origin, engine, life }, this.deps.metrics)
+    this.deps.metrics.cameraSeries.keep(camera.id)
+    this.#entries.set(camera.id, entry)
+    return entry
+  }
+
+  #leastBusyEngine(): number {
+    const load = new Array<number>(this.deps.engines).fill(0)
+    for (const { engine } of this) load[engine] = (load[engine] ?? 0) + 1
+    return load.indexOf(Math.min(...load))
+  }
+
+  async #saveOr(undo: () => void): Promise<void> {
+    try {
+      await this.deps.store.save([...this].filter((entry) => entry.persist).map((entry) => entry.config))
+    } catch (error) {
+      undo()
+      throw error
+    }
+  }
+}
+
+/** The settings with the changes laid over them: absent leaves as it is, `null` takes away. */
+function patched(config: CameraConfig, changes: Omit<CameraPatch, 'persist'>): CameraConfig {
+  const given = Object.entries(changes).filter(([, value]) => value !== undefined)
+  const all = Object.entries({ ...config, ...Object.fromEntries(given) })
+  return cameraSchema.parse(Object.fromEntries(all.filter(([, value]) => value !== null)))
+}

@@ -1,0 +1,184 @@
+import type { CameraConfig } from '../config/camera.js'
+import { redactUrl } from '../config/redact.js'
+import { cameraStates, type CameraStatus } from '../vision/camera-state.js'
+import { sourceWarnings } from '../vision/frame-source.js'
+import type { SizePx } from '../vision/letterbox.js'
+import { nowMs, wallMs } from '../lifecycle/clock.js'
+import type { ServiceMetrics } from '../metrics/service-metrics.js'
+import type { CameraBeat, EngineResult } from './engine-report.js'
+import { FrameLedger } from './frame-ledger.js'
+import type { CameraStats, CameraView } from './camera-view.js'
+import { QuantileWindow, RateWindow } from './windows.js'
+
+const rateSeconds = 10
+const latencyValues = 300
+
+export type CameraPlace = Readonly<{
+  persist: boolean
+  origin: CameraView['origin']
+  /** Index of the engine that serves the camera. */
+  engine: number
+  /** Tells cameras apart that have an id one after the other, each with numbers from 1; 0 for those of the start. */
+  life: number
+}>
+
+/** What the control process knows of one camera. */
+export class CameraEntry {
+  persist: boolean
+  readonly origin: CameraPlace['origin']
+  readonly engine: number
+  readonly life: number
+  readonly ledger: FrameLedger
+  status: CameraStatus
+  /** Highest number seen, so that a new engine goes on behind it. */
+  lastSeq = 0
+  readonly #inferred = new RateWindow(rateSeconds)
+  readonly #received = new RateWindow(rateSeconds)
+  readonly #latencyMs = new QuantileWindow(latencyValues)
+  #receivedTotal = 0
+  #source: SizePx | null = null
+  #decoderCpu: { seconds: number; atMs: number } | undefined
+  #decoderCpuShare = 0
+  #attempts = 0
+  #frozen = false
+
+  constructor(
+    public config: CameraConfig,
+    { persist, origin, engine, life }: CameraPlace,
+    readonly metrics: ServiceMetrics,
+  ) {
+    this.persist = persist
+    this.origin = origin
+    this.engine = engine
+    this.life = life
+    this.ledger = new FrameLedger(config.id, metrics)
+    // From 0, so that `increase()` sees the first.
+    for (const kind of sourceWarnings) metrics.sourceWarnings.inc({ camera: config.id, kind }, 0)
+    this.status = this.waiting('waiting for the engine')
+  }
+
+  waiting(reason: string): CameraStatus {
+    return { state: 'connecting', reason, sinceMs: wallMs(), attempts: 0 }
+  }
+
+  view(): CameraView {
+    return {
+      id: this.config.id,
+      config: { ...this.config, url: redactUrl(this.config.url) },
+      persist: this.persist,
+      origin: this.origin,
+      status: this.status,
+      stats: this.#stats(),
+    }
+  }
+
+  changed(status: CameraStatus): void {
+    this.status = status
+    const camera = this.config.id
+    for (const state of cameraStates)
+      this.metrics.cameraState.set({ camera, state }, state === status.state ? 1 : 0)
+    if (status.attempts > this.#attempts)
+      this.metrics.decoderStarts.inc({ camera }, status.attempts - this.#attempts)
+    this.#attempts = status.attempts
+    if (status.state !== 'live') this.#latencyMs.clear()
+  }
+
+  /** Shows at once what the engine will say of a camera that was switched off or on. */
+  switched(): void {
+    const { enabled } = this.config
+    if (enabled === (this.status.state !== 'disabled')) return
+    if (enabled) this.changed(this.waiting('waiting for the engine'))
+    else this.changed({ state: 'disabled', reason: 'switched off', sinceMs: wallMs(), attempts: 0 })
+  }
+
+  /** Books one result and tells how long the frame took from the decoder to here. */
+  published(result: EngineResult): number {
+    const { message, counts } = result
+    const now = nowMs()
+    const captureToPublishMs = Math.max(0, now - result.arrivedMs)
+    this.lastSeq = Math.max(this.lastSeq, message.seq)
+    this.#source = { widthPx: message.frame.widthPx, heightPx: message.frame.heightPx }
+    this.#latencyMs.add(captureToPublishMs)
+    this.#inferred.add(now)
+    this.#book(counts, now)
+    this.#observe(result, captureToPublishMs)
+    return captureToPublishMs
+  }
+
+  beat(beat: CameraBeat): void {
+    const now = nowMs()
+    this.#book(beat.counts, now)
+    this.#setFrozen(beat.frozen)
+    const before = this.#decoderCpu
+    const used = before ? beat.decoderCpuSeconds - before.seconds : 0
+    if (before && used >= 0 && now > before.atMs) {
+      this.#decoderCpuShare = used / ((now - before.atMs) / 1_000)
+      this.metrics.decoderCpu.inc({ camera: this.config.id }, used)
+    }
+    this.#decoderCpu = { seconds: beat.decoderCpuSeconds, atMs: now }
+  }
+
+  /** The engine that held the camera is gone. */
+  engineGone(reason: string): void {
+    this.ledger.close()
+    this.#receivedTotal = this.ledger.total.received
+    this.#decoderCpu = undefined
+    this.#decoderCpuShare = 0
+    this.#attempts = 0
+    this.#setFrozen(false)
+    this.changed(this.waiting(`engine is being restarted: ${reason}`))
+  }
+
+  /** Takes what tells of the present out of the metrics; what has been counted stays for a scrape to come. */
+  forget(): void {
+    this.ledger.close()
+    const camera = this.config.id
+    this.metrics.framesInFlight.remove({ camera })
+    this.metrics.cameraFrozen.remove({ camera })
+    for (const state of cameraStates) this.metrics.cameraState.remove({ camera, state })
+  }
+
+  #setFrozen(frozen: boolean): void {
+    this.#frozen = frozen
+    this.metrics.cameraFrozen.set({ camera: this.config.id }, frozen ? 1 : 0)
+  }
+
+  #book(counts: EngineResult['counts'], now: number): void {
+    this.ledger.report(counts)
+    const received = this.ledger.total.received
+    this.#received.add(now, received - this.#receivedTotal)
+    this.#receivedTotal = received
+  }
+
+  #observe({ message, decodeGapsMs, batchSize }: EngineResult, captureToPublishMs: number): void {
+    const { metrics } = this
+    const labels = { camera: this.config.id, model: message.model.name }
+    if (message.resultOfSeq === undefined) {
+      metrics.queue.observe(labels, message.timingsMs.queue / 1_000)
+      metrics.infer.observe(labels, message.timingsMs.infer / 1_000)
+      metrics.postprocess.observe(labels, message.timingsMs.postprocess / 1_000)
+      metrics.batchSize.observe({ model: labels.model }, batchSize)
+    }
+    metrics.captureToPublish.observe(labels, captureToPublishMs / 1_000)
+    for (const gapMs of decodeGapsMs) metrics.decodeGap.observe({ camera: labels.camera }, gapMs / 1_000)
+    for (const { label } of message.detections) metrics.detections.inc({ camera: labels.camera, label })
+  }
+
+  #stats(): CameraStats {
+    const now = nowMs()
+    const quantiles = this.#latencyMs.quantiles(0.5, 0.99)
+    return {
+      inferredFps: this.#inferred.perSecond(now),
+      receivedFps: this.#received.perSecond(now),
+      latencyMs: quantiles ? { p50: hundredths(quantiles[0]), p99: hundredths(quantiles[1]) } : null,
+      frames: this.ledger.total,
+      decoderCpuShare: this.#decoderCpuShare,
+      frozen: this.#frozen,
+      source: this.#source,
+    }
+  }
+}
+
+function hundredths(value: number): number {
+  return Math.round(value * 100) / 100
+}

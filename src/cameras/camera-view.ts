@@ -1,0 +1,29 @@
+import type { CameraConfig } from '../config/camera.js'
+import type { FrameCounts } from '../vision/accounting.js'
+import type { CameraStatus } from '../vision/camera-state.js'
+
+/** A camera as the API shows it; credentials in `url` are masked. */
+export type CameraView = Readonly<{
+  id: string
+  config: CameraConfig
+  /** Came by API and is kept over a restart. */
+  persist: boolean
+  /** Where the camera was defined: the pipeline file or the API. */
+  origin: 'file' | 'api'
+  status: CameraStatus
+  stats: CameraStats
+}>
+
+export type CameraStats = Readonly<{
+  /** Frames analysed per second, over the last ten seconds. */
+  inferredFps: number
+  receivedFps: number
+  /** Capture to publish, over the last results. */
+  latencyMs: Readonly<{ p50: number; p99: number }> | null
+  frames: FrameCounts
+  /** Share of one core that the decoder uses. */
+  decoderCpuShare: number
+  /** The very same picture has come for `frozenAfterMs`. */
+  frozen: boolean
+  source: Readonly<{ widthPx: number; heightPx: number }> | null
+}>

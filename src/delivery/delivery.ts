@@ -1,0 +1,230 @@
+import { setTimeout as timeout } from 'node:timers/promises'
+import { backoffMs, type BackoffLimits } from '../lifecycle/backoff.js'
+import { nowMs } from '../lifecycle/clock.js'
+import { atMost, delay } from '../lifecycle/delay.js'
+import { decideSend } from './batch-policy.js'
+import { ConnectionClosers } from './kafka/connection-closers.js'
+import { closedByBroker, KafkaUnavailableError, reasonOf } from './kafka/kafka-errors.js'
+import type { OpenLink, RecordLink } from './record-link.js'
+import type { QueuedRecord, RecordQueue } from './record-queue.js'
+import { RecordsRefusedError, type Refusal } from './kafka/refusal.js'
+import { RefusalSearch } from './kafka/refusal-search.js'
+
+export type DeliverySettings = Readonly<{
+  lingerMs: number
+  maxBatchRecords: number
+  maxBatchBytes: number
+  backoff: BackoffLimits
+  /** First deadline of a send. It doubles after each miss, so that a slow broker is not flooded with repetitions. */
+  sendDeadlineMs: number
+  maxSendDeadlineMs: number
+}>
+
+export const defaultDelivery = {
+  maxBatchBytes: 900 * 1024,
+  backoff: { baseMs: 250, capMs: 3_000 },
+  sendDeadlineMs: 6_000,
+  maxSendDeadlineMs: 30_000,
+} as const
+
+/** What the delivery tells its sink. */
+export type DeliveryListener = Readonly<{
+  up: () => void
+  /** @param attempt - 1 for the first failure in a row. */
+  down: (reason: string, attempt: number) => void
+  delivered: (records: readonly QueuedRecord[]) => void
+  /** The broker will never take this record. */
+  rejected: (record: QueuedRecord, refusal: Refusal) => void
+}>
+
+const connectionClosed: Refusal = {
+  reason: 'CONNECTION_CLOSED',
+  detail: 'the broker closes each connection over which it is sent, and takes others',
+  certain: true,
+}
+
+/** Records of a partition that are tried alone while the broker refuses each; more with every attempt, as others may be behind them. */
+const doubts = { first: 4, most: 64 }
+
+/**
+ * Takes records from the queue to the far side, batch after batch, one at a time so that each camera keeps its order. A batch that
+ * failed is sent again unchanged, over a new connection, until it is taken; one that was refused is searched for the records at fault.
+ */
+export class Delivery {
+  readonly #abort = new AbortController()
+  #draining = false
+  #leased: readonly QueuedRecord[] = []
+  #sendDeadlineMs: number
+  #failures = 0
+  /** The last send did not say why it failed, or may have failed for a record. */
+  #careful = false
+  readonly #closers: ConnectionClosers
+  #wake: (() => void) | undefined
+  #loop: Promise<void> | undefined
+
+  constructor(
+    readonly queue: RecordQueue,
+    readonly open: OpenLink,
+    readonly settings: DeliverySettings,
+    readonly listener: DeliveryListener,
+  ) {
+    this.#sendDeadlineMs = settings.sendDeadlineMs
+    this.#closers = new ConnectionClosers(settings.maxBatchRecords)
+  }
+
+  /** Records under way. */
+  get inFlight(): number {
+    return this.#leased.length
+  }
+
+  start(): void {
+    this.#loop ??= this.#run()
+  }
+
+  /** The queue has a record more. */
+  notify(): void {
+    const { length } = this.queue
+    if (length === 1 || length >= this.settings.maxBatchRecords) this.#wake?.()
+  }
+
+  /** Idempotent, never rejects. Tries on for `drainMs` while there is something to deliver; what is left then stays in the queue. */
+  async stop(drainMs: number): Promise<void> {
+    this.#draining = true
+    this.#wake?.()
+    if (this.#loop !== undefined && this.queue.length + this.#leased.length > 0)
+      await atMost(drainMs, this.#loop)
+    this.#abort.abort()
+    await this.#loop
+    this.queue.release(this.#leased)
+    this.#leased = []
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isOver()) {
+      const reason = await this.#serveOnce()
+      if (reason === undefined || this.#abort.signal.aborted) return
+      this.#failures += 1
+      this.listener.down(reason, this.#failures)
+      await delay(backoffMs(this.#failures - 1, this.settings.backoff), this.#abort.signal)
+    }
+  }
+
+  /** @returns why the connection ended, or undefined when there is nothing more to do. */
+  async #serveOnce(): Promise<string | undefined> {
+    let link: RecordLink | undefined
+    try {
+      link = await this.open(this.#abort.signal, this.#careful)
+      if (this.#leased.length === 0) this.listener.up()
+      await this.#deliverAll(link)
+      return undefined
+    } catch (error) {
+      return reasonOf(error)
+    } finally {
+      link?.close()
+    }
+  }
+
+  async #deliverAll(link: RecordLink): Promise<void> {
+    const cut = () => link.close()
+    this.#abort.signal.addEventListener('abort', cut, { once: true })
+    try {
+      while (await this.#leaseBatch()) await this.#send(link)
+    } finally {
+      this.#abort.signal.removeEventListener('abort', cut)
+    }
+  }
+
+  /** @returns false when there is nothing left to deliver and nothing more will come. */
+  async #leaseBatch(): Promise<boolean> {
+    while (this.#leased.length === 0) {
+      if (this.#abort.signal.aborted) return false
+      const waiting = { count: this.queue.length, oldestMs: this.#oldestMs(), draining: this.#draining }
+      const decision = decideSend(waiting, this.settings)
+      if (decision.kind === 'send') this.#leaseMore()
+      else if (decision.kind === 'wait') await this.#sleep(decision.forMs)
+      else if (this.#draining) return false
+      else await this.#sleep(undefined)
+    }
+    return true
+  }
+
+  /** Fills the batch: behind records that the broker does not take now there may be some that it takes. */
+  #leaseMore(): void {
+    const { maxBatchRecords, maxBatchBytes } = this.settings
+    const bytes = this.#leased.reduce((sum, { value }) => sum + value.length, 0)
+    const places = maxBatchRecords - this.#leased.length
+    if (places > 0 && bytes < maxBatchBytes)
+      this.#leased = [...this.#leased, ...this.queue.lease(places, maxBatchBytes - bytes)]
+  }
+
+  async #send(link: RecordLink): Promise<void> {
+    const records = this.#closers.next(this.#leased)
+    try {
+      await this.#search(link).deliver(records)
+    } catch (error) {
+      this.#learn(error, records)
+      throw error
+    }
+    this.#failures = 0
+    this.#careful &&= this.#leased.length > 0
+    this.#sendDeadlineMs = this.settings.sendDeadlineMs
+    this.listener.up()
+  }
+
+  #search(link: RecordLink): RefusalSearch {
+    const maxDoubts = Math.min(doubts.first * 2 ** this.#failures, doubts.most)
+    const rejected = (record: QueuedRecord, refusal: Refusal) => {
+      this.#settle([record])
+      this.listener.rejected(record, refusal)
+    }
+    return new RefusalSearch(link, this.#sendDeadlineMs, maxDoubts, {
+      rejected,
+      taken: (records) => {
+        this.#settle(records)
+        this.listener.delivered(records)
+        const condemned = this.#closers.taken(records, (record) => link.partitionOf(record))
+        for (const record of condemned) rejected(record, connectionClosed)
+      },
+    })
+  }
+
+  /** How the next attempt differs from the one that failed. */
+  #learn(error: unknown, sent: readonly QueuedRecord[]): void {
+    const closed = closedByBroker(error)
+    const missed = error instanceof KafkaUnavailableError
+    this.#careful ||= closed || missed
+    if (closed) this.#closers.closed(sent)
+    if (missed) this.#sendDeadlineMs = Math.min(this.#sendDeadlineMs * 2, this.settings.maxSendDeadlineMs)
+    if (closed || error instanceof RecordsRefusedError) this.#leaseMore()
+  }
+
+  #settle(records: readonly QueuedRecord[]): void {
+    const settled = new Set(records)
+    this.#leased = this.#leased.filter((record) => !settled.has(record))
+    this.queue.settle(records)
+  }
+
+  #oldestMs(): number {
+    const { oldestAcceptedMs } = this.queue
+    return oldestAcceptedMs === undefined ? 0 : nowMs() - oldestAcceptedMs
+  }
+
+  /** Until woken, or for so long. */
+  async #sleep(forMs: number | undefined): Promise<void> {
+    const timer = new AbortController()
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+      this.#abort.signal.addEventListener('abort', () => resolve(), { once: true, signal: timer.signal })
+      if (forMs === undefined) return
+      timeout(forMs, undefined, { signal: timer.signal }).then(resolve, () => undefined)
+    })
+    this.#wake = undefined
+    timer.abort()
+  }
+
+  #isOver(): boolean {
+    return (
+      this.#abort.signal.aborted || (this.#draining && this.queue.length === 0 && this.#leased.length === 0)
+    )
+  }
+}

@@ -1,0 +1,213 @@
+import {
+  CompressionTypes,
+  Kafka,
+  logLevel,
+  Partitioners,
+  type Admin,
+  type ICustomPartitioner,
+  type Message,
+  type Producer,
+  type SASLOptions,
+} from 'kafkajs'
+import type { KafkaConfig } from '../../config/outputs.js'
+import { cloudEventHeaders, eventTypes } from '../../messages/cloud-event.js'
+import { wallMs } from '../../lifecycle/clock.js'
+import { atMost, unlessAborted } from '../../lifecycle/delay.js'
+import type { Log } from '../../lifecycle/log.js'
+import { KafkaUnavailableError, reasonOf, refusesIdempotence } from './kafka-errors.js'
+import { kafkaLog } from './kafka-log.js'
+import type { RecordLink } from '../record-link.js'
+import type { QueuedRecord } from '../record-queue.js'
+import { SocketGuard } from './socket-guard.js'
+
+const connectTimeoutMs = 2_000
+const openDeadlineMs = 10_000
+/** Upper bound only: every send has its own deadline. */
+const requestTimeoutMs = 30_000
+const connectRetry = { initialRetryTime: 100, maxRetryTime: 500, factor: 0.2, multiplier: 2, retries: 2 }
+const sendRetry = { ...connectRetry, retries: 20 }
+/** Some 2 s, in which a leader may move. */
+const carefulSendRetry = { ...connectRetry, retries: 6 }
+
+/**
+ * Opens connections to the brokers with one producer each.
+ *
+ * A producer is used until its first failed send and never after: kafkajs rolls the sequence numbers of a failed batch back, and
+ * another batch sent under the same numbers would be taken for a repetition by the broker and lost. A new producer id may repeat
+ * records, with the same `ce_id`, but cannot lose any. Only a refusal leaves it usable: what was refused has used no numbers, and a
+ * partition that was taken beside it is sent again as the very same batch, which the broker then knows as a repetition.
+ */
+export class KafkaLinks {
+  #idempotent: boolean
+  readonly #partitions = new PartitionsOfKeys()
+  readonly #logCreator: ReturnType<typeof kafkaLog>
+
+  constructor(
+    readonly config: KafkaConfig,
+    readonly log: Log,
+  ) {
+    this.#idempotent = config.idempotent
+    this.#logCreator = kafkaLog(log, config.sasl?.password)
+  }
+
+  /** @throws KafkaUnavailableError */
+  readonly open = async (signal: AbortSignal, careful: boolean): Promise<RecordLink> => {
+    try {
+      return await this.#open(signal, careful)
+    } catch (error) {
+      if (!this.#idempotent || !refusesIdempotence(error)) throw error
+      this.#idempotent = false
+      this.log.warn({ reason: reasonOf(error) }, 'broker gives no producer id, sending without idempotence')
+      return this.#open(signal, careful)
+    }
+  }
+
+  async #open(signal: AbortSignal, careful: boolean): Promise<RecordLink> {
+    const guard = new SocketGuard()
+    const cut = () => guard.close()
+    signal.addEventListener('abort', cut, { once: true })
+    try {
+      signal.throwIfAborted()
+      const producer = await unlessAborted(this.#connect(this.#client(guard), careful), signal)
+      return new KafkaLink(producer, guard, this.#partitions, this.config)
+    } catch (error) {
+      guard.close()
+      throw error instanceof KafkaUnavailableError ? error : new KafkaUnavailableError(reasonOf(error), error)
+    } finally {
+      signal.removeEventListener('abort', cut)
+    }
+  }
+
+  #client(guard: SocketGuard): Kafka {
+    const { brokers, clientId, ssl, sasl } = this.config
+    return new Kafka({
+      brokers: [...brokers],
+      clientId,
+      ssl,
+      ...(sasl === undefined ? {} : { sasl: sasl as SASLOptions }),
+      connectionTimeout: connectTimeoutMs,
+      authenticationTimeout: openDeadlineMs,
+      requestTimeout: requestTimeoutMs,
+      retry: connectRetry,
+      socketFactory: guard.factory,
+      logLevel: logLevel.WARN,
+      logCreator: this.#logCreator,
+    })
+  }
+
+  async #connect(kafka: Kafka, careful: boolean): Promise<Producer> {
+    const work = (async () => {
+      if (this.config.createTopics) await this.#createTopics(kafka.admin({ retry: connectRetry }))
+      const producer = kafka.producer({
+        idempotent: this.#idempotent,
+        maxInFlightRequests: 1,
+        allowAutoTopicCreation: false,
+        createPartitioner: this.#partitions.createPartitioner,
+        retry: careful ? carefulSendRetry : sendRetry,
+      })
+      await producer.connect()
+      return producer
+    })()
+    const producer = await atMost(openDeadlineMs, work)
+    if (producer !== undefined) return producer
+    throw new KafkaUnavailableError(`no connection within ${openDeadlineMs} ms`)
+  }
+
+  /** Not being allowed to create topics is no reason not to send: they may be there. */
+  async #createTopics(admin: Admin): Promise<void> {
+    await admin.connect()
+    try {
+      const { partitions, replicationFactor, retentionMs } = this.config
+      const topic = this.config.topics.detections
+      if ((await admin.listTopics()).includes(topic)) return
+      const configEntries = [
+        { name: 'retention.ms', value: String(retentionMs) },
+        { name: 'cleanup.policy', value: 'delete' },
+        // The time of the broker: it never refuses a record for a clock that differs from its own.
+        { name: 'message.timestamp.type', value: 'LogAppendTime' },
+      ]
+      const created = await admin.createTopics({
+        topics: [{ topic, numPartitions: partitions, replicationFactor, configEntries }],
+        timeout: openDeadlineMs,
+      })
+      if (created) this.log.info({ topic, partitions, retentionMs }, 'topic created')
+    } catch (error) {
+      this.log.warn({ reason: reasonOf(error) }, 'topic could not be created')
+    } finally {
+      void admin.disconnect().catch(() => undefined)
+    }
+  }
+}
+
+/** Which partition each key went to. */
+class PartitionsOfKeys {
+  readonly #partitions = new Map<string, string>()
+
+  readonly createPartitioner: ICustomPartitioner = () => {
+    const choose = Partitioners.DefaultPartitioner()
+    return (given) => {
+      const partition = choose(given)
+      this.#partitions.set(`${given.topic} ${String(given.message.key)}`, `${given.topic} ${partition}`)
+      return partition
+    }
+  }
+
+  /** The key itself stands for one that never came as far. */
+  of(topic: string, key: string): string {
+    const place = `${topic} ${key}`
+    return this.#partitions.get(place) ?? place
+  }
+}
+
+class KafkaLink implements RecordLink {
+  constructor(
+    readonly producer: Producer,
+    readonly guard: SocketGuard,
+    readonly partitions: PartitionsOfKeys,
+    readonly config: KafkaConfig,
+  ) {}
+
+  async send(records: readonly QueuedRecord[], deadlineMs: number): Promise<void> {
+    const work = this.producer
+      .sendBatch({
+        acks: -1,
+        timeout: deadlineMs,
+        compression: this.config.compression === 'gzip' ? CompressionTypes.GZIP : CompressionTypes.None,
+        // The time of this attempt, one for all: what waited long is not refused for its age; when it was captured is `ce_time`.
+        topicMessages: [...this.#byTopic(records)].map(([topic, messages]) => ({ topic, messages })),
+      })
+      .then(() => true)
+    const done = await atMost(deadlineMs, work)
+    if (done === true) return
+    throw new KafkaUnavailableError(`no acknowledgement within ${deadlineMs} ms`)
+  }
+
+  partitionOf(record: QueuedRecord): string {
+    return this.partitions.of(this.#topicOf(record), record.cameraId)
+  }
+
+  close(): void {
+    this.guard.close()
+  }
+
+  #byTopic(records: readonly QueuedRecord[]): Map<string, Message[]> {
+    const byTopic = new Map<string, Message[]>()
+    const timestamp = String(wallMs())
+    for (const record of records) {
+      const topic = this.#topicOf(record)
+      const messages = byTopic.get(topic) ?? []
+      byTopic.set(topic, messages)
+      messages.push({ ...kafkaMessage(record), timestamp })
+    }
+    return byTopic
+  }
+
+  #topicOf({ type }: QueuedRecord): string {
+    const { topics } = this.config
+    return type === eventTypes.events ? topics.events : topics.detections
+  }
+}
+
+function kafkaMessage({ id, type, cameraId, time, value }: QueuedRecord): Message {
+  return { key: cameraId, value, headers: cloudEventHeaders({ id, type, cameraId, time }) }
+}

@@ -1,0 +1,113 @@
+import { nowMs, wallMs } from '../../lifecycle/clock.js'
+import type { QueuedRecord } from '../record-queue.js'
+import type { RecordLink } from '../record-link.js'
+import { RecordsRefusedError, refusalOf, type Refusal } from './refusal.js'
+
+/** What becomes of records, in the order of each partition. */
+export type SearchListener = Readonly<{
+  taken: (records: readonly QueuedRecord[]) => void
+  /** The broker will never take this record. */
+  rejected: (record: QueuedRecord, refusal: Refusal) => void
+}>
+
+/** A clock that moved by more than this between two sends was set. */
+const clockSetMs = 500
+
+type Doubted = Readonly<{ record: QueuedRecord; refusal: Refusal }>
+type PartitionState = { takes: boolean; doubted: Doubted[] }
+
+/**
+ * One attempt to deliver some records, in which those that the broker refuses for good are found: a refused batch is sent again
+ * partition by partition, then in halves, down to single records. Nothing is sent before an older record of its partition
+ * has been taken, rejected or doubted.
+ *
+ * A doubted record, whose refusal may be everybody's, is rejected once the broker takes another of its partition; if it takes none, the
+ * attempt fails and all doubted records wait for the next one. As all records of a send bear the time of that send, and no search goes on
+ * over a clock that is set, a clock that the broker refuses condemns no record.
+ */
+export class RefusalSearch {
+  readonly #partitions = new Map<string, PartitionState>()
+  #clockOffsetMs = wallMs() - nowMs()
+
+  /** @param maxDoubts - records of a partition refused alone after which the others of it are not tried. */
+  constructor(
+    readonly link: RecordLink,
+    readonly deadlineMs: number,
+    readonly maxDoubts: number,
+    readonly listener: SearchListener,
+  ) {}
+
+  /** @throws RecordsRefusedError when records are left that the broker does not take now; what the link throws. */
+  async deliver(records: readonly QueuedRecord[]): Promise<void> {
+    await this.#deliver(records)
+    const [first] = [...this.#partitions.values()].flatMap(({ doubted }) => doubted)
+    if (first !== undefined) throw new RecordsRefusedError(first.refusal)
+  }
+
+  async #deliver(records: readonly QueuedRecord[]): Promise<void> {
+    const refusal = await this.#send(records)
+    const [only, ...others] = records
+    if (refusal === undefined || only === undefined) return
+    if (others.length === 0) this.#judge(only, refusal)
+    else for (const part of this.#parts(records)) if (this.#isOpen(part)) await this.#deliver(part)
+  }
+
+  #isOpen([first]: readonly QueuedRecord[]): boolean {
+    return first !== undefined && this.#stateOf(first).doubted.length < this.maxDoubts
+  }
+
+  async #send(records: readonly QueuedRecord[]): Promise<Refusal | undefined> {
+    this.#lookAtClock()
+    try {
+      await this.link.send(records, this.deadlineMs)
+    } catch (error) {
+      const refusal = refusalOf(error)
+      if (refusal === undefined) throw error
+      return refusal
+    }
+    this.listener.taken(records)
+    for (const state of new Set(records.map((record) => this.#stateOf(record)))) {
+      state.takes = true
+      for (const { record, refusal } of state.doubted.splice(0)) this.listener.rejected(record, refusal)
+    }
+    return undefined
+  }
+
+  /** Whole partitions first: of those that were taken the broker knows the very same batch again, and takes it only once. */
+  #parts(records: readonly QueuedRecord[]): readonly (readonly QueuedRecord[])[] {
+    const byPartition = new Map<string, QueuedRecord[]>()
+    for (const record of records) {
+      const partition = this.link.partitionOf(record)
+      byPartition.set(partition, [...(byPartition.get(partition) ?? []), record])
+    }
+    if (byPartition.size > 1) return [...byPartition.values()]
+    const half = Math.ceil(records.length / 2)
+    return [records.slice(0, half), records.slice(half)]
+  }
+
+  #judge(record: QueuedRecord, refusal: Refusal): void {
+    const { takes, doubted } = this.#stateOf(record)
+    if (refusal.certain || takes) this.listener.rejected(record, refusal)
+    else doubted.push({ record, refusal })
+  }
+
+  /** What was doubted under another clock is to be tried first under this one. */
+  #lookAtClock(): void {
+    const offsetMs = wallMs() - nowMs()
+    const wasSet = Math.abs(offsetMs - this.#clockOffsetMs) > clockSetMs
+    this.#clockOffsetMs = offsetMs
+    if (!wasSet) return
+    for (const state of this.#partitions.values()) {
+      state.takes = false
+      const [first] = state.doubted
+      if (first !== undefined) throw new RecordsRefusedError(first.refusal)
+    }
+  }
+
+  #stateOf(record: QueuedRecord): PartitionState {
+    const partition = this.link.partitionOf(record)
+    const state = this.#partitions.get(partition) ?? { takes: false, doubted: [] }
+    this.#partitions.set(partition, state)
+    return state
+  }
+}

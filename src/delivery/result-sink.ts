@@ -1,0 +1,25 @@
+import type { DetectionsMessage } from '../messages/detections-message.js'
+
+/** How a sink is doing, for readiness and the page. */
+export type SinkHealth = Readonly<{
+  name: string
+  state: 'connecting' | 'up' | 'down' | 'stopped'
+  reason: string
+  /** Records waiting for delivery. */
+  queued: number
+  delivered: number
+  dropped: number
+  /** Of the dropped: records that the far side refuses for good, by reason. */
+  rejected: Readonly<Record<string, number>>
+}>
+
+/** Where results go. `accept` never blocks, never throws and costs the caller microseconds; delivery is the sink's affair. */
+export interface ResultSink {
+  readonly health: SinkHealth
+  /** Starts connecting; does not wait for the far side. */
+  start(): void
+  /** @param recordId - stable across retries of this record. */
+  accept(recordId: string, message: DetectionsMessage): void
+  /** Idempotent, never rejects. Delivers what is queued for at most `drainMs`. */
+  stop(drainMs: number): Promise<void>
+}

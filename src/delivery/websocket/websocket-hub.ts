@@ -1,0 +1,256 @@
+import type { Socket } from 'node:net'
+import type { RawData, WebSocket } from 'ws'
+import { GantryError, toErrorRecord } from '../../errors.js'
+import type { DetectionsMessage } from '../../messages/detections-message.js'
+import { detectionsJson } from '../../messages/detections-json.js'
+import { streamProtocol, type Subscription } from '../../messages/stream-protocol.js'
+import { nowMs } from '../../lifecycle/clock.js'
+import { atMost } from '../../lifecycle/delay.js'
+import type { Log } from '../../lifecycle/log.js'
+import type { Picture, StreamHub } from './stream-hub.js'
+import type { BroadcastJob } from './broadcast-job.js'
+import { Broadcaster } from './broadcaster.js'
+import {
+  parseClientMessage,
+  StreamCursorError,
+  StreamMessageError,
+  StreamRateError,
+} from './client-message.js'
+import { PictureDemand } from './picture-demand.js'
+import { encodePicture } from './picture-message.js'
+import { RecentHits } from './recent-hits.js'
+import { Rendering } from './rendering.js'
+import { Replay } from './replay.js'
+import { ResumeRing } from './resume-ring.js'
+import { closeCodes, StreamClient } from './stream-client.js'
+import { formatCursor, parseCursor } from './stream-cursor.js'
+import { StreamFigures } from './stream-figures.js'
+import { defaultStreamLimits, type StreamLimits } from './stream-limits.js'
+
+export type HubSettings = Readonly<{
+  /** Name of the service, as clients see it. */
+  service: string
+  version: string
+  /** Id of this run of the service, `[0-9a-z]+`; part of every cursor. */
+  epoch: string
+}>
+
+/** What the hub keeps about a connection besides the client itself. */
+type Connection = {
+  readonly client: StreamClient
+  readonly bad: RecentHits
+  readonly subscribes: RecentHits
+  replay: Replay | undefined
+  pictureCameras: readonly string[]
+}
+
+/** {@link StreamHub} over `ws` sockets. */
+export class WebSocketHub implements StreamHub {
+  onPictureCameras: ((cameras: ReadonlySet<string>) => void) | undefined
+  onClients: ((clients: number) => void) | undefined
+  readonly figures = new StreamFigures()
+  readonly #connections = new Map<WebSocket, Connection>()
+  readonly #demand = new PictureDemand()
+  readonly #ring: ResumeRing
+  readonly #broadcaster: Broadcaster<StreamClient>
+  #clients: readonly StreamClient[] | undefined
+  #sweeper: NodeJS.Timeout | undefined
+  #stopping: Promise<void> | undefined
+
+  constructor(
+    readonly settings: HubSettings,
+    readonly log: Log,
+    readonly limits: StreamLimits = defaultStreamLimits,
+  ) {
+    this.#ring = new ResumeRing(limits.resumeMessages, limits.resumeBytes)
+    this.#broadcaster = new Broadcaster<StreamClient>(limits, {
+      clients: () => this.#clientList(),
+      serve: (jobs, clients) => this.#serve(jobs, clients),
+      done: ({ cameraId, atMs }) => this.figures.published(cameraId, (nowMs() - atMs) / 1000),
+      leftOut: (job) => this.#leaveOut(job),
+    })
+  }
+
+  get clients(): number {
+    return this.#connections.size
+  }
+
+  get pictureCameras(): ReadonlySet<string> {
+    return this.#demand.cameras
+  }
+
+  attach(socket: WebSocket, wire: Socket): void {
+    if (this.#stopping !== undefined) {
+      socket.close(closeCodes.goingAway, 'service is stopping')
+      return
+    }
+    const connection = this.#connect(socket, wire)
+    socket.on('message', (data, isBinary) => this.#receive(connection, data, isBinary))
+    socket.on('pong', () => connection.client.heard(nowMs()))
+    socket.on('error', (error) => this.log.debug({ err: error }, 'stream client failed'))
+    socket.on('close', () => this.#forget(socket, connection))
+    connection.client.tell({
+      type: 'hello',
+      protocol: streamProtocol,
+      service: this.settings.service,
+      version: this.settings.version,
+      cursor: this.#cursor(this.#ring.newest),
+    })
+  }
+
+  publish(message: DetectionsMessage, picture?: Picture, atMs = nowMs()): void {
+    if (this.#stopping !== undefined) return
+    const position = this.#ring.push(message.cameraId, detectionsJson(message))
+    if (this.#connections.size === 0) return
+    this.#broadcaster.push({
+      position,
+      cameraId: message.cameraId,
+      rendering: new Rendering(this.#cursor(position), message),
+      picture: picture && this.#wantsPicture(message.cameraId) ? encodePicture(picture) : undefined,
+      atMs,
+    })
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#closeAll()
+    return this.#stopping
+  }
+
+  #connect(socket: WebSocket, wire: Socket): Connection {
+    const { badWindowMs, subscribeWindowMs, sweepMs } = this.limits
+    const connection: Connection = {
+      client: new StreamClient(socket, wire, this.limits, nowMs()),
+      bad: new RecentHits(badWindowMs),
+      subscribes: new RecentHits(subscribeWindowMs),
+      replay: undefined,
+      pictureCameras: [],
+    }
+    this.#connections.set(socket, connection)
+    this.#clientsChanged()
+    this.#sweeper ??= setInterval(() => this.#sweep(), sweepMs).unref()
+    return connection
+  }
+
+  #receive(connection: Connection, data: RawData, isBinary: boolean): void {
+    const { client } = connection
+    client.heard(nowMs())
+    if (!client.isOpen) return
+    try {
+      if (isBinary) throw new StreamMessageError('binary messages are not understood')
+      this.#subscribe(connection, parseClientMessage(textOf(data)))
+    } catch (error) {
+      if (!(error instanceof GantryError)) this.log.error({ err: error }, 'stream message failed')
+      this.#reject(connection, error)
+    }
+  }
+
+  /** @throws StreamRateError, StreamCursorError */
+  #subscribe(connection: Connection, subscription: Subscription): void {
+    const { maxSubscribes, subscribeWindowMs, replayChunk } = this.limits
+    if (connection.subscribes.hit(nowMs()) > maxSubscribes)
+      throw new StreamRateError(maxSubscribes, subscribeWindowMs)
+    const from = this.#resumePosition(subscription)
+    const { client } = connection
+    connection.replay?.cancel()
+    connection.replay = undefined
+    // During a replay nothing is live: what comes meanwhile is in the ring, and the replay goes on until there is no more.
+    client.subscribe(subscription, from === undefined ? this.#ring.newest + 1 : Number.POSITIVE_INFINITY)
+    this.#demandPictures(connection, client.pictureCameras)
+    client.tell({ type: 'subscribed', ...subscription })
+    if (from === undefined) return
+    if (from === 'expired') client.tell({ type: 'gap', dropped: 0, reason: 'resume_expired' })
+    connection.replay = new Replay(
+      client,
+      this.#ring,
+      { epoch: this.settings.epoch, chunk: replayChunk },
+      (sent) => this.figures.count('sent', sent),
+    )
+    connection.replay.run(from === 'expired' ? this.#ring.oldest : from)
+  }
+
+  /** @returns first position to replay; `expired` for a cursor of an earlier run, of which nothing is known. */
+  #resumePosition({ resumeAfter, detections }: Subscription): number | 'expired' | undefined {
+    if (resumeAfter === undefined || !detections) return undefined
+    const { epoch, position } = parseCursor(resumeAfter)
+    if (epoch !== this.settings.epoch) return 'expired'
+    if (position > this.#ring.newest) throw new StreamCursorError(resumeAfter)
+    return position + 1
+  }
+
+  #reject(connection: Connection, error: unknown): void {
+    this.figures.count('rejected')
+    const { client } = connection
+    client.tell({ type: 'error', ...toErrorRecord(error) })
+    if (connection.bad.hit(nowMs()) < this.limits.maxBadMessages) return
+    connection.replay?.cancel()
+    client.close(closeCodes.policy, 'too many bad messages', nowMs())
+  }
+
+  #serve(jobs: readonly BroadcastJob[], clients: readonly StreamClient[]): void {
+    for (const client of clients) client.offer(jobs, this.figures)
+  }
+
+  #leaveOut(job: BroadcastJob): void {
+    for (const client of this.#clientList())
+      if (client.miss(job.position, job.cameraId)) this.figures.count('dropped')
+  }
+
+  #sweep(): void {
+    const atMs = nowMs()
+    for (const client of this.#clientList()) client.sweep(atMs)
+  }
+
+  #forget(socket: WebSocket, connection: Connection): void {
+    connection.replay?.cancel()
+    if (!this.#connections.delete(socket)) return
+    this.#clientsChanged()
+    this.#demandPictures(connection, [])
+    if (this.#connections.size > 0) return
+    clearInterval(this.#sweeper)
+    this.#sweeper = undefined
+  }
+
+  #demandPictures(connection: Connection, cameras: readonly string[]): void {
+    const changed = this.#demand.replace(connection.pictureCameras, cameras)
+    connection.pictureCameras = cameras
+    if (changed) this.onPictureCameras?.(this.#demand.cameras)
+  }
+
+  #wantsPicture(cameraId: string): boolean {
+    return this.#demand.has('*') || this.#demand.has(cameraId)
+  }
+
+  #clientList(): readonly StreamClient[] {
+    this.#clients ??= [...this.#connections.values()].map(({ client }) => client)
+    return this.#clients
+  }
+
+  #clientsChanged(): void {
+    this.#clients = undefined
+    this.onClients?.(this.#connections.size)
+  }
+
+  #cursor(position: number): string {
+    return formatCursor(this.settings.epoch, position)
+  }
+
+  async #closeAll(): Promise<void> {
+    // What was published before is the last that clients get.
+    await atMost(this.limits.closeGraceMs, this.#broadcaster.flush())
+    this.#broadcaster.clear()
+    const closed = [...this.#connections].map(([socket, { client, replay }]) => {
+      replay?.cancel()
+      const gone = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+      client.close(closeCodes.goingAway, 'service is stopping', nowMs())
+      return gone
+    })
+    await atMost(this.limits.closeGraceMs, Promise.all(closed))
+    for (const socket of this.#connections.keys()) socket.terminate()
+    await Promise.all(closed)
+  }
+}
+
+function textOf(data: RawData): string {
+  if (Array.isArray(data)) return Buffer.concat(data).toString()
+  return Buffer.isBuffer(data) ? data.toString() : Buffer.from(data).toString()
+}

@@ -1,0 +1,58 @@
+import type { Detection, StageTimings } from '../vision/detection.js'
+import type { ExecutionProvider } from '../config/inference.js'
+import type { Frame, FrameFormat } from '../vision/frame.js'
+import type { ShedCause } from '../vision/accounting.js'
+
+/** What runs behind the cameras. */
+export type DetectorInfo = Readonly<{
+  /** What records name. */
+  model: Readonly<{ name: string; version: string }>
+  /** The model file behind it; another one on a GPU where the ensemble says so. */
+  detector: Readonly<{ name: string; version: string }>
+  labels: readonly string[]
+  /** What frames must look like to enter. */
+  format: FrameFormat
+  /** Detector head, as recognised or as configured. */
+  head: string
+  provider: ExecutionProvider
+  /** Why a provider earlier in the configured order does not run. */
+  providerNotes: readonly string[]
+  /** Those of them that are faults: the provider is installed. */
+  providerFailures: readonly string[]
+  instances: number
+  maxBatchSize: number
+}>
+
+export type DetectorResult = Readonly<{
+  detections: readonly Detection[]
+  timingsMs: StageTimings
+  /** Frames that shared the run. */
+  batchSize: number
+}>
+
+/** What the detector tells the engine. With each call the frame's buffer belongs to the listener again. */
+export interface DetectorListener {
+  detected(frame: Frame, result: DetectorResult): void
+  /** A newer frame of the camera came before this one was started. */
+  superseded(frame: Frame): void
+  shed(frame: Frame, cause: ShedCause, error?: unknown): void
+  /** An instance ended without being asked; the detector starts another. */
+  instanceExited(error: unknown): void
+  /** A run does not end, and only the end of the process ends it. */
+  hung(error: unknown): void
+}
+
+/**
+ * The ensemble as the cameras see it: they enter after preprocessing, which ffmpeg did, and get boxes in source pixels.
+ *
+ * Keeps at most one waiting frame per camera, serves cameras round-robin, keeps the order within a camera.
+ */
+export interface CameraDetector {
+  readonly info: DetectorInfo
+  /** Takes the frame and its buffer. Every offered frame comes back in exactly one call of the listener. */
+  offer(frame: Frame): void
+  /** Forgets the camera; its waiting frame is shed as `stopping`. */
+  removeCamera(cameraId: string): void
+  /** Idempotent, never rejects. Runs in flight may finish for `drainMs`; waiting frames are shed as `stopping`. */
+  stop(drainMs: number): Promise<void>
+}

@@ -1,0 +1,59 @@
+import { type DetectorModel, parseSize, planHead } from '../detector-plan.js'
+import type { DetectionLimits } from '../frame-reader.js'
+import { type HeadPlan, outputsOf } from '../heads/head.js'
+import { numberParameter } from '../../repository/parameter-choice.js'
+import type { SizePx } from '../../vision/letterbox.js'
+import { type ModelConfig, parameterOf } from '../../repository/model-config.js'
+import { modelTensorOf } from '../../tensors/model-tensor.js'
+import type { TensorSpec } from '../../tensors/tensor.js'
+import { specsOf } from '../../backends/config-tensors.js'
+
+/** How a detection head reads the outputs of its detector. */
+export type HeadBinding = Readonly<{
+  plan: HeadPlan
+  /** Size of the pictures that the detector takes. */
+  input: SizePx
+  /** The head's own inputs, in the order of the plan's outputs. */
+  inputs: readonly TensorSpec[]
+  labels: readonly string[]
+}>
+
+/**
+ * The binding that a folder with `backend: "detection_head"` spells out by its inputs and `gantry.input_size`, or `undefined` where
+ * it has none: the ensemble that uses it then takes all of it from the detector.
+ *
+ * @throws HeadUnknownError, ModelConfigError
+ */
+export function headParameters(
+  name: string,
+  config: ModelConfig,
+  labels: readonly string[],
+): HeadBinding | undefined {
+  const size = parameterOf(config, 'gantry.input_size')
+  const specs = specsOf(config, config.input).filter((spec) => spec.name !== 'geometry')
+  if (size === undefined || specs.length === 0) return undefined
+  const input = parseSize(size, name)
+  const model: DetectorModel = {
+    name,
+    config,
+    configuredMaxBatchSize: undefined,
+    labels: labels.length === 0 ? undefined : labels,
+    labelsFrom: 'label_filename',
+    onnx: { inputs: [], outputs: specs.map(modelTensorOf), metadata: {} },
+  }
+  const plan = planHead(model, input)
+  const inputs = outputsOf(plan).flatMap((output) => specs.filter((spec) => spec.name === output))
+  return { plan, input, inputs, labels }
+}
+
+/** What counts as a detection; the same without parameters as for cameras. @throws ModelConfigError */
+export function detectionLimits(name: string, config: ModelConfig): DetectionLimits {
+  const share = { min: 0, max: 1 }
+  return {
+    scoreThreshold: numberParameter(name, config, 'gantry.score_threshold', 0.3, share),
+    iouThreshold: numberParameter(name, config, 'gantry.iou_threshold', 0.5, share),
+    maxDetections: Math.round(
+      numberParameter(name, config, 'gantry.max_detections', 300, { min: 1, max: 10_000 }),
+    ),
+  }
+}

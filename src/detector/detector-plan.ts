@@ -1,0 +1,260 @@
+import type { SizePx } from '../vision/letterbox.js'
+import { ModelConfigError, ModelInvalidError } from '../repository/errors.js'
+import { type ModelConfig, parameterOf } from '../repository/model-config.js'
+import { knownOutputs } from '../repository/match-tensors.js'
+import type { OnnxModel } from '../repository/model-repository.js'
+import { describeTensor, type ModelTensor } from '../tensors/tensor-type.js'
+import { exclusiveGroups } from './exclusive-labels.js'
+import { withClassLines } from './heads/class-lines.js'
+import type { HeadKind, HeadPlan } from './heads/head.js'
+import { headSettings, numberList } from './heads/head-settings.js'
+import { recogniseHead } from './heads/recognise-head.js'
+import { type InputLayout, type InputPlan, isInterleaved } from './input-tensor.js'
+import { choice } from '../repository/parameter-choice.js'
+
+/** What is looked at of a model to find out how it detects; {@link OnnxModel} has it. */
+export type DetectorModel = Readonly<
+  Pick<OnnxModel, 'name' | 'config' | 'configuredMaxBatchSize' | 'labels' | 'labelsFrom'> & {
+    onnx: Pick<OnnxModel['onnx'], 'inputs' | 'outputs' | 'metadata'>
+  }
+>
+
+/** How a detector model is fed and read. */
+export type DetectorPlan = Readonly<{
+  input: InputPlan
+  head: HeadPlan
+  /** Names of the classes; made up where the model has none. */
+  labels: readonly string[]
+  /** Most frames the model can take in one run. */
+  maxBatchSize: number
+  /** What the reader should know. */
+  notes: readonly string[]
+}>
+
+/**
+ * Works out from a model's file and configuration how to use it as a detector, without running it.
+ *
+ * Parameters that override what is recognised are in docs/models.md.
+ *
+ * @throws ModelInvalidError, HeadUnknownError, ModelLabelsError, ModelConfigError: each says which tensor or parameter, and
+ * what was expected.
+ */
+export function planDetector(model: DetectorModel): DetectorPlan {
+  const picture = planPicture(model)
+  const head = planHead(model, picture.size)
+  const { labels, notes } = labelsFor(model, head)
+  return {
+    input: { ...picture, ...conventions(model, head.kind), ...sizeInput(model) },
+    head,
+    labels,
+    maxBatchSize: hasBatch(model, head) ? batchLimit(model, imageInput(model).tensor) : 1,
+    notes,
+  }
+}
+
+/** The image input of a model: its name, layout and size. @throws ModelInvalidError, ModelConfigError */
+export function planPicture(model: DetectorModel): Pick<InputPlan, 'name' | 'layout' | 'size'> {
+  const { tensor, layout } = imageInput(model)
+  return { name: tensor.name, layout, size: inputSize(model, tensor, layout) }
+}
+
+/** How the outputs of a model are to be read, for pictures of that size. @throws HeadUnknownError, ModelLabelsError, ModelConfigError */
+export function planHead(model: DetectorModel, input: SizePx): HeadPlan {
+  const settings = headSettings(model.name, model.config)
+  const exclusive = exclusiveGroups(model.name, model.config, model.labels)
+  const plan = recogniseHead({
+    settings,
+    model: model.name,
+    input,
+    outputs: knownOutputs(model.config, model.onnx),
+    labels: model.labels?.length,
+    names: model.labels,
+    explicit: settings.kind,
+  })
+  const { name, labels, labelsFrom } = model
+  return {
+    ...withClassLines(plan, { model: name, labels, labelsFrom, settings }),
+    ...(exclusive === undefined ? {} : { exclusive }),
+  }
+}
+
+function imageInput(model: DetectorModel): { tensor: ModelTensor; layout: InputLayout } {
+  const expected = 'expected an image: float32, uint8 or int8 [N, 3, H, W] or [N, H, W, 3]'
+  const { inputs } = model.onnx
+  const images = inputs.flatMap((tensor) => {
+    const layout = layoutOf(tensor)
+    return layout === undefined ? [] : [{ tensor, layout }]
+  })
+  const [image, ...others] = images
+  const all = inputs.map((input) => `"${input.name}" ${describeTensor(input)}`).join(', ')
+  const tooMany = others.length > 0 || inputs.some((input) => input !== image?.tensor && !isSizeInput(input))
+  if (image === undefined && inputs.length === 1)
+    throw new ModelInvalidError(
+      `model "${model.name}": input ${all} is not an image; ${expected}`,
+      'Export the model with an input of one of these forms.',
+    )
+  if (image === undefined || tooMany)
+    throw new ModelInvalidError(
+      `model "${model.name}" has ${inputs.length} inputs: ${all || 'none'}; ${expected}, and at most one more: the picture's size, [N, 2]`,
+      'Export the detector with one image input.',
+    )
+  return image
+}
+
+/** An input that is told how large the picture is, such as `orig_target_sizes`. */
+function isSizeInput({ name, type, shape }: ModelTensor): boolean {
+  return (
+    shape.length === 2 &&
+    shape[1] === 2 &&
+    (type === 'int64' || type === 'int32' || type === 'float32') &&
+    /size|shape/i.test(name)
+  )
+}
+
+function sizeInput(model: DetectorModel): Pick<InputPlan, 'sizeInput'> {
+  const tensor = model.onnx.inputs.find(isSizeInput)
+  if (tensor === undefined) return {}
+  const order = choice(model.name, model.config, 'gantry.size_order', ['wh', 'hw'])
+  return {
+    sizeInput: {
+      name: tensor.name,
+      type: tensor.type as 'int64' | 'int32' | 'float32',
+      order: order ?? (tensor.name === 'orig_target_sizes' ? 'wh' : 'hw'),
+    },
+  }
+}
+
+function layoutOf({ type, shape }: ModelTensor): InputLayout | undefined {
+  if (shape.length !== 4 || (type !== 'float32' && type !== 'uint8' && type !== 'int8')) return undefined
+  if (shape[1] === 3) return `${type}-nchw`
+  if (shape[3] === 3) return `${type}-nhwc`
+  return undefined
+}
+
+/** From the model, else from `gantry.input_size`, the configuration's dims, or the metadata of the exporter. */
+function inputSize(model: DetectorModel, tensor: ModelTensor, layout: InputLayout): SizePx {
+  const at = isInterleaved(layout) ? 1 : 2
+  const fromModel = sizeOf(tensor.shape[at], tensor.shape[at + 1])
+  const parameter = parameterOf(model.config, 'gantry.input_size')
+  const fromParameter = parameter === undefined ? undefined : parseSize(parameter, model.name)
+  if (fromModel !== undefined && fromParameter !== undefined && !sameSize(fromModel, fromParameter))
+    throw new ModelConfigError(
+      `model "${model.name}": gantry.input_size is ${parameter}, but input "${tensor.name}" is ${describeTensor(tensor)}`,
+      'Leave gantry.input_size out: the size of this model is fixed.',
+    )
+  const size = fromModel ?? fromParameter ?? sizeFromConfig(model, tensor, layout) ?? sizeFromMetadata(model)
+  if (size !== undefined) return size
+  throw new ModelInvalidError(
+    `model "${model.name}": input "${tensor.name}" ${describeTensor(tensor)} does not tell the size of its picture`,
+    'Set parameters { key: "gantry.input_size" value { string_value: "640x640" } } in config.pbtxt.',
+  )
+}
+
+function sizeOf(
+  heightPx: number | string | undefined,
+  widthPx: number | string | undefined,
+): SizePx | undefined {
+  if (typeof heightPx !== 'number' || typeof widthPx !== 'number' || heightPx < 1 || widthPx < 1)
+    return undefined
+  return { widthPx, heightPx }
+}
+
+function sameSize(a: SizePx, b: SizePx): boolean {
+  return a.widthPx === b.widthPx && a.heightPx === b.heightPx
+}
+
+/** `WIDTHxHEIGHT`. @throws ModelConfigError */
+export function parseSize(text: string, model: string): SizePx {
+  const match = /^(\d{2,5})x(\d{2,5})$/.exec(text)
+  if (match === null)
+    throw new ModelConfigError(
+      `model "${model}": gantry.input_size "${text}" is not WIDTHxHEIGHT`,
+      'Write it like "640x640".',
+    )
+  return { widthPx: Number(match[1]), heightPx: Number(match[2]) }
+}
+
+function sizeFromConfig(model: DetectorModel, tensor: ModelTensor, layout: InputLayout): SizePx | undefined {
+  const dims = model.config.input.find((input) => input.name === tensor.name)?.dims ?? []
+  const image = dims.slice(-3)
+  return isInterleaved(layout) ? sizeOf(image[0], image[1]) : sizeOf(image[1], image[2])
+}
+
+/** Exporters of the YOLO family write `imgsz`, height first. */
+function sizeFromMetadata({ onnx }: DetectorModel): SizePx | undefined {
+  const match = /^\s*\[\s*(\d{2,5})\s*,\s*(\d{2,5})\s*\]\s*$/.exec(onnx.metadata.imgsz ?? '')
+  return match === null ? undefined : sizeOf(Number(match[1]), Number(match[2]))
+}
+
+/**
+ * What the kinds are trained with: YOLOX on BGR 0..255 with the picture at the top left, NanoDet on BGR with the mean
+ * and deviation of ImageNet, everyone else on RGB 0..1.
+ */
+export function conventions(
+  model: DetectorModel,
+  head: HeadKind | undefined,
+): Pick<InputPlan, 'channels' | 'range' | 'align' | 'normalise'> {
+  const { name, config } = model
+  const usual = usualConventions(head)
+  const channels = choice(name, config, 'gantry.color', ['rgb', 'bgr']) ?? usual.channels
+  const range = choice(name, config, 'gantry.range', ['0-1', '0-255']) ?? usual.range
+  const align = choice(name, config, 'gantry.letterbox', ['center', 'top-left']) ?? usual.align
+  const normalise = normalisation(name, config) ?? usual.normalise
+  return { channels, range, align, ...(normalise === undefined ? {} : { normalise }) }
+}
+
+function usualConventions(
+  head: HeadKind | undefined,
+): Pick<InputPlan, 'channels' | 'range' | 'align' | 'normalise'> {
+  if (head === 'yolox') return { channels: 'bgr', range: '0-255', align: 'top-left' }
+  if (head === 'nanodet')
+    return {
+      channels: 'bgr',
+      range: '0-255',
+      align: 'center',
+      normalise: { mean: [103.53, 116.28, 123.675], std: [57.375, 57.12, 58.395] },
+    }
+  return { channels: 'rgb', range: '0-1', align: 'center' }
+}
+
+/** `gantry.mean` and `gantry.std`, three numbers each or one for all. */
+export function normalisation(name: string, config: ModelConfig): InputPlan['normalise'] {
+  const read = (key: 'gantry.mean' | 'gantry.std') => {
+    const numbers = numberList(name, config, key)
+    if (numbers === undefined || numbers.length === 3) return numbers
+    const [only] = numbers
+    if (numbers.length === 1 && only !== undefined) return [only, only, only]
+    throw new ModelConfigError(
+      `model "${name}": parameter ${key} has ${numbers.length} numbers`,
+      'Give three, one for each channel in the order of the tensor, or one for all.',
+    )
+  }
+  const mean = read('gantry.mean')
+  const std = read('gantry.std')
+  if (mean === undefined && std === undefined) return undefined
+  return { mean: mean ?? [0, 0, 0], std: std ?? [1, 1, 1] }
+}
+
+function labelsFor({ name, labels }: DetectorModel, head: HeadPlan): Pick<DetectorPlan, 'labels' | 'notes'> {
+  if (labels !== undefined) return { labels, notes: [] }
+  return {
+    labels: Array.from({ length: head.classes ?? 0 }, (_, index) => `class_${index}`),
+    notes: [`model "${name}" has no labels: classes are called class_0, class_1, ...; add a labels.txt`],
+  }
+}
+
+/** Boxes without a batch dimension are those of one picture. */
+function hasBatch({ onnx }: DetectorModel, head: HeadPlan): boolean {
+  return head.kind !== 'boxes' || onnx.outputs.find(({ name }) => name === head.output)?.shape.length === 3
+}
+
+/** A fixed batch dimension decides; else the configuration's `max_batch_size`; else there is no limit. */
+function batchLimit(model: DetectorModel, tensor: ModelTensor): number {
+  const fixed = tensor.shape[0]
+  if (typeof fixed !== 'number') return model.configuredMaxBatchSize ?? Number.MAX_SAFE_INTEGER
+  if (fixed === 1) return 1
+  throw new ModelInvalidError(
+    `model "${model.name}": input "${tensor.name}" ${describeTensor(tensor)} takes exactly ${fixed} frames in each run`,
+    'Export the model with batch size 1 or a free batch dimension.',
+  )
+}

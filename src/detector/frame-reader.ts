@@ -1,0 +1,83 @@
+import type { SizePx } from '../vision/letterbox.js'
+import { Candidates } from './heads/candidates.js'
+import { createHead } from './heads/create-head.js'
+import type { Head, HeadPlan } from './heads/head.js'
+import { suppress } from './nms.js'
+
+export type DetectionLimits = Readonly<{
+  scoreThreshold: number
+  iouThreshold: number
+  maxDetections: number
+}>
+
+/** An output of a run, whole batch. */
+export type HeadOutput = Readonly<{ values: Float32Array; shape: readonly number[] }>
+
+/**
+ * Candidates, with the line of their label as class, and which of them are detections, best first; valid until the next frame is read.
+ * `belowFirst` is how many were left out for a class with a number below that of the first label.
+ */
+export type FrameFindings = Readonly<{ found: Candidates; kept: readonly number[]; belowFirst: number }>
+
+/** Turns the outputs of a detector into the boxes of a frame, in model-input pixels. */
+export class FrameReader {
+  readonly #candidates = new Candidates()
+  #head: Head | undefined
+  #shapes = ''
+  readonly #lineOf: (classId: number) => number
+  #belowFirst = 0
+
+  constructor(
+    readonly plan: HeadPlan,
+    readonly input: SizePx,
+    readonly limits: DetectionLimits,
+  ) {
+    const { lines = [], options } = plan
+    const first = options?.firstClass ?? 0
+    const lowest = plan.columns === undefined ? first : 0
+    this.#lineOf = (classId) => {
+      if (classId < lowest) this.#belowFirst += 1
+      return lines[classId] ?? classId - first
+    }
+  }
+
+  /**
+   * @param outputs - in the order of the plan.
+   * @throws TensorShapeError
+   */
+  read(outputs: readonly HeadOutput[], frame: number): FrameFindings {
+    const { scoreThreshold, iouThreshold, maxDetections } = this.limits
+    const head = this.#headFor(outputs)
+    const found = this.#candidates
+    found.clear()
+    head.decode(
+      outputs.map((output) => output.values),
+      frame,
+      scoreThreshold,
+      found,
+    )
+    this.#belowFirst = 0
+    found.mapClasses(this.#lineOf)
+    const kept = suppress(found, {
+      iouThreshold,
+      maxKept: maxDetections,
+      withinClasses: head.needsNms,
+      exclusive: this.plan.exclusive,
+    })
+    return { found, kept, belowFirst: this.#belowFirst }
+  }
+
+  /** Models with NMS inside may give another number of boxes in every run. */
+  #headFor(outputs: readonly HeadOutput[]): Head {
+    const shapes = outputs.map((output) => output.shape.join()).join(';')
+    if (this.#head === undefined || shapes !== this.#shapes) {
+      this.#head = createHead(
+        this.plan,
+        this.input,
+        outputs.map((output) => output.shape),
+      )
+      this.#shapes = shapes
+    }
+    return this.#head
+  }
+}

@@ -1,0 +1,164 @@
+import type { Detection } from '../vision/detection.js'
+import { type Frame, frameBytes } from '../vision/frame.js'
+import { TensorShapeError } from '../repository/errors.js'
+import type { InstancePool } from '../runtime/instance-pool.js'
+import type { QueueItem } from '../runtime/latest-slots.js'
+import { StreamOrder } from '../runtime/stream-order.js'
+import { type SchedulerClock, type StreamRunner, StreamScheduler } from '../runtime/stream-scheduler.js'
+import { nowMs } from '../lifecycle/clock.js'
+import type { CameraDetector, DetectorInfo, DetectorListener } from './camera-detector.js'
+import {
+  type DetectorAnswer,
+  type DetectorJob,
+  type DetectorLoad,
+  type DetectorReady,
+  type FrameDetections,
+  rowLength,
+} from './detector-protocol.js'
+import type { ClassDoubts } from './class-doubts.js'
+import { labelOf } from './heads/label-list.js'
+
+export type DetectorPool = InstancePool<DetectorLoad, DetectorReady, DetectorJob, DetectorAnswer>
+
+type Waiting = QueueItem & Readonly<{ frame: Frame }>
+type Settle = (outcome: () => void) => void
+
+/** Frames from cameras through the scheduler to the instances, and results back in order. */
+export class ScheduledDetector implements CameraDetector, StreamRunner<Waiting> {
+  readonly #scheduler: StreamScheduler<Waiting>
+  readonly #order = new StreamOrder()
+  readonly #frameBytes: number
+  readonly #running = new Set<Promise<void>>()
+  #stopped: Promise<void> | undefined
+
+  constructor(
+    readonly info: DetectorInfo,
+    readonly maxQueueDelayMs: number,
+    readonly pool: DetectorPool,
+    readonly listener: DetectorListener,
+    readonly doubts: ClassDoubts,
+    clock: SchedulerClock = timers,
+  ) {
+    this.#frameBytes = frameBytes(info.format)
+    this.#scheduler = new StreamScheduler({ maxBatchSize: info.maxBatchSize, maxQueueDelayMs }, this, clock)
+  }
+
+  offer(frame: Frame): void {
+    if (this.#stopped !== undefined) {
+      this.listener.shed(frame, 'stopping')
+      return
+    }
+    if (frame.rgbHwc.byteLength !== this.#frameBytes) {
+      this.listener.shed(frame, 'inference_failed', this.#wrongSize(frame))
+      return
+    }
+    const superseded = this.#scheduler.offer({ streamId: frame.cameraId, enqueuedMs: nowMs(), frame })
+    if (superseded !== undefined) this.listener.superseded(superseded.frame)
+  }
+
+  removeCamera(cameraId: string): void {
+    const waiting = this.#scheduler.removeStream(cameraId)
+    if (waiting !== undefined) this.listener.shed(waiting.frame, 'stopping')
+  }
+
+  stop(drainMs: number): Promise<void> {
+    this.#stopped ??= this.#stop(drainMs)
+    return this.#stopped
+  }
+
+  /** An instance became free. */
+  pump(): void {
+    if (this.#stopped === undefined) this.#scheduler.pump()
+  }
+
+  get idle(): number {
+    return this.#stopped === undefined ? this.pool.idle : 0
+  }
+
+  get ahead(): number {
+    return this.#stopped === undefined ? this.pool.ahead : 0
+  }
+
+  start(batch: readonly Waiting[]): void {
+    const places = batch.map((waiting) => ({ waiting, settle: this.#order.enter(waiting.streamId) }))
+    const run = this.#run(places).finally(() => this.#running.delete(run))
+    this.#running.add(run)
+  }
+
+  async #run(places: readonly Readonly<{ waiting: Waiting; settle: Settle }>[]): Promise<void> {
+    const frames = places.map(({ waiting }) => waiting.frame)
+    const job = { frames: frames.map((frame) => ({ rgbHwc: frame.rgbHwc, geometry: geometryOf(frame) })) }
+    try {
+      const answer = await this.pool.run(
+        job,
+        frames.map((frame) => frame.rgbHwc),
+      )
+      places.forEach(({ waiting, settle }, index) => {
+        const found = answer.frames[index]
+        settle(() => {
+          if (found === undefined) this.listener.shed(waiting.frame, 'inference_failed')
+          else this.#deliver(waiting, answer, found)
+        })
+      })
+    } catch (error) {
+      const cause = this.#stopped === undefined ? 'inference_failed' : 'stopping'
+      for (const { waiting, settle } of places) settle(() => this.listener.shed(waiting.frame, cause, error))
+    }
+  }
+
+  #deliver({ frame, enqueuedMs }: Waiting, answer: DetectorAnswer, found: FrameDetections): void {
+    if (found.belowFirst > 0) this.doubts.belowFirst()
+    this.listener.detected(
+      { ...frame, rgbHwc: found.rgbHwc },
+      {
+        detections: toDetections(found.rows, this.info.labels, this.doubts),
+        timingsMs: {
+          queue: Math.max(0, answer.startedMs - enqueuedMs),
+          infer: answer.inferMs,
+          postprocess: found.postprocessMs,
+        },
+        batchSize: answer.frames.length,
+      },
+    )
+  }
+
+  async #stop(drainMs: number): Promise<void> {
+    for (const { frame } of this.#scheduler.clear()) this.listener.shed(frame, 'stopping')
+    await this.pool.stop(drainMs)
+    await Promise.all(this.#running)
+  }
+
+  #wrongSize(frame: Frame): TensorShapeError {
+    const { widthPx, heightPx } = this.info.format.input
+    return new TensorShapeError(
+      `frame ${frame.seq} of camera "${frame.cameraId}" has ${frame.rgbHwc.byteLength} bytes, but ${widthPx}x${heightPx} RGB needs ${this.#frameBytes}`,
+    )
+  }
+}
+
+const timers: SchedulerClock = {
+  nowMs,
+  after(forMs, call) {
+    const timer = setTimeout(call, forMs)
+    return () => clearTimeout(timer)
+  },
+}
+
+function geometryOf({ letterbox, regionPx, source }: Frame): DetectorJob['frames'][number]['geometry'] {
+  return { letterbox, regionPx, source }
+}
+
+function toDetections(rows: Float32Array, labels: readonly string[], doubts: ClassDoubts): Detection[] {
+  const detections: Detection[] = []
+  for (let at = 0; at + rowLength <= rows.length; at += rowLength) {
+    const classId = rows[at]!
+    const label = labelOf(labels, classId)
+    if (label === undefined) doubts.unnamed(classId)
+    detections.push({
+      label: label ?? `class_${classId}`,
+      score: rows[at + 1]!,
+      boxPx: { x1: rows[at + 2]!, y1: rows[at + 3]!, x2: rows[at + 4]!, y2: rows[at + 5]! },
+    })
+  }
+  return detections
+}

@@ -1,0 +1,119 @@
+import type { InferRequest } from '../runtime/infer.js'
+import { ServingError } from '../tensors/serving-error.js'
+import type { Tensor } from '../tensors/tensor.js'
+import { traced } from '../runtime/tracing/request-trace.js'
+import type { EnsemblePlan, PlannedStep } from './ensemble-plan.js'
+import type { StepGate } from './step-gate.js'
+
+/** Tensors of one request as they come into being, under the names of the ensemble. */
+type Values = Map<string, Tensor>
+
+/**
+ * Runs a request through the graph: each step starts when its inputs are there, side by side where it can. Steps that no wanted
+ * output needs are left out. When one fails, the others are cancelled, and have ended when this rejects.
+ *
+ * Tensors go from step to step as they are. A tensor with one reader may be moved by it; others are read by several.
+ *
+ * @param outputs - names, in the order of the answer.
+ * @throws what the first failing step throws.
+ */
+export async function runEnsemble(
+  plan: EnsemblePlan,
+  gates: ReadonlyMap<PlannedStep, StepGate>,
+  request: InferRequest,
+  outputs: readonly string[],
+): Promise<readonly Tensor[]> {
+  const stop = new AbortController()
+  const signal = request.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, request.signal])
+  const values: Values = new Map(request.inputs.map((tensor) => [tensor.name, asRead(plan, tensor)]))
+  const done = new Map<PlannedStep, Promise<void>>()
+  const needed = stepsFor(plan, outputs)
+  for (const step of needed) {
+    const before = step.inputs.flatMap(([, tensor]) => done.get(plan.writers.get(tensor)!) ?? [])
+    const run = Promise.all(before).then(() =>
+      runStep(plan, gates.get(step)!, step, { ...request, signal }, values),
+    )
+    done.set(
+      step,
+      run.catch((error: unknown) => {
+        stop.abort()
+        throw error
+      }),
+    )
+  }
+  await settled([...done.values()], stop.signal)
+  return outputs.map((name) => answered(values, name))
+}
+
+/** Waits for all, and throws the error that came first rather than those that follow from it. */
+async function settled(runs: readonly Promise<void>[], stopped: AbortSignal): Promise<void> {
+  let first: { error: unknown } | undefined
+  await Promise.all(
+    runs.map((run) =>
+      run.catch((error: unknown) => {
+        first ??= { error }
+      }),
+    ),
+  )
+  if (first !== undefined) throw first.error
+  if (stopped.aborted) throw new ServingError('CANCELLED', 'request was cancelled', 'CANCELED')
+}
+
+/** In the order of the plan. */
+function stepsFor(plan: EnsemblePlan, outputs: readonly string[]): readonly PlannedStep[] {
+  const needed = new Set<PlannedStep>()
+  const visit = (tensor: string): void => {
+    const step = plan.writers.get(tensor)
+    if (step === undefined || needed.has(step)) return
+    needed.add(step)
+    for (const [, input] of step.inputs) visit(input)
+  }
+  for (const output of outputs) visit(output)
+  return plan.steps.filter((step) => needed.has(step))
+}
+
+async function runStep(
+  plan: EnsemblePlan,
+  gate: StepGate,
+  step: PlannedStep,
+  request: InferRequest,
+  values: Values,
+): Promise<void> {
+  const written = new Map(step.outputs)
+  const inputs = step.inputs.flatMap(([own, tensor]) => {
+    const value = values.get(tensor)
+    // An optional input of the ensemble that the request left out.
+    return value === undefined ? [] : [{ ...value, name: own }]
+  })
+  const tensors = await gate.through(request.signal, () => {
+    const model = step.model.current()
+    const trace = request.trace?.step(model.name, model.version)
+    const { trace: _, arrival: __, ...rest } = request
+    const asked: InferRequest = {
+      ...rest,
+      ...(trace === undefined ? {} : { trace }),
+      model: model.name,
+      version: model.version,
+      inputs,
+      outputs: step.outputs.map(([name]) => ({ name, classification: 0 })),
+    }
+    return traced(trace, () => model.infer(asked))
+  })
+  for (const tensor of tensors) {
+    const name = written.get(tensor.name)
+    if (name !== undefined) values.set(name, asRead(plan, { ...tensor, name }))
+  }
+}
+
+/** Drops the mark of tensors that have more than one reader. */
+function asRead(plan: EnsemblePlan, tensor: Tensor): Tensor {
+  if (tensor.movable === undefined || (plan.readers.get(tensor.name) ?? 0) <= 1) return tensor
+  const { movable: _, ...kept } = tensor
+  return kept
+}
+
+function answered(values: Values, name: string): Tensor {
+  const tensor = values.get(name)
+  if (tensor !== undefined) return tensor
+  throw new ServingError('INVALID_ARG', `unexpected inference output '${name}': no step has given it`)
+}

@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto'
+import { collectDefaultMetrics } from 'prom-client'
+import { createResultCache } from '../../cache/create-cache.js'
+import { repositoriesOf, type LoadedPipeline } from '../../config/load.js'
+import type { PipelineConfig } from '../../config/pipeline.js'
+import { repositoryWith } from '../../repository/model-repository.js'
+import {
+  checkRepositories,
+  unreadableOf,
+  type UnreadableRepositories,
+} from '../../repository/repository-folder.js'
+import { packageVersion } from '../../lifecycle/installation.js'
+import { wallMs } from '../../lifecycle/clock.js'
+import { Deadline } from '../../lifecycle/deadline.js'
+import { unlessAborted } from '../../lifecycle/delay.js'
+import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
+import type { Log } from '../../lifecycle/log.js'
+import { keepYoungGenerationSmall } from '../../lifecycle/v8-flags.js'
+import { createServiceMetrics } from '../../metrics/service-metrics.js'
+import { isLoopbackHost } from '../../api/access.js'
+import { grpcPortFree } from '../../api/free-port.js'
+import { createHttpServer, type HttpServer } from '../../api/http-server.js'
+import { KafkaSink } from '../../delivery/kafka/kafka-sink.js'
+import { CameraDirectory } from '../../cameras/camera-directory.js'
+import { CameraStore } from '../../cameras/camera-store.js'
+import type { Gantry } from '../../api/gantry.js'
+import { ModelServerProcess } from '../model-server/model-server-process.js'
+import { GantryService } from './service.js'
+import { StreamProcess } from '../stream/stream-process.js'
+
+/** Longest that the model server of a service that was killed may hold its port. */
+const grpcPortFreeWithinMs = 2_000
+
+/** A service that answers. */
+export type RunningService = Readonly<{
+  gantry: Gantry
+  /** Where it listens, with the ports actually taken. */
+  httpUrl: string
+  metricsUrl: string
+  /** Idempotent, never rejects; takes at most `server.drainSeconds` and a few seconds, and no longer than it needs. */
+  stop(): Promise<void>
+}>
+
+/**
+ * Builds the service from its settings and starts it: server first, so that readiness can be asked for while models load.
+ *
+ * @param signal - ends the start, wherever it is.
+ * @throws GantryError when it cannot run: port taken, model unusable, camera URL refused; the reason of the signal. Nothing is left
+ * running then.
+ */
+export async function runService(
+  { config, baseDir }: LoadedPipeline,
+  { log, signal }: Readonly<{ log: Log; signal: AbortSignal }>,
+): Promise<RunningService> {
+  const unreadable = await unlessAborted(lookAtRepositories(config), signal)
+  const metrics = createServiceMetrics()
+  // Memory, CPU, handles and loop delay of this process: `process_*` and `nodejs_*`.
+  collectDefaultMetrics({ register: metrics.registry, eventLoopMonitoringPrecision: 50 })
+  const version = packageVersion()
+  // Base 36, because it is part of cursors and record ids.
+  const epoch = wallMs().toString(36) + BigInt(`0x${randomBytes(4).toString('hex')}`).toString(36)
+  const mediaRoot = config.mediaRoot ?? baseDir
+  const directory = new CameraDirectory({
+    store: new CameraStore(config.store.path),
+    metrics,
+    engines: config.engines,
+    mediaRoot,
+    cameraNetworks: config.cameraNetworks,
+    // Who asks a service on loopback is on this machine, and needs no camera to reach what listens there.
+    loopbackClosed: !isLoopbackHost(config.server.host),
+  })
+  await unlessAborted(directory.load(config.cameras), signal)
+  const { kafka } = config.sinks
+  const modelServer = config.modelServer.enabled
+    ? new ModelServerProcess(config, version, unreadable, metrics, log)
+    : undefined
+  const service = new GantryService({
+    name: config.name,
+    version,
+    epoch,
+    engines: config.engines,
+    engineSetup: {
+      modelRepository: repositoryWith(repositoriesOf(config), config.ensemble),
+      ensemble: config.ensemble,
+      inference: config.inference,
+      maxConcurrentConnects: config.maxConcurrentConnects,
+      mediaRoot,
+      cameraNetworks: config.cameraNetworks,
+      log: config.log,
+    },
+    directory,
+    cache: createResultCache(config.cache, metrics, log),
+    sinks: kafka ? [new KafkaSink(kafka, metrics, log)] : [],
+    stream: new StreamProcess(config, { service: config.name, version, epoch }, metrics, log),
+    metrics,
+    modelServer,
+    log,
+  })
+  const { maxRequestBytes } = config.modelServer
+  const models = modelServer && { upstream: modelServer, maxRequestBytes }
+  const server = createHttpServer({
+    gantry: service,
+    settings: config.server,
+    log,
+    ...(models === undefined ? {} : { models }),
+  })
+  new DescriptorWatch(log)
+  const { host, grpcPort, drainSeconds } = config.server
+  let stopped: Promise<void> | undefined
+  const end = () => stopInOrder(service, server, drainSeconds)
+  const stop = () => (stopped ??= told(end, drainSeconds, log))
+  try {
+    await server.start(signal)
+    if (modelServer) await grpcPortFree(host, grpcPort, grpcPortFreeWithinMs, signal)
+    await unlessAborted(service.start(), signal)
+    keepYoungGenerationSmall()
+  } catch (error) {
+    // What makes the start impossible is told by whoever catches it, alone.
+    await (signal.aborted ? stop() : end())
+    throw error
+  }
+  const { address } = server
+  if (!address) throw new TypeError('the server runs without an address')
+  const httpUrl = address.url.replace(/\/$/, '')
+  return {
+    gantry: service,
+    httpUrl,
+    metricsUrl: httpUrl.replace(/:\d+$/, `:${address.metricsPort}/metrics`),
+    stop,
+  }
+}
+
+/**
+ * Before anything runs: whether the models can be read that are to run. A model server that follows its repositories waits for them.
+ *
+ * @throws ModelNotFoundError
+ */
+async function lookAtRepositories(config: PipelineConfig): Promise<UnreadableRepositories> {
+  const { engines, ensemble, models, modelServer } = config
+  const repositories = repositoriesOf(config)
+  if (engines > 0) await checkRepositories([repositoryWith(repositories, ensemble)])
+  if (!modelServer.enabled) return new Map()
+  if (models.control !== 'poll') await checkRepositories(repositories)
+  return unreadableOf(repositories)
+}
+
+/**
+ * Nothing new is begun from here on. What was begun is finished within `drainSeconds`, and readiness and liveness are told until then;
+ * then all is ended.
+ */
+async function stopInOrder(service: GantryService, server: HttpServer, drainSeconds: number): Promise<void> {
+  const deadline = new Deadline(drainSeconds * 1_000)
+  server.drain()
+  await Promise.all([server.answered(deadline.leftMs), service.finish(deadline)])
+  await service.stop()
+  await server.stop(0)
+}
+
+async function told(end: () => Promise<void>, drainSeconds: number, log: Log): Promise<void> {
+  log.info({ drainSeconds }, 'stopping: what was begun is finished, nothing new is taken')
+  await end()
+  log.info('stopped')
+}

@@ -1,0 +1,106 @@
+import '../../lifecycle/no-telemetry.js'
+import '../../lifecycle/catch-warnings.js'
+import { rmSync } from 'node:fs'
+import sharp from 'sharp'
+import { keepFontListIn } from './caption-fonts.js'
+import { Engine } from './engine.js'
+import type { EngineSetup, FromEngine, ToEngine } from './protocol.js'
+import { createPrivateFolder } from '../private-folder.js'
+import { toErrorRecord } from '../../errors.js'
+import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
+import { createLog, type Log } from '../../lifecycle/log.js'
+import { nodeWarnings } from '../../lifecycle/node-warnings.js'
+import { byTrueName } from '../../lifecycle/system-limit.js'
+
+/**
+ * Entry of the engine process, started by `processes/engine/engine-process.ts` with an IPC channel.
+ *
+ * It ends with its parent: when the channel closes, the process kills itself at once, because a native run in a worker cannot be
+ * interrupted in an orderly way, and decoders carry a parent-death signal.
+ */
+let engine: Engine | undefined
+let log: Log | undefined
+let tempDir: string | undefined
+/** Camera changes are applied one after another for each camera. */
+const cameraWork = new Map<string, Promise<void>>()
+
+function send(message: FromEngine): void {
+  if (process.connected) process.send?.(message)
+}
+
+function inOrder(cameraId: string, work: () => Promise<void>): void {
+  const before = cameraWork.get(cameraId) ?? Promise.resolve()
+  const after = before
+    .then(work)
+    .catch((error: unknown) => log?.error({ cameraId, err: error }, 'camera change failed'))
+  cameraWork.set(cameraId, after)
+  void after.then(() => cameraWork.get(cameraId) === after && cameraWork.delete(cameraId))
+}
+
+async function setUp(setup: EngineSetup): Promise<void> {
+  log = createLog(setup.log, `gantry-engine-${setup.index}`)
+  nodeWarnings.tell(log)
+  engine = new Engine(setup, send, log)
+  keepHouse(log)
+  new DescriptorWatch(log)
+  try {
+    await engine.start()
+  } catch (error) {
+    send({ type: 'failed', error: toErrorRecord(byTrueName('the engine cannot start', error)) })
+  }
+}
+
+/** Captions are drawn without it all the same. */
+function keepHouse(log: Log): void {
+  try {
+    tempDir = createPrivateFolder()
+    keepFontListIn(tempDir)
+  } catch (error) {
+    log.warn({ err: error }, 'no temporary folder: the list of fonts is kept where the system has it')
+  }
+}
+
+async function stop(drainMs: number): Promise<void> {
+  await engine?.stop(drainMs)
+  if (tempDir !== undefined) rmSync(tempDir, { recursive: true, force: true })
+  send({ type: 'stopped' })
+  process.disconnect()
+}
+
+function receive(message: ToEngine): void {
+  switch (message.type) {
+    case 'setup':
+      void setUp(message.setup)
+      return
+    case 'setCamera':
+      inOrder(message.camera.id, async () => engine?.setCamera(message))
+      return
+    case 'removeCamera':
+      inOrder(message.cameraId, async () => engine?.removeCamera(message.cameraId))
+      return
+    case 'pictures':
+      engine?.showPictures(message.cameras)
+      return
+    case 'ask':
+      engine?.answer(message.question).then(
+        (value) => send({ type: 'answer', requestId: message.requestId, value }),
+        (error: unknown) =>
+          send({ type: 'refused', requestId: message.requestId, error: toErrorRecord(error) }),
+      )
+      return
+    case 'stop':
+      void stop(message.drainMs)
+      return
+    default:
+      message satisfies never
+  }
+}
+
+sharp.concurrency(1)
+sharp.cache(false)
+// The parent decides when the engine stops; a Ctrl-C reaches the whole process group.
+process.on('SIGINT', () => undefined)
+process.on('SIGTERM', () => undefined)
+process.on('message', (message: ToEngine) => receive(message))
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+send({ type: 'online' })

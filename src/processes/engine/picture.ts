@@ -1,0 +1,79 @@
+import sharp, { type Sharp } from 'sharp'
+import type { Detection } from '../../vision/detection.js'
+import type { PictureHeader } from '../../messages/stream-protocol.js'
+import type { Frame, FrameFormat } from '../../vision/frame.js'
+import type { SizePx } from '../../vision/letterbox.js'
+import { overlaySvg } from './overlay.js'
+
+const liveQuality = 70
+const snapshotQuality = 88
+
+/** Size of the picture inside the letterbox of a frame. */
+function pictureSizePx(frame: Frame): SizePx {
+  return {
+    widthPx: Math.max(1, Math.round(frame.regionPx.widthPx * frame.letterbox.scale)),
+    heightPx: Math.max(1, Math.round(frame.regionPx.heightPx * frame.letterbox.scale)),
+  }
+}
+
+/** The picture of a frame without its padding, as a sharp pipeline. Reads the frame's buffer until the pipeline has ended. */
+function unpadded(frame: Frame, format: FrameFormat): { pipeline: Sharp; size: SizePx } {
+  const size = clampSize(pictureSizePx(frame), frame, format)
+  const pipeline = sharp(Buffer.from(frame.rgbHwc), {
+    raw: { width: format.input.widthPx, height: format.input.heightPx, channels: 3 },
+  }).extract({
+    left: frame.letterbox.padXPx,
+    top: frame.letterbox.padYPx,
+    width: size.widthPx,
+    height: size.heightPx,
+  })
+  return { pipeline, size }
+}
+
+function clampSize(size: SizePx, frame: Frame, format: FrameFormat): SizePx {
+  return {
+    widthPx: Math.min(size.widthPx, format.input.widthPx - frame.letterbox.padXPx),
+    heightPx: Math.min(size.heightPx, format.input.heightPx - frame.letterbox.padYPx),
+  }
+}
+
+/**
+ * JPEG of an analysed frame for live viewing, at the size the model saw it.
+ *
+ * The caller keeps the frame's buffer until the promise settles.
+ */
+export async function encodePicture(
+  frame: Frame,
+  format: FrameFormat,
+): Promise<{ header: PictureHeader; jpeg: Uint8Array }> {
+  const { pipeline, size } = unpadded(frame, format)
+  const jpeg = await pipeline.jpeg({ quality: liveQuality }).toBuffer()
+  const header: PictureHeader = {
+    type: 'picture',
+    cameraId: frame.cameraId,
+    seq: frame.seq,
+    capturedAt: new Date(frame.capturedAtMs).toISOString(),
+    widthPx: size.widthPx,
+    heightPx: size.heightPx,
+    sourceWidthPx: frame.regionPx.widthPx,
+    sourceHeightPx: frame.regionPx.heightPx,
+    sourceXPx: frame.regionPx.x,
+    sourceYPx: frame.regionPx.y,
+    mime: 'image/jpeg',
+  }
+  return { header, jpeg }
+}
+
+/** JPEG of an analysed frame for keeping; with `detections`, their boxes are drawn into it. */
+export async function encodeSnapshot(
+  frame: Frame,
+  format: FrameFormat,
+  detections: readonly Detection[] | undefined,
+): Promise<Uint8Array> {
+  const { pipeline, size } = unpadded(frame, format)
+  const drawn =
+    detections === undefined
+      ? pipeline
+      : pipeline.composite([{ input: Buffer.from(overlaySvg(frame, detections, size)), left: 0, top: 0 }])
+  return drawn.jpeg({ quality: snapshotQuality }).toBuffer()
+}

@@ -1,0 +1,68 @@
+import type { CameraConfig } from '../../config/camera.js'
+import type { CameraNetworks } from '../../config/camera-networks.js'
+import type { InferenceConfig } from '../../config/inference.js'
+import type { CameraBeat, EngineResult } from '../../cameras/engine-report.js'
+import type { DetectorInfo } from '../../detector/camera-detector.js'
+import type { ErrorRecord } from '../../errors.js'
+import type { FrameCounts } from '../../vision/accounting.js'
+import type { CameraStatus } from '../../vision/camera-state.js'
+import type { SourceWarning } from '../../vision/frame-source.js'
+import type { Base64 } from '../../lifecycle/base64.js'
+import type { LogSettings } from '../../lifecycle/log.js'
+
+/** What an engine needs to know once, at its start. Paths are absolute. */
+export type EngineSetup = Readonly<{
+  index: number
+  modelRepository: string
+  ensemble: string
+  inference: InferenceConfig
+  maxConcurrentConnects: number
+  mediaRoot: string
+  cameraNetworks: CameraNetworks
+  log: LogSettings
+}>
+
+/** A camera as an engine takes it on; numbering goes on at `firstSeq`, so that it never repeats over an engine's death. */
+export type CameraAssignment = Readonly<{ camera: CameraConfig; firstSeq: number; loopbackClosed: boolean }>
+
+type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Body>
+
+/** A question with an answer: {@link FromEngine} `answer` carries the same `requestId`. */
+export type EngineQuestion =
+  | Message<'snapshot', { cameraId: string; overlay: boolean }>
+  | Message<'pushFrame', { cameraId: string; image: Base64 }>
+
+/** What each question is answered with. */
+export type EngineAnswers = { snapshot: Base64; pushFrame: Readonly<{ seq: number }> }
+
+/** Control -> engine. Messages arrive in order. */
+export type ToEngine =
+  | Message<'setup', { setup: EngineSetup }>
+  | Message<'setCamera', CameraAssignment>
+  | Message<'removeCamera', { cameraId: string }>
+  | Message<'pictures', { cameras: readonly string[] }>
+  | Message<'ask', { requestId: number; question: EngineQuestion }>
+  | Message<'stop', { drainMs: number }>
+
+/** State of the process, once a second; its absence tells a hung engine. */
+export type EngineBeat = Readonly<{
+  rssBytes: number
+  cpuSeconds: number
+  loopP99Ms: number
+  cameras: readonly CameraBeat[]
+}>
+
+/** Engine -> control. */
+export type FromEngine =
+  | Message<'online'>
+  | Message<'ready', { detector: DetectorInfo }>
+  | Message<'failed', { error: ErrorRecord }>
+  | Message<'status', { cameraId: string; status: CameraStatus }>
+  | Message<'warning', { cameraId: string; kind: SourceWarning }>
+  | Message<'result', { result: EngineResult }>
+  | Message<'beat', { beat: EngineBeat }>
+  | Message<'instanceExited', { error: ErrorRecord }>
+  | Message<'removed', { cameraId: string; counts: FrameCounts }>
+  | Message<'answer', { requestId: number; value: unknown }>
+  | Message<'refused', { requestId: number; error: ErrorRecord }>
+  | Message<'stopped'>

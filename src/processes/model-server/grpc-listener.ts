@@ -1,0 +1,56 @@
+import type { Log } from '../../lifecycle/log.js'
+import { systemLimit } from '../../lifecycle/system-limit.js'
+import type { ModelServer } from '../../serving/model-server.js'
+import { startGrpc, type GrpcOptions, type GrpcServer } from '../../api/grpc/grpc-server.js'
+
+const retryAfterMs = 5_000
+
+/** gRPC on its port. While the port is taken it is tried again, and HTTP goes on. */
+export class GrpcListener {
+  #server: GrpcServer | undefined
+  #reason = 'not started'
+  #timer: NodeJS.Timeout | undefined
+  #stopped = false
+
+  constructor(
+    readonly server: ModelServer,
+    readonly options: GrpcOptions,
+    readonly log: Log,
+    readonly retryMs = retryAfterMs,
+  ) {}
+
+  /** The port taken, and why there is none. */
+  get state(): Readonly<{ port: number | null; reason: string }> {
+    return { port: this.#server?.port ?? null, reason: this.#reason }
+  }
+
+  /** Resolves after the first try; never rejects. */
+  async start(): Promise<void> {
+    try {
+      const server = await startGrpc(this.server, this.options)
+      if (this.#stopped) return await server.stop(0)
+      this.#server = server
+      this.#reason = ''
+      this.log.info({ host: this.options.host, port: server.port }, 'gRPC ready')
+    } catch (error) {
+      const reason = systemLimit(error)?.reason ?? (error instanceof Error ? error.message : String(error))
+      if (reason !== this.#reason) this.log.error({ err: error }, 'gRPC cannot listen, trying again')
+      this.#reason = reason
+      this.#timer = setTimeout(() => void this.start(), this.retryMs)
+    }
+  }
+
+  /** Takes no more calls. Resolves when those under way are answered, or after `withinMs`; never rejects. */
+  async drain(withinMs: number): Promise<void> {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+    await this.#server?.drain(withinMs)
+  }
+
+  /** Idempotent, never rejects. */
+  async stop(drainMs: number): Promise<void> {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+    await this.#server?.stop(drainMs)
+  }
+}

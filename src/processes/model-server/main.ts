@@ -1,0 +1,119 @@
+import '../../lifecycle/no-telemetry.js'
+import '../../lifecycle/catch-warnings.js'
+import { Socket } from 'node:net'
+import { ProcessBeat } from '../engine/process-beat.js'
+import { toErrorRecord } from '../../errors.js'
+import { fromBase64 } from '../../lifecycle/base64.js'
+import { giveWay } from '../../lifecycle/give-way.js'
+import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
+import { createLog } from '../../lifecycle/log.js'
+import { nodeWarnings } from '../../lifecycle/node-warnings.js'
+import { byTrueName } from '../../lifecycle/system-limit.js'
+import { takeGrpcLog } from '../../api/grpc/grpc-log.js'
+import { ModelServerHost } from './model-server-host.js'
+import type {
+  FromModelServer,
+  ModelServerAnswers,
+  ModelServerQuestion,
+  ModelServerSetup,
+  ToModelServer,
+} from './protocol.js'
+
+/**
+ * Entry of the model server process, started by `processes/model-server/model-server-process.ts` with an IPC channel.
+ *
+ * It ends with its parent: when the channel closes, the process kills itself at once, because a native run in a worker cannot be
+ * interrupted in an orderly way.
+ */
+const beatMs = 1_000
+
+let host: ModelServerHost | undefined
+let nice = 0
+const beat = new ProcessBeat()
+
+function send(message: FromModelServer): void {
+  if (process.connected) process.send?.(message)
+}
+
+async function setUp(setup: ModelServerSetup): Promise<void> {
+  nice = setup.modelServer.nice
+  // Threads inherit it, so it comes before the first of them.
+  if (setup.besideCameras) letCamerasFirst()
+  const log = createLog(setup.log, 'gantry-models')
+  nodeWarnings.tell(log)
+  takeGrpcLog(log)
+  new DescriptorWatch(log)
+  try {
+    host = new ModelServerHost(setup, log, (model) => send({ type: 'released', model }))
+    await host.listen()
+    send({ type: 'ready' })
+    setInterval(() => sendBeat(), beatMs)
+    await host.loadModels()
+    sendBeat()
+  } catch (error) {
+    send({ type: 'failed', error: toErrorRecord(byTrueName('the model server cannot start', error)) })
+  }
+}
+
+function letCamerasFirst(): void {
+  if (nice > 0) giveWay(nice)
+}
+
+function sendBeat(): void {
+  if (host) send({ type: 'beat', beat: { ...beat.read(), ...host.state() } })
+}
+
+async function answer(
+  question: ModelServerQuestion,
+): Promise<ModelServerAnswers[ModelServerQuestion['type']]> {
+  switch (question.type) {
+    case 'metrics':
+      return (await host?.server.metrics()) ?? ''
+    case 'drain':
+      await host?.drain(question.withinMs)
+      return null
+    default:
+      return question satisfies never
+  }
+}
+
+async function stop(): Promise<void> {
+  await host?.stop()
+  send({ type: 'stopped' })
+  process.disconnect()
+}
+
+function receive(message: ToModelServer, handle: unknown): void {
+  switch (message.type) {
+    case 'setup':
+      void setUp(message.setup)
+      return
+    case 'giveWay':
+      letCamerasFirst()
+      return
+    case 'connection':
+      // Without a handle: the client was gone before it arrived.
+      if (handle instanceof Socket) host?.adopt(handle, fromBase64(message.head))
+      return
+    case 'ask': {
+      const { requestId } = message
+      answer(message.question).then(
+        (value) => send({ type: 'answer', requestId, value }),
+        (error: unknown) => send({ type: 'refused', requestId, error: toErrorRecord(error) }),
+      )
+      return
+    }
+    case 'stop':
+      void stop()
+      return
+    default:
+      message satisfies never
+  }
+}
+
+// The parent decides when the process stops; a Ctrl-C reaches the whole process group.
+process.on('SIGINT', () => undefined)
+process.on('SIGTERM', () => undefined)
+process.on('message', (message: ToModelServer, handle: unknown) => receive(message, handle))
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+send({ type: 'online' })

@@ -1,0 +1,81 @@
+import type { InferenceConfig } from '../../config/inference.js'
+import type { ModelsConfig, ModelServerConfig } from '../../config/models.js'
+import type { ErrorRecord } from '../../errors.js'
+import type { Base64 } from '../../lifecycle/base64.js'
+import type { LogSettings } from '../../lifecycle/log.js'
+import type { AccessSettings } from '../../api/access.js'
+
+/** What the model server needs to know once, at its start. Paths are absolute. */
+export type ModelServerSetup = Readonly<{
+  repositories: readonly string[]
+  models: Omit<ModelsConfig, 'repository'>
+  inference: InferenceConfig
+  modelServer: ModelServerConfig
+  /** There are cameras, which get the processor first. */
+  besideCameras: boolean
+  /** Unix socket for HTTP from control, which has checked its access. */
+  socketPath: string
+  /** Who may ask over a connection that control gave away. */
+  access: AccessSettings
+  /** Unix socket of control, for requests over such a connection that are not for `/v2`. */
+  returnPath: string
+  /** gRPC clients come here directly. */
+  grpc: Readonly<{ host: string; port: number; token: string | undefined }>
+  /** Private to the service; gone when it ends. */
+  tempDir: string
+  /** Models that ended the process before this one, each with the reason. */
+  heldOut: readonly (readonly [model: string, reason: string])[]
+  /** For what must survive a restart. */
+  storePath: string
+  version: string
+  log: LogSettings
+}>
+
+type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Body>
+
+/** A question with an answer: {@link FromModelServer} `answer` carries the same `requestId`. */
+export type ModelServerQuestion =
+  | Message<'metrics'>
+  /** Take nothing new; answered when what was begun is, or after `withinMs`. */
+  | Message<'drain', { withinMs: number }>
+
+export type ModelServerAnswers = { metrics: string; drain: null }
+
+/** Control -> model server. */
+export type ToModelServer =
+  | Message<'setup', { setup: ModelServerSetup }>
+  /** The first camera came. */
+  | Message<'giveWay'>
+  /** Comes with the socket of a client, of which `head` was read. */
+  | Message<'connection', { head: Base64 }>
+  | Message<'ask', { requestId: number; question: ModelServerQuestion }>
+  | Message<'stop', { drainMs: number }>
+
+/** State of the process, once a second; its absence tells a hung one. */
+export type ModelServerBeat = Readonly<{
+  rssBytes: number
+  cpuSeconds: number
+  loopP99Ms: number
+  /** Models that are to serve, and those of them that do. */
+  models: Readonly<{ total: number; ready: number }>
+  /** Repositories that cannot be read, each with the reason. */
+  unreadable: readonly (readonly [repository: string, reason: string])[]
+  /** Where gRPC listens; `null` with the reason while it cannot. */
+  grpcPort: number | null
+  grpcReason: string
+  /** Why models do not run on a provider that is installed, each once. */
+  providerFailures: readonly string[]
+}>
+
+/** Model server -> control. */
+export type FromModelServer =
+  | Message<'online'>
+  /** It listens; models are loaded from here on. */
+  | Message<'ready'>
+  | Message<'failed', { error: ErrorRecord }>
+  | Message<'beat', { beat: ModelServerBeat }>
+  /** A model that was held out is tried again. */
+  | Message<'released', { model: string }>
+  | Message<'answer', { requestId: number; value: unknown }>
+  | Message<'refused', { requestId: number; error: ErrorRecord }>
+  | Message<'stopped'>

@@ -1,0 +1,61 @@
+import type { EngineResult } from '../../cameras/engine-report.js'
+import type { ErrorRecord } from '../../errors.js'
+import type { Base64 } from '../../lifecycle/base64.js'
+import type { LogSettings } from '../../lifecycle/log.js'
+import type { StreamReading } from '../../delivery/websocket/stream-figures.js'
+import type { HubSettings } from '../../delivery/websocket/websocket-hub.js'
+import type { UpgradeRequest } from '../../api/stream-upstream.js'
+
+/** What the stream process needs to know once, at its start. */
+export type StreamSetup = Readonly<{
+  hub: HubSettings
+  maxClients: number
+  log: LogSettings
+}>
+
+/** A result on its way to the clients. */
+export type PublishedResult = Readonly<{
+  /** Text of the `DetectionsMessage`. */
+  json: string
+  /** As the engine made it. */
+  picture?: EngineResult['picture']
+  /** Monotonic time of publishing. */
+  atMs: number
+}>
+
+type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Body>
+
+/** A question with an answer: {@link FromStream} `answer` carries the same `requestId`. `beat` asks for one before its time. */
+export type StreamQuestion = Message<'beat'>
+
+/** Control -> stream process. */
+export type ToStream =
+  | Message<'setup', { setup: StreamSetup }>
+  | Message<'results', { results: readonly PublishedResult[] }>
+  /** Comes with the socket of a client; `head` is what was read behind its request. */
+  | Message<'client', { request: UpgradeRequest; head: Base64 }>
+  | Message<'ask', { requestId: number; question: StreamQuestion }>
+  | Message<'stop', { drainMs: number }>
+
+/** State of the process, once a second; its absence tells a hung one. */
+export type StreamBeat = Readonly<{
+  rssBytes: number
+  cpuSeconds: number
+  loopP99Ms: number
+  clients: number
+  /** Since the last beat. */
+  reading: StreamReading
+}>
+
+/** Stream process -> control. */
+export type FromStream =
+  | Message<'online'>
+  | Message<'ready'>
+  | Message<'failed', { error: ErrorRecord }>
+  | Message<'beat', { beat: StreamBeat }>
+  | Message<'answer', { requestId: number; value: unknown }>
+  | Message<'refused', { requestId: number; error: ErrorRecord }>
+  | Message<'clients', { clients: number }>
+  /** Cameras some client wants pictures of; `*` for all. */
+  | Message<'pictures', { cameras: readonly string[] }>
+  | Message<'stopped'>

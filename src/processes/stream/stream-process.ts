@@ -1,0 +1,177 @@
+import type { Socket } from 'node:net'
+import type { PipelineConfig } from '../../config/pipeline.js'
+import type { EngineResult } from '../../cameras/engine-report.js'
+import { detectionsJson } from '../../messages/detections-json.js'
+import type { DetectionsMessage } from '../../messages/detections-message.js'
+import { toBase64 } from '../../lifecycle/base64.js'
+import { nowMs } from '../../lifecycle/clock.js'
+import { entryPath } from '../../lifecycle/entry.js'
+import type { Log } from '../../lifecycle/log.js'
+import type { ServiceMetrics } from '../../metrics/service-metrics.js'
+import { StreamAwayError } from '../../api/errors.js'
+import type { FromStream, StreamBeat, PublishedResult, StreamSetup, ToStream } from './protocol.js'
+import type { StreamUpstream, UpgradeRequest } from '../../api/stream-upstream.js'
+import type { HubSettings } from '../../delivery/websocket/websocket-hub.js'
+import type { StreamHealth } from '../../api/gantry.js'
+import { SupervisedProcess } from '../supervised-process.js'
+
+const loadAtMostMs = 30_000
+/** Longest for closing all clients in good order. */
+const stopAtMostMs = 2_000
+/** A scrape does not wait longer for figures of a process that is busy. */
+const metricsAtMostMs = 1_000
+/** Messages that may wait for the process to read them before pictures are left out; detections are small, and it is killed before long. */
+const maxUnread = 32
+/** Results nobody waits for go in one message, which is one waking of the process: so many, or after so long. */
+const unwatched = { atMost: 32, withinMs: 1_000 } as const
+
+/** The stream process under supervision: it gets results and connections, and tells whose pictures are wanted. */
+export class StreamProcess implements StreamUpstream {
+  /** Called whenever `pictureCameras` changes. */
+  onPictureCameras: ((cameras: ReadonlySet<string>) => void) | undefined
+  readonly #process: SupervisedProcess<FromStream, ToStream>
+  #pictureCameras: ReadonlySet<string> = new Set()
+  #clients = 0
+  #waiting: PublishedResult[] = []
+  #flushTimer: NodeJS.Timeout | undefined
+  #cpuSeconds = 0
+  /** Of the process that runs now. */
+  #unread = { messages: 0 }
+
+  constructor(
+    { server, log: logSettings }: PipelineConfig,
+    hub: HubSettings,
+    readonly metrics: ServiceMetrics,
+    readonly log: Log,
+  ) {
+    const setup = (): StreamSetup => ({
+      // What another process of this run kept is not known to this one, and neither are its positions.
+      hub: { ...hub, epoch: `${hub.epoch}${this.#process.health.restarts.toString(36)}` },
+      maxClients: server.maxStreamClients,
+      log: logSettings,
+    })
+    // Counters that begin at 1 would hide the first restart from `increase()`.
+    metrics.streamRestarts.inc(0)
+    this.#process = new SupervisedProcess<FromStream, ToStream>(
+      {
+        title: 'stream process',
+        logFields: {},
+        entry: entryPath(import.meta.url, './main.js'),
+        v8Flags: ['--single-threaded-gc'],
+        setup: () => ({ type: 'setup', setup: setup() }) satisfies ToStream,
+        loadAtMostMs,
+        onFirstFailure: 'retry',
+        unavailable: () => new StreamAwayError(),
+      },
+      {
+        ready: () => metrics.streamUp.set(1),
+        gone: () => this.#gone(),
+        message: (message) => this.#receive(message),
+      },
+      log,
+    )
+  }
+
+  get health(): StreamHealth {
+    return { ...this.#process.health, clients: this.#clients }
+  }
+
+  /** Cameras some client wants pictures of; `*` for all. */
+  get pictureCameras(): ReadonlySet<string> {
+    return this.#pictureCameras
+  }
+
+  /** Resolves once it serves for the first time, or is stopped. Failures are logged and tried again. */
+  start(): Promise<void> {
+    return this.#process.start()
+  }
+
+  adopt(request: UpgradeRequest, socket: Socket, head: Buffer): boolean {
+    this.#flush()
+    const taken = this.#process.pass({ type: 'client', request, head: toBase64(head) }, socket)
+    // Until the process counts it itself.
+    if (taken && this.#clients === 0) this.#clients = 1
+    return taken
+  }
+
+  /** Never throws. While the process is away, nobody is there to miss it. */
+  publish(message: DetectionsMessage, picture?: EngineResult['picture']): void {
+    const shown = this.#unread.messages < maxUnread ? picture : undefined
+    this.#waiting.push({ json: detectionsJson(message), ...(shown && { picture: shown }), atMs: nowMs() })
+    if (this.#clients > 0 || this.#waiting.length >= unwatched.atMost) this.#flush()
+    else this.#flushTimer ??= setTimeout(() => this.#flush(), unwatched.withinMs).unref()
+  }
+
+  /** Brings the metrics up to date. */
+  async measure(): Promise<void> {
+    if (!this.#process.ready) return
+    try {
+      await this.#process.ask({ type: 'beat' }, metricsAtMostMs)
+    } catch (error) {
+      this.log.debug({ err: error }, 'figures of the stream process are a second old')
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#flush()
+    await this.#process.stop(stopAtMostMs)
+    this.#clients = 0
+    this.metrics.streamUp.set(0)
+  }
+
+  #flush(): void {
+    clearTimeout(this.#flushTimer)
+    this.#flushTimer = undefined
+    if (this.#waiting.length === 0) return
+    const unread = this.#unread
+    unread.messages += 1
+    const written = () => void (unread.messages -= 1)
+    if (!this.#process.tell({ type: 'results', results: this.#waiting }, written)) written()
+    this.#waiting = []
+  }
+
+  #gone(): void {
+    this.#count(0)
+    this.#wantPictures([])
+    this.#cpuSeconds = 0
+    this.#unread = { messages: 0 }
+    this.metrics.streamUp.set(0)
+    this.metrics.streamRestarts.inc()
+  }
+
+  #receive(message: FromStream): void {
+    switch (message.type) {
+      case 'clients':
+        return this.#count(message.clients)
+      case 'pictures':
+        return this.#wantPictures(message.cameras)
+      case 'beat':
+        return this.#measured(message.beat)
+      default:
+        return
+    }
+  }
+
+  #count(clients: number): void {
+    this.#clients = clients
+    this.metrics.streamClients.set(clients)
+  }
+
+  #wantPictures(cameras: readonly string[]): void {
+    this.#pictureCameras = new Set(cameras)
+    this.onPictureCameras?.(this.#pictureCameras)
+  }
+
+  #measured({ rssBytes, cpuSeconds, loopP99Ms, clients, reading }: StreamBeat): void {
+    const { metrics } = this
+    this.#count(clients)
+    for (const [result, count] of Object.entries(reading.messages))
+      metrics.streamMessages.inc({ result }, count)
+    for (const [camera, seconds] of reading.published)
+      metrics.publish.observe({ sink: 'websocket', camera }, seconds)
+    metrics.streamRss.set(rssBytes)
+    metrics.streamLoopP99.set(loopP99Ms / 1_000)
+    metrics.streamCpu.inc(Math.max(0, cpuSeconds - this.#cpuSeconds))
+    this.#cpuSeconds = cpuSeconds
+  }
+}

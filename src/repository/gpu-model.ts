@@ -1,0 +1,52 @@
+import { ModelConfigError } from './errors.js'
+import { type EnsembleStep, type ModelConfig, parameterOf } from './model-config.js'
+
+/** The model that runs on a GPU in the place of an ensemble's own, by `gantry.gpu_model`. */
+export function gpuModelOf(config: ModelConfig): string | undefined {
+  return parameterOf(config, 'gantry.gpu_model')
+}
+
+/**
+ * The configuration of an ensemble with its model for GPUs in the place of the one step that runs a model file.
+ *
+ * @param runsFile - whether a step does.
+ * @throws ModelConfigError if not exactly one does.
+ */
+export function withGpuModel(
+  ensemble: string,
+  config: ModelConfig,
+  gpuModel: string,
+  runsFile: (step: EnsembleStep, index: number) => boolean,
+): ModelConfig {
+  const { step: steps = [] } = config.ensemble_scheduling ?? {}
+  const models = steps.filter(runsFile)
+  const [model] = models
+  if (model === undefined || models.length > 1)
+    throw new ModelConfigError(
+      `ensemble "${ensemble}": gantry.gpu_model is "${gpuModel}", but ${models.length} steps run a model file`,
+      'It takes the place of one step: leave the parameter out where there are none or several.',
+    )
+  return {
+    ...config,
+    ensemble_scheduling: {
+      ...config.ensemble_scheduling,
+      step: steps.map((step) =>
+        step === model ? { ...step, model_name: gpuModel, model_version: -1 } : step,
+      ),
+    },
+  }
+}
+
+/** @throws ModelConfigError: records and answers name classes by number, so both models must have the same. */
+export function checkSameLabels(
+  ensemble: string,
+  own: Readonly<{ name: string; labels: readonly string[] }>,
+  onGpu: Readonly<{ name: string; labels: readonly string[] }>,
+): void {
+  if (own.labels.join('\n') === onGpu.labels.join('\n')) return
+  const list = ({ name, labels }: typeof own) => `"${name}" has ${labels.join(', ') || 'no labels'}`
+  throw new ModelConfigError(
+    `ensemble "${ensemble}": gantry.gpu_model has other labels: ${list(own)}; ${list(onGpu)}`,
+    'Name a model with the same labels in the same order, or leave gantry.gpu_model out.',
+  )
+}

@@ -1,0 +1,191 @@
+import type { InstanceGroup, ModelConfig } from '../repository/model-config.js'
+import { checkCompleted } from '../repository/supported-config.js'
+import type { SchedulerClock } from './stream-scheduler.js'
+import type { Log } from '../lifecycle/log.js'
+import type { OpenedModel } from './backend.js'
+import type { MemoryAccounts } from './memory/memory-accounts.js'
+import { outputLabels } from '../repository/output-labels.js'
+import type { StatisticsRecorder } from './statistics-recorder.js'
+import type { Tensor } from '../tensors/tensor.js'
+import { batchingPays, type BatchingProbe } from './batching-probe.js'
+import { batcherRules } from './batcher-rules.js'
+import { requestRules } from './check-request.js'
+import { InstanceSet } from './instance-set.js'
+import { instanceClaims } from './rate-limit/claims.js'
+import type { RateLimiter } from './rate-limit/rate-limiter.js'
+import { RequestOutcome } from './request-outcome.js'
+import { RequestScheduler } from './request-scheduler.js'
+import { reshaped } from './reshape.js'
+import type { Scheduler } from './scheduler.js'
+import { ScheduledModel } from './scheduled-model.js'
+import { sequenceStrategy } from './sequence-batch.js'
+import { sequenceControls } from './sequence-controls.js'
+import { type SequenceRules, SequenceScheduler } from './sequence-scheduler.js'
+import { implicitState } from './sequence-state.js'
+import { timers } from './timers.js'
+import { warmUp, warmUpRequests } from './warm-up.js'
+
+export type ScheduledModelOptions = Readonly<{
+  name: string
+  version: string
+  /** `<repository>/<model>`, for labels and warm-up data. */
+  modelDir: string
+  /** Created when the load began. */
+  statistics: StatisticsRecorder
+  log: Log
+  /** A run does not end. A thread cannot be ended inside a run, so the process has to be. */
+  onHung: (reason: string) => void
+  /** Longest a run may take; default five minutes. */
+  hungAfterMs?: number
+  /** `undefined` where it is off: nothing waits for resources. */
+  rateLimiter?: RateLimiter | undefined
+  /** Where what it takes of memory is charged; absent: nowhere. */
+  memory?: MemoryAccounts | undefined
+  /** Knows, or else measures, whether batching that nobody asked for pays; absent: it is measured. */
+  batching?: (config: ModelConfig, measure: () => Promise<BatchingProbe>) => Promise<BatchingProbe>
+  clock?: SchedulerClock
+}>
+
+const defaultHungAfterMs = 300_000
+const defaultSequenceIdleUs = 1_000_000
+
+/**
+ * Starts the instances of a model and puts its scheduler in front of them. The opened model belongs to the result, and is closed
+ * if this throws.
+ *
+ * @throws ModelConfigError, ModelLabelsError, what a start of an instance throws
+ */
+export async function createScheduledModel(
+  opened: OpenedModel,
+  options: ScheduledModelOptions,
+): Promise<ScheduledModel> {
+  try {
+    return await start(opened, options)
+  } catch (error) {
+    await opened.close()
+    throw error
+  }
+}
+
+async function start(opened: OpenedModel, options: ScheduledModelOptions): Promise<ScheduledModel> {
+  const { name, version, modelDir, statistics, log, rateLimiter, clock = timers } = options
+  checkCompleted(opened.config, name)
+  const labels = outputLabels(opened.config, modelDir, opened.labels)
+  const sequences = await sequenceRules(name, opened.config, modelDir)
+  const warmUps = await warmUpRequests(opened.config, modelDir)
+  let instanceFreed: () => void = () => undefined
+  let breakModel: (reason: string) => void = () => undefined
+  const broken = new Promise<string>((resolve) => (breakModel = resolve))
+  const memory = options.memory?.open(name)
+  const instances = new InstanceSet({
+    name,
+    count: instanceCount(opened.config),
+    start: async (index, onBegan) => {
+      const instance = await opened.start(index, onBegan)
+      await warmUp(instance, warmUps)
+      return instance
+    },
+    clock,
+    log,
+    onIdle: () => instanceFreed(),
+    onHung: options.onHung,
+    hungAfterMs: options.hungAfterMs ?? defaultHungAfterMs,
+    onBroken: breakModel,
+    turns: rateLimiter?.register(instanceClaims(opened.config)),
+    memory,
+    isReplaceable: opened.isReplaceable,
+  })
+  const outcome = new RequestOutcome(statistics, outputShapes(opened.config))
+  await instances.start()
+  const chosen = await settleBatching(opened, instances, options).catch(async (error: unknown) => {
+    await instances.close()
+    throw error
+  })
+  memory?.loaded()
+  const scheduler: Scheduler =
+    sequences === undefined
+      ? new RequestScheduler(batcherRules(chosen.config), instances, outcome, statistics, clock)
+      : new SequenceScheduler(sequences, instances, outcome, statistics, clock)
+  instanceFreed = () => scheduler.pump()
+  statistics.recordLoaded()
+  const rules = requestRules(name, chosen.config)
+  return new ScheduledModel({
+    name,
+    version,
+    opened: chosen,
+    modelDir,
+    rules,
+    labels,
+    instances,
+    scheduler,
+    outcome,
+    statistics,
+    broken,
+  })
+}
+
+/** Instances of all groups that take part; a group has one per GPU it names, and a model without groups has one. */
+export function instanceCount({ instance_group }: ModelConfig): number {
+  const count = (group: InstanceGroup) => Math.max(1, group.count ?? 1) * Math.max(1, group.gpus.length)
+  const active = instance_group.filter((group) => group.passive !== true)
+  return active.length === 0 ? 1 : active.reduce((sum, group) => sum + count(group), 0)
+}
+
+async function sequenceRules(
+  model: string,
+  config: ModelConfig,
+  modelDir: string,
+): Promise<SequenceRules | undefined> {
+  const batching = config.sequence_batching
+  if (batching === undefined) return undefined
+  const idleUs = batching.max_sequence_idle_microseconds ?? 0
+  return {
+    model,
+    strategy: sequenceStrategy(batching, config.max_batch_size ?? 0),
+    idleMs: (idleUs > 0 ? idleUs : defaultSequenceIdleUs) / 1e3,
+    controls: sequenceControls(config),
+    state: await implicitState(config, modelDir),
+  }
+}
+
+/** Batching that nobody asked for stays only where it pays. */
+async function settleBatching(
+  opened: OpenedModel,
+  instances: InstanceSet,
+  { batching, log }: ScheduledModelOptions,
+): Promise<OpenedModel> {
+  if (opened.batchingIsAutomatic !== true || opened.config.dynamic_batching === undefined) return opened
+  const measure = () => batchingPays(opened.config, (batch) => instances.run(batch))
+  const probe = await (batching === undefined ? measure() : batching(opened.config, measure))
+  if (probe.pays) return opened
+  log.info(
+    { model: opened.config.name, ...probe.figures },
+    'batches do not pay for this model, automatic batching left off',
+  )
+  const { dynamic_batching: _, ...config } = opened.config
+  return withConfig(opened, config)
+}
+
+function withConfig(opened: OpenedModel, config: ModelConfig): OpenedModel {
+  return {
+    config,
+    platform: opened.platform,
+    inputs: opened.inputs,
+    outputs: opened.outputs,
+    start: (index, onBegan) => opened.start(index, onBegan),
+    ...(opened.isReplaceable === undefined ? {} : { isReplaceable: opened.isReplaceable }),
+    ...(opened.onGpu === undefined ? {} : { onGpu: () => opened.onGpu?.() ?? false }),
+    close: () => opened.close(),
+  }
+}
+
+function outputShapes(config: ModelConfig): (tensor: Tensor) => Tensor {
+  const batched = (config.max_batch_size ?? 0) > 0
+  const reshapes = new Map(config.output.map((output) => [output.name, output]))
+  if (config.output.every((output) => output.reshape === undefined)) return (tensor) => tensor
+  return (tensor) => {
+    const output = reshapes.get(tensor.name)
+    if (output?.reshape === undefined) return tensor
+    return { ...tensor, shape: reshaped(tensor.shape, output.reshape.shape, output.dims, batched) }
+  }
+}

@@ -1,0 +1,190 @@
+import { toErrorRecord, type ErrorRecord } from '../errors.js'
+import type { ModelConfig } from '../repository/model-config.js'
+import {
+  type ModelEntry,
+  modelNames,
+  openOnnxModel,
+  type OnnxModel,
+  readModelEntry,
+} from '../repository/model-repository.js'
+import { type Processor, thisProcessor } from '../backends/onnxruntime/processor.js'
+import type { ModelTensor } from '../tensors/tensor-type.js'
+import { saturationOf } from '../backends/onnxruntime/wide-weights.js'
+import { findCameraModel } from '../ensemble/camera-model.js'
+import { classTable, type HeadClass } from '../detector/class-table.js'
+import { planDetector } from '../detector/detector-plan.js'
+import { readEnsemble } from '../ensemble/ensemble-graph.js'
+import { type HeadKind, outputsOf } from '../detector/heads/head.js'
+import type { InputPlan } from '../detector/input-tensor.js'
+
+/** One line of `gantry models list`. */
+export type ModelSummary = Readonly<{
+  name: string
+  /** Empty where the folder cannot be read. */
+  backend: string
+  versions: readonly number[]
+  fileBytes: number
+  /** Whether the model can be served, as far as can be told without running it. */
+  ok: boolean
+  error?: ErrorRecord
+}>
+
+/** How cameras would use the model. */
+export type DetectorReport = Readonly<{
+  detector: string
+  head: HeadKind
+  /** Outputs that are read, in the order of the head. */
+  headOutputs: readonly string[]
+  /** How the head was recognised. */
+  headFrom: string
+  input: InputPlan
+  labels: readonly string[]
+  /** What the model's own numbers mean, of columns of scores or of classes; of the latter as far as the labels go. */
+  classesBy: 'column' | 'number'
+  classes: readonly HeadClass[]
+}>
+
+/** What `gantry models inspect` shows. */
+export type ModelReport = Readonly<{
+  name: string
+  dir: string
+  backend: string
+  versions: readonly number[]
+  /** Effective configuration: as written, with what the model file adds. */
+  config: ModelConfig
+  configFrom: 'config.pbtxt' | 'model file'
+  warnings: readonly string[]
+  /** For models with a file. */
+  file?: Readonly<{
+    path: string
+    version: string
+    bytes: number
+    producer: string
+    opsets: Readonly<Record<string, number>>
+    inputs: readonly ModelTensor[]
+    outputs: readonly ModelTensor[]
+    metadata: Readonly<Record<string, string>>
+    labelsFrom: string
+  }>
+  /** For ensembles. */
+  steps?: readonly Readonly<{ model: string; backend: string; version: string }>[]
+  /** Absent when cameras cannot use it; `detectorError` then says why. */
+  detector?: DetectorReport
+  /** The one that takes its place on a GPU, by `gantry.gpu_model`. */
+  gpuDetector?: DetectorReport
+  detectorError?: ErrorRecord
+}>
+
+/**
+ * Every model of a repository, broken ones included.
+ *
+ * @throws ModelNotFoundError if the repository itself cannot be read.
+ */
+export function listModels(repositoryDir: string): readonly ModelSummary[] {
+  return modelNames(repositoryDir).map((name) => {
+    let entry: ModelEntry | undefined
+    try {
+      entry = readModelEntry(repositoryDir, name)
+      return { ...summary(entry), fileBytes: fileBytes(repositoryDir, entry), ok: true }
+    } catch (error) {
+      const known = entry === undefined ? { name, backend: '', versions: [] } : summary(entry)
+      return { ...known, fileBytes: 0, ok: false, error: toErrorRecord(error) }
+    }
+  })
+}
+
+function summary({
+  name,
+  backend,
+  versions,
+}: ModelEntry): Pick<ModelSummary, 'name' | 'backend' | 'versions'> {
+  return { name, backend, versions }
+}
+
+/** Opens what the model is made of. @returns bytes of its own model file. */
+function fileBytes(repositoryDir: string, entry: ModelEntry): number {
+  if (entry.backend === 'onnxruntime') return openOnnxModel(entry).onnx.fileBytes
+  if (entry.backend === 'ensemble') readEnsemble(repositoryDir, entry)
+  return 0
+}
+
+/**
+ * All that can be said of a model without running it.
+ *
+ * @param processor - what it would run on.
+ * @throws ModelNotFoundError, ModelConfigError, ModelInvalidError, ModelLabelsError
+ */
+export function inspectModel(
+  repositoryDir: string,
+  name: string,
+  processor: Processor = thisProcessor(),
+): ModelReport {
+  const entry = readModelEntry(repositoryDir, name)
+  const common = {
+    name,
+    dir: entry.dir,
+    backend: entry.backend,
+    versions: entry.versions,
+    config: entry.config,
+    configFrom: entry.hasConfigFile ? ('config.pbtxt' as const) : ('model file' as const),
+    warnings: entry.warnings,
+  }
+  if (entry.backend === 'ensemble') {
+    const found = readEnsemble(repositoryDir, entry).steps
+    const steps = found.map(({ step, backend, model }) => ({
+      model: step.model_name,
+      backend,
+      version: model?.version ?? '',
+    }))
+    const saturation = found.flatMap(({ step, model }) =>
+      saturationWarnings(model, processor).map((warning) => `${step.model_name}: ${warning}`),
+    )
+    const warnings = [...entry.warnings, ...saturation]
+    return { ...common, warnings, steps, ...detectorReport(repositoryDir, name) }
+  }
+  if (entry.backend !== 'onnxruntime') return common
+  const model = openOnnxModel(entry)
+  const { config, path, version, onnx, labelsFrom } = model
+  const { producer, opsets, inputs, outputs, metadata } = onnx
+  return {
+    ...common,
+    config,
+    warnings: [...entry.warnings, ...saturationWarnings(model, processor)],
+    file: { path, version, bytes: onnx.fileBytes, producer, opsets, inputs, outputs, metadata, labelsFrom },
+    ...detectorReport(repositoryDir, name),
+  }
+}
+
+function saturationWarnings(model: OnnxModel | undefined, processor: Processor): readonly string[] {
+  const saturation = model === undefined ? undefined : saturationOf(model, processor)
+  return saturation === undefined ? [] : [`${saturation.detail}; ${saturation.fix}`]
+}
+
+function detectorReport(
+  repositoryDir: string,
+  name: string,
+): Pick<ModelReport, 'detector' | 'gpuDetector' | 'detectorError'> {
+  try {
+    const { detector, gpuDetector } = findCameraModel(repositoryDir, name)
+    return {
+      detector: reportOf(detector),
+      ...(gpuDetector === undefined ? {} : { gpuDetector: reportOf(gpuDetector) }),
+    }
+  } catch (error) {
+    return { detectorError: toErrorRecord(error) }
+  }
+}
+
+function reportOf(detector: OnnxModel): DetectorReport {
+  const { head, input, labels } = planDetector(detector)
+  return {
+    detector: `${detector.name}:${detector.version}`,
+    head: head.kind,
+    headOutputs: outputsOf(head),
+    headFrom: head.reason ?? '',
+    input,
+    labels,
+    classesBy: head.columns === undefined ? 'number' : 'column',
+    classes: classTable(head, labels),
+  }
+}

@@ -1,0 +1,277 @@
+import { describe, expect, it } from 'vitest'
+import { bytesOfJson } from '../../../src/api/kserve/json-tensor.js'
+import { jsonOfTensor } from '../../../src/api/kserve/json-output.js'
+import { JsonArrayText, mostNumberBytes } from '../../../src/api/kserve/json-scanner.js'
+import { parseInferJson, parseJson } from '../../../src/api/kserve/json.js'
+import { ServingError } from '../../../src/tensors/serving-error.js'
+
+const seed = Number(process.env['GANTRY_FUZZ_SEED'] ?? 1)
+
+/** Numbers in 0..1 that are the same in every run. */
+function randomNumbers(start: number): () => number {
+  let state = start
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+type Random = () => number
+
+function pick<T>(random: Random, from: readonly T[]): T {
+  return from[Math.floor(random() * from.length)]!
+}
+
+const texts = [
+  '',
+  'a',
+  'é',
+  '"',
+  '\\',
+  '\n',
+  '\u0000',
+  '\u2028',
+  '𝄞',
+  'plain text',
+  '__proto__',
+  'x'.repeat(100),
+]
+
+function randomNumber(random: Random): number {
+  const scale = 10 ** Math.floor(random() * 60 - 30)
+  const value = pick(random, [random() * scale, Math.floor(random() * 1e6), random() * 1e15, 5e-324, 0, 1.5])
+  return random() < 0.5 ? value : -value
+}
+
+function randomValue(random: Random, depth: number): unknown {
+  const kind = Math.floor(random() * (depth > 4 ? 4 : 6))
+  if (kind === 0) {
+    const number = randomNumber(random)
+    // Larger whole numbers are bigints.
+    return Number.isInteger(number) && !Number.isSafeInteger(number) ? 0.5 : number
+  }
+  if (kind === 1) return pick(random, texts)
+  if (kind === 2) return pick(random, [true, false, null])
+  if (kind === 3) return pick(random, [[], {}])
+  const values = Array.from({ length: Math.floor(random() * 5) }, () => randomValue(random, depth + 1))
+  return kind === 4
+    ? values
+    : Object.fromEntries(values.map((value, at) => [`${pick(random, texts)}${at}`, value]))
+}
+
+const read = (text: string | Uint8Array): unknown => parseJson(Buffer.from(text as string))
+
+/** The `data` of an input, read as a tensor. */
+function tensorOf(
+  datatype: 'FP64' | 'INT64' | 'BYTES' | 'BOOL',
+  shape: readonly number[],
+  data: string,
+): Uint8Array {
+  const json = parseInferJson(Buffer.from(`{"inputs":[{"data":${data}}]}`)) as { inputs: [{ data: unknown }] }
+  return bytesOfJson('in0', datatype, shape, json.inputs[0].data)
+}
+
+const doubles = (bytes: Uint8Array): number[] => [...new Float64Array(bytes.slice().buffer)]
+
+describe('JSON', () => {
+  it('is read as JSON.parse reads it', () => {
+    const random = randomNumbers(seed)
+    for (let i = 0; i < 2_000; i++) {
+      const value = randomValue(random, 0)
+      const text = JSON.stringify(value, undefined, random() < 0.5 ? 0 : 2)
+      expect(read(text), text).toEqual(JSON.parse(text))
+    }
+  })
+
+  it('has numbers that are the nearest to what is written', () => {
+    const random = randomNumbers(seed)
+    for (let i = 0; i < 20_000; i++) {
+      const value = randomNumber(random)
+      const digits = Math.floor(random() * 25)
+      const text = pick(random, [
+        String(value),
+        value.toExponential(Math.min(digits, 20)),
+        Math.abs(value) < 1e20 ? value.toFixed(digits) : String(value),
+      ])
+      const found = read(text)
+      expect(Object.is(Number(found), Number(text)), `${text} was read as ${String(found)}`).toBe(true)
+    }
+  })
+
+  it.each([
+    ['9007199254740991', 9007199254740991],
+    ['9007199254740993', 9007199254740993n],
+    ['-9223372036854775808', -9223372036854775808n],
+    ['-0', -0],
+    ['0.00', 0],
+    ['123456789012345e22', 1.23456789012345e36],
+    ['1e400', Infinity],
+    ['1e-99999999999', 0],
+    ['NaN', NaN],
+    ['-Infinity', -Infinity],
+    ['Inf', Infinity],
+  ])('has %s', (text, value) => {
+    expect(read(text)).toBe(value)
+  })
+
+  it.each([
+    '',
+    ' ',
+    '01',
+    '1.',
+    '.5',
+    '+1',
+    '-',
+    '1e',
+    'nul',
+    '[1,]',
+    '[1',
+    '[1}',
+    '{"a"}',
+    '{"a":}',
+    '{a:1}',
+    '"',
+    '"\\x"',
+    '"\n"',
+    '1 2',
+    "'a'",
+    '{"a":1,}',
+    ']',
+  ])('is not %j', (text) => {
+    expect(() => read(text)).toThrow(ServingError)
+  })
+
+  it('that was changed anywhere is read or refused, and nothing else happens', () => {
+    const random = randomNumbers(seed)
+    const whole = Buffer.from(
+      '{"id":"7","inputs":[{"name":"in0","datatype":"BYTES","shape":[2,2],"data":[["a","b\\n"],["é",""]]},{"name":"x","datatype":"FP32","shape":[3],"data":[1.5,-2e3,NaN]}]}',
+    )
+    for (let i = 0; i < 20_000; i++) {
+      const changed = Buffer.from(whole)
+      for (let n = 0; n <= random() * 3; n++)
+        changed[Math.floor(random() * changed.length)] =
+          random() < 0.7
+            ? pick(
+                random,
+                [...'[]{}",:\\0e-.n '].map((c) => c.charCodeAt(0)),
+              )
+            : Math.floor(random() * 256)
+      const cut = random() < 0.2 ? changed.subarray(0, Math.floor(random() * changed.length)) : changed
+      try {
+        const { inputs } = parseInferJson(cut) as { inputs?: { data?: unknown }[] }
+        for (const [at, datatype] of (['BYTES', 'FP64'] as const).entries())
+          bytesOfJson('in0', datatype, at === 0 ? [2, 2] : [3], inputs?.[at]?.data)
+      } catch (error) {
+        if (error instanceof ServingError || error instanceof TypeError) continue
+        throw error
+      }
+    }
+  })
+})
+
+describe('S12: one long token', () => {
+  it.each([
+    ['digits', () => '7'.repeat(5_000_000)],
+    ['digits after a point', () => `0.${'7'.repeat(5_000_000)}`],
+    ['digits of an exponent', () => `1e${'7'.repeat(5_000_000)}`],
+    ['zeros', () => `0.${'0'.repeat(5_000_000)}1`],
+  ])('of %s is refused', (_, make) => {
+    const number = make()
+    expect(() => read(number)).toThrow(`A number has more than ${mostNumberBytes} characters at 0`)
+    expect(() => tensorOf('FP64', [1], `[${number}]`)).toThrow('A number has more than')
+  })
+
+  it('is taken up to the exact form of a double', () => {
+    const exact = (5e-324).toFixed(100) === '' ? '' : `-0.${'0'.repeat(323)}4${'9'.repeat(750)}`
+    expect(read(exact)).toBe(-5e-324)
+    expect(doubles(tensorOf('FP64', [1], `[${exact}]`))).toEqual([-5e-324])
+  })
+
+  it.each([
+    ['text', () => '"' + 'a'.repeat(20_000_000) + '"', 20_000_000],
+    ['escapes', () => '"' + '\\n'.repeat(2_000_000) + '"', 2_000_000],
+    ['backslashes', () => '"' + '\\\\'.repeat(2_000_000) + '"', 2_000_000],
+  ])('of %s is read once', (_, make, length) => {
+    const text = make()
+    expect((read(text) as string).length).toBe(length)
+    expect(tensorOf('BYTES', [1], `[${text}]`).byteLength).toBe(4 + length)
+  })
+
+  it.each([
+    ['backslashes', () => '"' + '\\'.repeat(5_000_001)],
+    ['space', () => '[' + ' '.repeat(5_000_000)],
+    ['quotation marks', () => '"'.repeat(999_999)],
+  ])('of %s without an end is refused', (_, make) => {
+    const text = make()
+    expect(() => read(text)).toThrow(ServingError)
+    expect(() => tensorOf('BYTES', [1], `[${text}]`)).toThrow(ServingError)
+  })
+})
+
+describe('S12: nesting', () => {
+  it.each([
+    ['arrays', () => '['.repeat(5_000_000)],
+    ['objects', () => '{"a":'.repeat(1_000_000)],
+    ['both', () => '[{"a":'.repeat(1_000_000)],
+  ])('of %s without end is refused', (_, make) => {
+    const text = make()
+    const deep = 'JSON nesting depth exceeds maximum allowed limit (100)'
+    expect(() => read(text)).toThrow(deep)
+    expect(() => tensorOf('FP64', [1], `[${text}`)).toThrow(deep)
+  })
+
+  it('of a tensor is what it may be', () => {
+    expect(doubles(tensorOf('FP64', [1], '['.repeat(100) + '7' + ']'.repeat(100)))).toEqual([7])
+    expect(doubles(tensorOf('FP64', [3], '[[[1],[]],[],[[[2,3]]]]'))).toEqual([1, 2, 3])
+    expect(tensorOf('FP64', [0], '[[],[[]]]').byteLength).toBe(0)
+  })
+})
+
+describe('a tensor with many elements', () => {
+  const many = 100_000
+
+  it('is the same as its elements one by one', () => {
+    const random = randomNumbers(seed)
+    const values = Float64Array.from({ length: many }, () => randomNumber(random) + 0)
+    const read = tensorOf('FP64', [many], `[${values.join()}]`)
+    expect(Buffer.compare(read, new Uint8Array(values.buffer))).toBe(0)
+    const longs = Array.from({ length: 1_000 }, () => BigInt(Math.floor(random() * 2 ** 52)) * 2_047n)
+    expect([...new BigInt64Array(tensorOf('INT64', [1_000], `[${longs.join()}]`).slice().buffer)]).toEqual(
+      longs,
+    )
+    const flags = Array.from({ length: many }, () => random() < 0.5)
+    expect(
+      Buffer.compare(tensorOf('BOOL', [many], JSON.stringify(flags)), Buffer.from(flags.map(Number))),
+    ).toBe(0)
+  })
+
+  it('of texts goes out as it came in', () => {
+    const random = randomNumbers(seed)
+    const words = Array.from({ length: many }, () => pick(random, texts))
+    const text = JSON.stringify(words)
+    const data = tensorOf('BYTES', [many], text)
+    expect(jsonOfTensor({ datatype: 'BYTES', data }).equals(Buffer.from(text))).toBe(true)
+  })
+
+  it('goes out in pieces as it would in one', () => {
+    const values = Float64Array.from({ length: 10_000 }, (_, at) => (at % 3 === 0 ? at : at / 7))
+    const text = jsonOfTensor({ datatype: 'FP64', data: new Uint8Array(values.buffer) }).toString()
+    expect(JSON.parse(text)).toEqual([...values])
+    expect(text.startsWith('[0.0,0.14285714285714285,')).toBe(true)
+  })
+
+  it('is refused where its shape is not true, in both directions', () => {
+    const message = "Unable to parse 'data': Shape does not match true shape of 'data' field"
+    expect(() => tensorOf('FP64', [2], '[1]')).toThrow(message)
+    expect(() => tensorOf('FP64', [1], '[1,2]')).toThrow(message)
+    expect(() => tensorOf('BYTES', [2 ** 40], '["a"]')).toThrow(message)
+    expect(() => tensorOf('BYTES', [1], '["a","b"]')).toThrow(message)
+  })
+
+  it('takes no more memory than its text has elements for, and is not text in another encoding', () => {
+    const latin = Buffer.from('{"inputs":[{"data":["\xe9\\n\xe9"]}]}', 'latin1')
+    const { inputs } = parseInferJson(latin) as { inputs: [{ data: unknown }] }
+    expect(inputs[0].data).toBeInstanceOf(JsonArrayText)
+    expect(() => bytesOfJson('in0', 'BYTES', [1], inputs[0].data)).toThrow('Invalid encoding in string.')
+  })
+})

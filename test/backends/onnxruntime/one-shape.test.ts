@@ -1,0 +1,200 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { onTestFinished, describe, expect, it } from 'vitest'
+import { parseModelConfig } from '../../../src/repository/model-config-text.js'
+import { onnxRuntimeBackend } from '../../../src/backends/onnxruntime/onnxruntime-backend.js'
+import type { LoadedModel } from '../../../src/runtime/loaded-model.js'
+import type { Tensor } from '../../../src/tensors/tensor.js'
+import { contextOf, fp32, requestOf, scheduled, valuesOf } from '../../support/direct-model.js'
+import { echoOnnx } from '../../support/model-repository.js'
+import { buildOnnx } from '../../support/onnx-builder.js'
+import { nothingIsMissing, oneShapeWorkers, recordShapes } from '../../support/one-shape.js'
+import { adder, controls, mirror } from '../../support/sequence-models.js'
+import { tempDir } from '../../support/temp-dir.js'
+
+/** A model behind its scheduler, on the provider that charges for a change of shape. */
+async function served(onnx: Uint8Array, config: string): Promise<LoadedModel> {
+  const versionDir = join(tempDir(), 'm', '1')
+  mkdirSync(versionDir, { recursive: true })
+  writeFileSync(join(versionDir, 'model.onnx'), onnx)
+  const text = `instance_group { kind: KIND_GPU count: 1 } ${config}`
+  const context = contextOf('m', parseModelConfig(text, 'config.pbtxt'), versionDir)
+  const backend = onnxRuntimeBackend({
+    providers: ['cuda', 'cpu'],
+    deviceId: 0,
+    intraOpThreads: 1,
+    workerEntry: oneShapeWorkers.onnx,
+    missing: nothingIsMissing,
+  })
+  const model = await scheduled(await backend.open(context), context)
+  onTestFinished(() => model.close(5_000))
+  return model
+}
+
+const row = (value: number) => [value, -value, value / 2]
+const rows = (first: number, count: number) => Array.from({ length: count }, (_, n) => row(first + n)).flat()
+const changes = (runs: ReturnType<ReturnType<typeof recordShapes>>) => runs.filter(({ changed }) => changed)
+
+describe('a model on a provider that charges for a change of shape', () => {
+  it('sees one shape from its load on, whatever clients send', async () => {
+    const runs = recordShapes()
+    const model = await served(
+      echoOnnx('float32', ['n', 3]),
+      'max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 2000 } model_warmup { name: "w" batch_size: 2 inputs { key: "in0" value { data_type: TYPE_FP32 dims: 3 zero_data: true } } }',
+    )
+    expect(new Set(runs().map(({ shapes }) => shapes))).toEqual(new Set(['in0 8x3']))
+    const ask = async (first: number, count: number) => {
+      const [answer] = await model.infer(requestOf([fp32('in0', [count, 3], rows(first, count))]))
+      expect(answer?.shape).toEqual([count, 3])
+      expect(valuesOf(answer)).toEqual(rows(first, count))
+    }
+    for (const count of [1, 8, 3, 1, 5]) await ask(count * 100, count)
+    await Promise.all([1, 2, 1, 3, 1, 1, 2].map((count, index) => ask(index * 1_000, count)))
+    const after = runs()
+    expect(after.length).toBeGreaterThan(5)
+    expect(changes(after)).toEqual([])
+  })
+
+  it('moves large inputs, and answers no more bytes than were asked for', async () => {
+    const runs = recordShapes()
+    const model = await served(echoOnnx('float32', ['n', 16_384]), 'max_batch_size: 4')
+    runs()
+    for (const count of [1, 3, 4, 2]) {
+      const values = Array.from({ length: count * 16_384 }, (_, n) => n % 977)
+      const input = { ...fp32('in0', [count, 16_384], values), movable: true } satisfies Tensor
+      const [answer] = await model.infer(requestOf([input]))
+      expect(answer?.data.buffer.byteLength).toBe(count * 16_384 * 4)
+      expect(valuesOf(answer)).toEqual(values)
+    }
+    expect(changes(runs())).toEqual([])
+  })
+
+  it('fills up text as well', async () => {
+    const runs = recordShapes()
+    const model = await served(echoOnnx('string', ['n', 2]), 'max_batch_size: 4')
+    runs()
+    for (const words of [
+      ['a', 'bcd'],
+      ['é', '', 'longer text', 'x', 'y', 'z'],
+      ['', ''],
+    ]) {
+      const data = Buffer.concat(
+        words.map((word) => {
+          const text = Buffer.from(word)
+          return Buffer.concat([Buffer.from(Uint32Array.of(text.length).buffer), text])
+        }),
+      )
+      const input: Tensor = { name: 'in0', datatype: 'BYTES', shape: [words.length / 2, 2], data }
+      const [answer] = await model.infer(requestOf([input]))
+      expect(answer?.shape).toEqual([words.length / 2, 2])
+      expect(Buffer.from(answer!.data).equals(data)).toBe(true)
+    }
+    expect(changes(runs())).toEqual([])
+  })
+
+  it('changes no answer of a model that looks at the whole batch', async () => {
+    const column = { type: 'float32', shape: ['n', 1] } as const
+    const spread = buildOnnx({
+      inputs: [{ name: 'in0', ...column }],
+      outputs: [{ name: 'out0', ...column }],
+      nodes: [
+        { op: 'ReduceMax', inputs: ['in0'], outputs: ['most'], attributes: { axes: [0], keepdims: 1 } },
+        { op: 'ReduceMin', inputs: ['in0'], outputs: ['least'], attributes: { axes: [0], keepdims: 1 } },
+        { op: 'Sub', inputs: ['most', 'least'], outputs: ['spread'] },
+        { op: 'Div', inputs: ['in0', 'spread'], outputs: ['out0'] },
+      ],
+    })
+    const model = await served(spread, 'max_batch_size: 8')
+    const [answer] = await model.infer(requestOf([fp32('in0', [3, 1], [2, 4, 6])]))
+    expect(valuesOf(answer)).toEqual([0.5, 1, 1.5])
+  })
+
+  it('is refused at its load where an output has no row for each of the batch', async () => {
+    const collapsed = buildOnnx({
+      inputs: [{ name: 'in0', type: 'float32', shape: ['n', 1] }],
+      outputs: [{ name: 'out0', type: 'float32', shape: ['m', 1] }],
+      nodes: [
+        { op: 'ReduceMax', inputs: ['in0'], outputs: ['out0'], attributes: { axes: [0], keepdims: 1 } },
+      ],
+    })
+    for (const batching of ['', 'dynamic_batching { }'])
+      await expect(served(collapsed, `max_batch_size: 8 ${batching}`)).rejects.toThrow(
+        'model "m": onnx runtime error: output \'out0\' is [1, 1] for a batch of 8: its first dimension is not the batch',
+      )
+    const model = await served(
+      collapsed,
+      'max_batch_size: 8 input { name: "in0" data_type: TYPE_FP32 dims: -1 }',
+    )
+    await expect(model.infer(requestOf([fp32('in0', [1, 1], [2])]))).rejects.toThrow('is not the batch')
+  })
+
+  it('leaves a model without a batch dimension as it is', async () => {
+    const runs = recordShapes()
+    const model = await served(echoOnnx('float32', ['n', 3]), 'max_batch_size: 0')
+    const [answer] = await model.infer(requestOf([fp32('in0', [2, 3], rows(1, 2))]))
+    expect(valuesOf(answer)).toEqual(rows(1, 2))
+    expect(runs().at(-1)?.shapes).toBe('in0 2x3')
+  })
+})
+
+describe.each(['direct { }', 'oldest { max_candidate_sequences: 4 }'])(
+  'a sequence model there, %s',
+  (strategy) => {
+    const batching = (inner: string) =>
+      `max_batch_size: 4 sequence_batching { max_sequence_idle_microseconds: 60000000 ${inner} ${strategy} }`
+    const state =
+      'state { input_name: "SUM_IN" output_name: "SUM_OUT" data_type: TYPE_FP32 dims: 1 initial_state { data_type: TYPE_FP32 dims: 1 zero_data: true } }'
+    const send = async (model: LoadedModel, id: string, value: number, flags: object = {}) => {
+      const sequence = { id, start: false, end: false, ...flags }
+      const answers = await model.infer(requestOf([fp32('INPUT', [1, 1], [value])], { sequence }))
+      return answers.flatMap(valuesOf)
+    }
+
+    it('keeps states apart in one shape, warm from its load on', async () => {
+      const runs = recordShapes()
+      const model = await served(adder, batching(state))
+      expect(runs().map(({ shapes }) => shapes)).toEqual(['INPUT 4x1, SUM_IN 4x1'])
+      const start = { start: true }
+      expect(await send(model, 'a', 1, start)).toEqual([1])
+      const two = await Promise.all([
+        send(model, 'b', 10, start),
+        send(model, 'a', 2),
+        send(model, 'c', 100, start),
+      ])
+      expect(two.flat()).toEqual([10, 3, 100])
+      expect((await Promise.all([send(model, 'c', 5), send(model, 'a', 3)])).flat()).toEqual([105, 6])
+      expect(changes(runs())).toEqual([])
+    })
+
+    it('tells the model that rows which were added have no sequence', async () => {
+      // The sum over the batch of READY, beside what each row was told.
+      const counting = buildOnnx({
+        inputs: ['INPUT', 'START', 'END', 'READY']
+          .map((name) => ({ name, type: 'float32' as const, shape: ['n', 1] }))
+          .concat({ name: 'CORRID', type: 'uint64' as never, shape: ['n', 1] }),
+        outputs: ['OUTPUT', 'E', 'S', 'ID'].map((name) => ({
+          name,
+          type: 'float32' as const,
+          shape: ['n', 1],
+        })),
+        constants: [{ name: 'none', shape: [1], data: Float32Array.of(0) }],
+        nodes: [
+          { op: 'ReduceSum', inputs: ['READY'], outputs: ['ready'], attributes: { keepdims: 1 } },
+          { op: 'Mul', inputs: ['INPUT', 'none'], outputs: ['zero'] },
+          { op: 'Add', inputs: ['zero', 'ready'], outputs: ['OUTPUT'] },
+          { op: 'Identity', inputs: ['START'], outputs: ['S'] },
+          { op: 'Identity', inputs: ['END'], outputs: ['E'] },
+          { op: 'Cast', inputs: ['CORRID'], outputs: ['ID'], attributes: { to: 1 } },
+        ],
+      })
+      const model = await served(counting, batching(controls))
+      expect(await send(model, '7', 1, { start: true })).toEqual([1, 0, 1, 7])
+      expect(await send(model, '7', 1, { end: true })).toEqual([1, 1, 0, 7])
+    })
+
+    it('hands controls through', async () => {
+      const model = await served(mirror, batching(controls))
+      expect(await send(model, '9', 4, { start: true })).toEqual([4, 1, 0, 1, 9])
+    })
+  },
+)

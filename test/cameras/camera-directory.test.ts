@@ -1,0 +1,157 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { cameraSchema, newCameraSchema } from '../../src/config/camera.js'
+import { CameraDirectory, type DirectoryDeps } from '../../src/cameras/camera-directory.js'
+import { CameraStore } from '../../src/cameras/camera-store.js'
+import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
+
+const url = 'rtsp://admin:secret@127.0.0.1:554/live'
+
+describe('CameraDirectory', () => {
+  let dir: string
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'gantry-directory-'))
+  })
+  afterEach(async () => {
+    await rm(dir, { recursive: true, force: true })
+  })
+
+  const directory = (engines = 1, settings: Partial<DirectoryDeps> = {}) =>
+    new CameraDirectory({
+      store: new CameraStore(dir),
+      metrics: createServiceMetrics(),
+      engines,
+      mediaRoot: dir,
+      cameraNetworks: { allow: [], deny: [] },
+      loopbackClosed: false,
+      ...settings,
+    })
+  const camera = (id: string, more: object = {}) => newCameraSchema.parse({ id, url, ...more })
+
+  it('gives each camera to the engine that has the fewest', async () => {
+    const cameras = directory(2)
+    for (const id of ['a', 'b', 'c']) await cameras.add(camera(id))
+    await cameras.remove('a')
+    const { engine } = await cameras.add(camera('d'))
+    expect([...cameras].map((entry) => [entry.config.id, entry.engine])).toEqual([
+      ['b', 1],
+      ['c', 0],
+      ['d', engine],
+    ])
+    expect(engine).toBeLessThan(2)
+  })
+
+  it('refuses cameras without engines, and leaves those that are kept where they are', async () => {
+    await directory().add(camera('kept', { persist: true }))
+    const cameras = directory(0)
+    await cameras.load([])
+    expect(cameras.size).toBe(0)
+    await expect(cameras.add(camera('a', { persist: true }))).rejects.toMatchObject({
+      code: 'GANTRY_ENGINE_UNAVAILABLE',
+      message: 'this service takes no cameras: it was started with engines: 0',
+    })
+    const again = directory()
+    await again.load([])
+    expect([...again].map(({ config }) => config.id)).toEqual(['kept'])
+  })
+
+  it('changes what a patch names, takes away what it sets to null, and leaves the rest', async () => {
+    const cameras = directory()
+    await cameras.add(camera('a', { name: 'Dock', sampleFps: 3, maxWidthPx: 320 }))
+    const { config } = await cameras.patch('a', { sampleFps: 7, maxWidthPx: null })
+    expect(config).toEqual(cameraSchema.parse({ id: 'a', url, name: 'Dock', sampleFps: 7 }))
+  })
+
+  it('keeps the password when a client sends back the masked URL it was shown', async () => {
+    const cameras = directory()
+    const { config } = (await cameras.add(camera('a'))).view()
+    expect(config.url).not.toContain('secret')
+    expect((await cameras.patch('a', { url: config.url })).config.url).toBe(url)
+  })
+
+  it('changes nothing when it refuses', async () => {
+    const cameras = directory()
+    await cameras.add(camera('a'))
+    await expect(cameras.patch('a', { url: 'pipe:0' })).rejects.toMatchObject({ code: 'GANTRY_CAMERA_URL' })
+    await expect(cameras.add(camera('a'))).rejects.toMatchObject({ code: 'GANTRY_CAMERA_EXISTS' })
+    await expect(cameras.remove('b')).rejects.toMatchObject({ code: 'GANTRY_CAMERA_NOT_FOUND' })
+    expect(cameras.get('a').config.url).toBe(url)
+    expect(cameras.size).toBe(1)
+  })
+
+  it('has after a restart the cameras of the file and those that were to be kept, the kept ones as they were', async () => {
+    const fromFile = [cameraSchema.parse({ id: 'file', url })]
+    const before = directory()
+    await before.load(fromFile)
+    await before.add(camera('kept', { persist: true }))
+    await before.add(camera('passing'))
+    await before.patch('file', { sampleFps: 9, persist: true })
+    const after = directory()
+    await after.load(fromFile)
+    expect([...after].map(({ config, origin }) => [config.id, config.sampleFps, origin]).sort()).toEqual([
+      ['file', 9, 'file'],
+      ['kept', 5, 'api'],
+    ])
+  })
+
+  it('has a kept camera that cannot be opened any more, so that it can be removed', async () => {
+    const before = directory()
+    await before.load([])
+    await writeFile(join(dir, 'gone.mp4'), '')
+    await before.add(camera('kept', { url: 'gone.mp4', persist: true }))
+    await rm(join(dir, 'gone.mp4'))
+    const after = directory()
+    await after.load([])
+    expect(after.views().map(({ id }) => id)).toEqual(['kept'])
+    await after.remove('kept')
+  })
+
+  describe('of a service that other machines reach', () => {
+    const closed = { loopbackClosed: true }
+
+    it.each(['rtsp://127.0.0.1:6379/', 'http://[::1]/', 'http://2130706433/', 'http://[::ffff:127.0.0.1]/'])(
+      'takes no camera at %s from the API',
+      async (loopback) => {
+        const cameras = directory(1, closed)
+        const refused = { code: 'GANTRY_CAMERA_URL' }
+        await expect(cameras.add(camera('a', { url: loopback }))).rejects.toMatchObject(refused)
+        await cameras.add(camera('b', { url: 'push:' }))
+        await expect(cameras.patch('b', { url: loopback })).rejects.toMatchObject(refused)
+      },
+    )
+
+    it('opens what its file names, and what cameraNetworks allows', async () => {
+      const cameras = directory(1, closed)
+      await cameras.load([cameraSchema.parse({ id: 'file', url })])
+      expect(cameras.loopbackClosedFor(cameras.get('file').config)).toBe(false)
+      const { config } = await cameras.patch('file', { url: 'rtsp://camera.example/1' })
+      expect(cameras.loopbackClosedFor(config)).toBe(true)
+      const cameraNetworks = { allow: ['127.0.0.0/8'], deny: [] }
+      await directory(1, { ...closed, cameraNetworks }).add(camera('a'))
+    })
+  })
+
+  it('counts for a removed camera until its engine has let it go, and tells its records from those of its successor', async () => {
+    const cameras = directory()
+    const first = await cameras.add(camera('a'))
+    await cameras.remove('a')
+    const second = await cameras.add(camera('a'))
+    expect(cameras.leaving('a')).toBe(first)
+    expect(second.life).not.toBe(first.life)
+    await cameras.remove('a')
+    cameras.left(first)
+    expect(cameras.leaving('a')).toBe(second)
+    cameras.engineGone(second.engine)
+    expect(cameras.leaving('a')).toBeUndefined()
+  })
+
+  it('gives a camera that is added again to the engine that still lets it go', async () => {
+    const cameras = directory(2)
+    const { engine } = await cameras.add(camera('a'))
+    await cameras.remove('a')
+    await cameras.add(camera('b'))
+    expect((await cameras.add(camera('a'))).engine).toBe(engine)
+  })
+})

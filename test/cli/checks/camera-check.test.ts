@@ -1,0 +1,56 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { checkCameras } from '../../../src/cli/checks/camera-check.js'
+import { startDemoCameras } from '../../../src/cli/demo-cameras.js'
+import { pipelineSchema } from '../../../src/config/pipeline.js'
+
+const clips = join(import.meta.dirname, '../../../pipelines/demo/clips')
+let demo: Awaited<ReturnType<typeof startDemoCameras>>
+beforeAll(async () => {
+  demo = await startDemoCameras(clips, 2, new AbortController().signal)
+})
+afterAll(() => demo.server.stop())
+
+function pipeline(cameras: unknown) {
+  return pipelineSchema.parse({ apiVersion: 'gantry/v1', mediaRoot: clips, cameras })
+}
+
+describe('the cameras of gantry check', () => {
+  it('are opened with --probe until their first picture', async () => {
+    const findings = await checkCameras(pipeline(demo.cameras), { probe: true })
+    expect(findings).toHaveLength(2)
+    for (const finding of findings) {
+      expect(finding.detail).toMatch(/^\d+x\d+, first picture after \d+ ms$/)
+      expect(finding.state).toBe('ok')
+    }
+  })
+
+  it('that do not answer fail with the reason', async () => {
+    const [finding] = await checkCameras(pipeline([{ id: 'gone', url: 'rtsp://u:canary@127.0.0.1:1/x' }]), {
+      probe: true,
+    })
+    expect(finding).toMatchObject({ subject: 'camera gone', state: 'failed' })
+    expect(finding?.detail).toMatch(/refused/i)
+    expect(JSON.stringify(finding)).not.toContain('canary')
+  })
+
+  it('whose URL would not be opened fail without being asked', async () => {
+    const cameras = [
+      { id: 'scheme', url: 'gopher://h/1' },
+      { id: 'outside', url: '/etc/passwd' },
+      { id: 'absent', url: 'none.mp4' },
+    ]
+    const findings = await checkCameras(pipeline(cameras), { probe: false })
+    expect(findings.map(({ state }) => state)).toEqual(['failed', 'failed', 'failed'])
+    for (const { fix } of findings) expect(fix).toBeTruthy()
+  })
+
+  it('that are disabled or push are not probed', async () => {
+    const cameras = [
+      { id: 'off', url: 'rtsp://127.0.0.1:1/x', enabled: false },
+      { id: 'pushed', url: 'push:' },
+    ]
+    const findings = await checkCameras(pipeline(cameras), { probe: true })
+    expect(findings.map(({ state }) => state)).toEqual(['skipped', 'ok'])
+  })
+})

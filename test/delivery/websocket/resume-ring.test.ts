@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest'
+import { ResumeRing } from '../../../src/delivery/websocket/resume-ring.js'
+
+const positions = (ring: ResumeRing) =>
+  Array.from({ length: ring.newest + 2 }, (_, at) => ring.at(at)?.position).filter((at) => at !== undefined)
+
+function filled(maxMessages: number, maxBytes: number, bytes: readonly number[]): ResumeRing {
+  const ring = new ResumeRing(maxMessages, maxBytes)
+  for (const size of bytes) ring.push('dock-1', 'x'.repeat(size))
+  return ring
+}
+
+describe('ResumeRing', () => {
+  it.each([
+    ['keeps everything while there is room', filled(4, 9_000, [1, 1, 1]), [1, 2, 3], 3 * 256],
+    ['drops the oldest beyond its count', filled(3, 9_000, [1, 2, 3, 4, 5]), [3, 4, 5], 3 * 256],
+    ['drops the oldest beyond its bytes', filled(9, 1_024, [512, 500, 400]), [2, 3], 1_024],
+    ['keeps the newest however large it is', filled(9, 1_024, [4, 5_000]), [2], 5_120],
+    ['is empty at first', filled(4, 9_000, []), [], 0],
+  ])('%s', (_, ring, kept, bytes) => {
+    expect(positions(ring)).toEqual(kept)
+    expect(ring.oldest).toBe(kept[0] ?? 1)
+    expect(ring.bytes).toBe(bytes)
+  })
+
+  it('gives each text back as it came, whatever stood in its memory before', () => {
+    const ring = new ResumeRing(3, 100_000)
+    const sizes = [4_000, 10, 900, 5, 4_100, 70, 0]
+    sizes.forEach((size, index) => ring.push('dock-1', `${index} ø${'x'.repeat(size)}`))
+    const kept = [5, 6, 7].map((position) => ring.at(position)?.json.toString())
+    expect(kept).toEqual([4, 5, 6].map((index) => `${index} ø${'x'.repeat(sizes[index] ?? 0)}`))
+  })
+})

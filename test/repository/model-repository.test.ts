@@ -1,0 +1,129 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { modelNames, openOnnxModel, readModelEntry } from '../../src/repository/model-repository.js'
+import { addModel, redDetector } from '../support/onnx-models.js'
+import { tempDir } from '../support/temp-dir.js'
+
+const onnx = redDetector('uint8-nhwc')
+const tensors = `
+  input { name: "images" data_type: TYPE_UINT8 dims: [ 64, 64, 3 ] }
+  output { name: "output0" data_type: TYPE_FP32 dims: [ 6, 84 ] }`
+
+function open(files: Parameters<typeof addModel>[2], version?: number) {
+  const repository = tempDir()
+  addModel(repository, 'red', { onnx, ...files })
+  return openOnnxModel(readModelEntry(repository, 'red'), version)
+}
+
+describe('model repository', () => {
+  it('completes a model without a configuration as Triton does', () => {
+    expect(open({}).config).toMatchObject({
+      name: 'red',
+      backend: 'onnxruntime',
+      max_batch_size: 4,
+      input: [{ name: 'images', data_type: 'TYPE_UINT8', dims: [64, 64, 3] }],
+      output: [{ name: 'output0', data_type: 'TYPE_FP32', dims: [6, 84] }],
+      dynamic_batching: {},
+    })
+  })
+
+  it('gives a model with a fixed batch dimension no batching', () => {
+    const { config } = open({ onnx: redDetector('uint8-nhwc', 1) })
+    expect(config).toMatchObject({ max_batch_size: 0, input: [{ dims: [1, 64, 64, 3] }] })
+    expect(config.dynamic_batching).toBeUndefined()
+  })
+
+  it('takes what is written as it is', () => {
+    const { config, configuredMaxBatchSize } = open({ config: `max_batch_size: 16 ${tensors}` })
+    expect(config.max_batch_size).toBe(16)
+    expect(config.dynamic_batching).toBeUndefined()
+    expect(configuredMaxBatchSize).toBe(16)
+  })
+
+  it.each([
+    [
+      'a tensor the model lacks',
+      'max_batch_size: 8 input { name: "image" data_type: TYPE_UINT8 dims: [64, 64, 3] }',
+      'has no input "image"',
+    ],
+    [
+      'another type',
+      tensors.replace('TYPE_UINT8', 'TYPE_FP32') + ' max_batch_size: 8',
+      'input "images" is uint8 [batch, 64, 64, 3] in the model, but TYPE_FP32 [-1, 64, 64, 3] is expected',
+    ],
+    [
+      'another size',
+      tensors.replace('64, 64', '32, 64') + ' max_batch_size: 8',
+      'but TYPE_UINT8 [-1, 32, 64, 3] is expected',
+    ],
+    ['another rank', `max_batch_size: 0 ${tensors}`, 'but TYPE_UINT8 [64, 64, 3] is expected'],
+  ])('refuses a configuration with %s, naming tensor and shapes', (_, config, problem) => {
+    expect(() => open({ config })).toThrow(problem)
+  })
+
+  it('refuses batches for a model that takes none', () => {
+    const fixed = redDetector('uint8-nhwc', 1)
+    expect(() => open({ onnx: fixed, config: `max_batch_size: 8 ${tensors}` })).toThrow(
+      'uint8 [1, 64, 64, 3]',
+    )
+  })
+
+  it('serves the highest version, or those the policy names', () => {
+    const repository = tempDir()
+    for (const version of [1, 2, 10]) addModel(repository, 'red', { onnx, version })
+    mkdirSync(join(repository, 'red', 'notes'))
+    mkdirSync(join(repository, 'red', '007'))
+    const versions = (config: string) => {
+      writeFileSync(join(repository, 'red', 'config.pbtxt'), config)
+      return readModelEntry(repository, 'red').versions
+    }
+    expect(versions('')).toEqual([10])
+    expect(versions('version_policy { latest { num_versions: 2 } }')).toEqual([2, 10])
+    expect(versions('version_policy { all { } }')).toEqual([1, 2, 10])
+    expect(versions('version_policy { specific { versions: [2, 5] } }')).toEqual([2])
+    expect(openOnnxModel(readModelEntry(repository, 'red')).version).toBe('2')
+    expect(() => openOnnxModel(readModelEntry(repository, 'red'), 10)).toThrow('has no version 10')
+  })
+
+  it('takes labels from the file that is named, else labels.txt, else the metadata', () => {
+    const named = tensors.replace('dims: [ 6,', 'label_filename: "classes.txt" dims: [ 6,')
+    expect(open({}).labels).toEqual(['blue', 'red'])
+    expect(open({ labels: 'a\nb\n' })).toMatchObject({ labels: ['a', 'b'], labelsFrom: 'labels.txt' })
+    expect(() => open({ config: `max_batch_size: 8 ${named}` })).toThrow(/cannot read labels .*classes\.txt/)
+  })
+
+  it.each([
+    [
+      'label_filename',
+      tensors.replace('dims: [ 6,', 'label_filename: "../../etc/passwd" dims: [ 6,') + ' max_batch_size: 8',
+    ],
+    ['default_model_filename', 'default_model_filename: "../other/model.onnx"'],
+  ])('lets %s not lead out of the model folder', (field, config) => {
+    expect(() => open({ config })).toThrow(`${field} "../`)
+  })
+
+  it('names what there is when a model is not found', () => {
+    const repository = tempDir()
+    addModel(repository, 'red', { onnx })
+    expect(() => readModelEntry(repository, 'rde')).toThrow('model "rde" is not in')
+    expect(() => readModelEntry(repository, '../red')).toThrow('is not in')
+    expect(() => modelNames(join(repository, 'none'))).toThrow(
+      /cannot read model repository .*: no such folder$/,
+    )
+  })
+
+  it('refuses a name that is not the name of the folder', () => {
+    expect(() => open({ config: 'name: "blue"' })).toThrow('name "blue" is not the name of its folder, "red"')
+  })
+
+  it('says where the model file belongs when there is none', () => {
+    const repository = tempDir()
+    addModel(repository, 'empty', { config: '' })
+    expect(() => openOnnxModel(readModelEntry(repository, 'empty'))).toThrow('has no version to serve')
+    mkdirSync(join(repository, 'empty', '3'))
+    expect(() => openOnnxModel(readModelEntry(repository, 'empty'))).toThrow(
+      /has no file .*empty\/3\/model\.onnx/,
+    )
+  })
+})

@@ -1,0 +1,188 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { BackendInstance, BatchResult } from '../../src/runtime/backend.js'
+import { InstanceSet } from '../../src/runtime/instance-set.js'
+import { ManualClock } from '../support/manual-clock.js'
+import { recordingLog } from '../support/silent-log.js'
+import { until } from '../support/until.js'
+
+type Fake = BackendInstance & {
+  index: number
+  exit: (error: Error) => void
+  end: (inferMs: number) => void
+  closed: boolean
+}
+
+function fakeInstance(index: number): Fake {
+  let exit: Fake['exit'] = () => undefined
+  const exited = new Promise<Error>((resolve) => (exit = resolve))
+  const waiting: { resolve: (result: BatchResult) => void; reject: (error: Error) => void }[] = []
+  const fake: Fake = {
+    index,
+    exited,
+    closed: false,
+    execute: () => new Promise((resolve, reject) => waiting.push({ resolve, reject })),
+    exit: (error) => {
+      for (const { reject } of waiting.splice(0)) reject(error)
+      exit(error)
+    },
+    end: (inferMs) =>
+      waiting.shift()?.resolve({
+        results: [],
+        times: { computeInputNs: 0, computeInferNs: inferMs * 1e6, computeOutputNs: 0 },
+      }),
+    close: () => {
+      fake.closed = true
+      return Promise.resolve()
+    },
+  }
+  return fake
+}
+
+function setOf(
+  count: number,
+  failing: (start: number) => boolean = () => false,
+  error = new Error('no memory'),
+) {
+  const clock = new ManualClock()
+  const { log, lines } = recordingLog()
+  const started: Fake[] = []
+  const hung: string[] = []
+  const broken: string[] = []
+  let idleCalls = 0
+  let starts = 0
+  const set = new InstanceSet({
+    name: 'm',
+    count,
+    start: (index) => {
+      if (failing(starts++)) return Promise.reject(error)
+      const fake = fakeInstance(index)
+      started.push(fake)
+      return Promise.resolve(fake)
+    },
+    clock,
+    log,
+    onIdle: () => (idleCalls += 1),
+    onHung: (reason) => hung.push(reason),
+    hungAfterMs: 1_000,
+    onBroken: (reason) => broken.push(reason),
+  })
+  onTestFinished(() => set.close())
+  return { set, clock, started, hung, broken, lines, idleCalls: () => idleCalls }
+}
+
+describe('InstanceSet', () => {
+  it('fails the runs of an instance that ends, starts another, and goes on with the rest', async () => {
+    const { set, started, lines, idleCalls } = setOf(2)
+    await set.start()
+    const [lost, kept] = [set.run([]), set.run([])]
+    const told = expect(lost).rejects.toThrow('gone')
+    started[0]!.exit(new Error('gone'))
+    await told
+    expect(set.ready).toBe(1)
+    started[1]!.end(1)
+    await kept
+    await until('both instances', () => set.ready === 2)
+    expect(started.map(({ index }) => index)).toEqual([0, 1, 0])
+    expect(lines).toContainEqual(expect.objectContaining({ instance: 'm#0' }))
+    expect(idleCalls()).toBeGreaterThan(0)
+  })
+
+  it('tries again when an instance cannot be started again', async () => {
+    const { set, started } = setOf(1, (start) => start === 1)
+    await set.start()
+    started[0]!.exit(new Error('gone'))
+    await until('another instance', () => started.length === 2 && set.ready === 1)
+  })
+
+  it('R23: does not give up a model whose threads a limit of the system keeps away', async () => {
+    let left = 0
+    const limit = Object.assign(new Error('Worker initialization failure: EAGAIN'), {
+      code: 'ERR_WORKER_INIT_FAILED',
+    })
+    const { set, started, broken } = setOf(1, () => left-- > 0, limit)
+    await set.start()
+    left = 5
+    started[0]?.exit(new Error('gone'))
+    await until('another', () => started.length === 2, 30_000)
+    expect(broken).toEqual([])
+    await set.close()
+  }, 40_000)
+
+  it('gives up after five ends within a minute, and not for ends that lie further apart', async () => {
+    const { set, clock, started, broken } = setOf(1)
+    await set.start()
+    const end = (count: number) => started[count - 1]!.exit(new Error(`gone ${count}`))
+    for (let count = 1; count <= 4; count++) {
+      end(count)
+      await until('another instance', () => started.length === count + 1 && set.ready === 1)
+      set.run([]).catch(() => undefined)
+      started[count]!.end(1)
+    }
+    clock.advance(61_000)
+    for (let count = 5; count <= 8; count++) {
+      end(count)
+      await until('another instance', () => started.length === count + 1 && set.ready === 1)
+      set.run([]).catch(() => undefined)
+      started[count]!.end(1)
+    }
+    expect(broken).toEqual([])
+    end(9)
+    await until('it gives up', () => broken.length === 1)
+    expect(broken).toEqual(['its instances ended 5 times within 60 s: gone 9'])
+    expect(set.ready).toBe(0)
+  })
+
+  it('ends what it started when one of the first does not start', async () => {
+    const { set, started } = setOf(3, (start) => start === 2)
+    await expect(set.start()).rejects.toThrow('no memory')
+    expect(started.every(({ closed }) => closed)).toBe(true)
+  })
+
+  it('tells when a run does not end', async () => {
+    const { set, clock, started, hung } = setOf(1)
+    await set.start()
+    const slow = set.run([])
+    clock.advance(900)
+    started[0]!.end(900)
+    await slow
+    clock.advance(5_000)
+    expect(hung).toEqual([])
+    set.run([]).catch(() => undefined)
+    clock.advance(1_500)
+    expect(hung).toEqual([expect.stringContaining('m#0 has not ended a run')])
+  })
+
+  it('hands out the next run ahead of time only while runs are short', async () => {
+    const { set, started } = setOf(1)
+    await set.start()
+    const run = async (inferMs: number) => {
+      const answer = set.run([])
+      started[0]!.end(inferMs)
+      await answer
+    }
+    await run(0.01)
+    const first = set.run([])
+    expect([set.idle(false), set.idle(true)]).toEqual([0, 1])
+    started[0]!.end(100)
+    await first
+    void set.run([]).catch(() => undefined)
+    expect(set.idle(true)).toBe(0)
+  })
+
+  it('keeps the loop awake only while a run that is over in an instant is under way', async () => {
+    const { set, started } = setOf(1)
+    await set.start()
+    const run = async (inferMs: number) => {
+      const turns = vi.spyOn(globalThis, 'setImmediate')
+      const answer = set.run([])
+      started[0]!.end(inferMs)
+      await answer
+      return turns.mock.calls.length > 0
+    }
+    onTestFinished(() => void vi.restoreAllMocks())
+    await run(0.01)
+    await expect(run(10)).resolves.toBe(true)
+    vi.restoreAllMocks()
+    await expect(run(10)).resolves.toBe(false)
+  })
+})
