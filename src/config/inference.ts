@@ -34,7 +34,14 @@ export const inferenceSchema = z.strictObject({
     .max(600_000)
     .default(30_000)
     .describe('Longest a run may take; then the engine counts as hung and is started again.'),
-  scoreThreshold: z.number().min(0).max(1).default(0.3).describe('Detections under this are not reported.'),
+  scoreThreshold: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.3)
+    .describe(
+      'Detections under this are not reported. `gantry.score_threshold` of the ensemble comes first, as with the next two.',
+    ),
   iouThreshold: z
     .number()
     .min(0)

@@ -5,6 +5,7 @@ import {
   type OnnxModel,
   readModelEntry,
 } from '../repository/model-repository.js'
+import type { ModelConfig } from '../repository/model-config.js'
 import { type EnsembleGraph, readEnsemble, type ResolvedStep } from './ensemble-graph.js'
 import { checkSameLabels, gpuModelOf, withGpuModel } from '../repository/gpu-model.js'
 
@@ -15,6 +16,8 @@ export type CameraModel = Readonly<{
   detector: OnnxModel
   /** The one that takes its place on a GPU, where the ensemble names one. */
   gpuDetector: OnnxModel | undefined
+  /** Whose parameters say what counts as a detection: the head's where it has a folder, else the ensemble's, else the detector's. */
+  head: Readonly<{ name: string; config: ModelConfig }>
   /** Settings of the configuration that have no effect. */
   warnings: readonly string[]
 }>
@@ -38,6 +41,7 @@ export function findCameraModel(repositoryDir: string, name: string): CameraMode
       version: graph.version,
       detector,
       gpuDetector,
+      head: headOf(entry, graph, detector),
       warnings: [...entry.warnings, ...detector.warnings, ...(gpuDetector?.warnings ?? [])],
     }
   }
@@ -47,7 +51,14 @@ export function findCameraModel(repositoryDir: string, name: string): CameraMode
       'Set `ensemble` to an ensemble or a detector model.',
     )
   const detector = openOnnxModel(entry)
-  return { name, version: detector.version, detector, gpuDetector: undefined, warnings: detector.warnings }
+  return {
+    name,
+    version: detector.version,
+    detector,
+    gpuDetector: undefined,
+    head: detector,
+    warnings: detector.warnings,
+  }
 }
 
 /** Checks that the model for GPUs fits where the ensemble's own is. */
@@ -67,6 +78,17 @@ function gpuDetectorOf(
     { name: onGpu.name, labels: onGpu.labels ?? [] },
   )
   return onGpu
+}
+
+function headOf(entry: ModelEntry, { steps }: EnsembleGraph, detector: OnnxModel): CameraModel['head'] {
+  const written = steps
+    .filter(({ model }) => model === detector)
+    .flatMap(({ step }) => Object.values(step.output_map))
+  const head = steps.find(
+    ({ step, backend }) =>
+      backend === 'detection_head' && Object.values(step.input_map).some((name) => written.includes(name)),
+  )
+  return head?.config === undefined ? entry : { name: head.step.model_name, config: head.config }
 }
 
 function entryOf(repositoryDir: string, name: string): ModelEntry {

@@ -19,6 +19,7 @@ import type {
   DetectorReady,
 } from '../detector/detector-protocol.js'
 import { type InstanceSettings, instanceSettings } from '../detector/instance-settings.js'
+import { detectionLimits } from '../detector/detection-head/head-parameters.js'
 import { ScheduledDetector } from '../detector/scheduled-detector.js'
 
 export type CameraDetectorOptions = Readonly<{
@@ -62,7 +63,7 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
   const pool = new InstancePool<DetectorLoad, DetectorReady, DetectorJob, DetectorAnswer>({
     name: `${model.name}:${model.version}`,
     entry: options.workerEntry ?? entryPath(import.meta.url, '../detector/detector-worker.js'),
-    load: (first) => loadOptions(choices, inference, first),
+    load: (first) => loadOptions(model, choices, inference, first),
     count: (first) => settingsFor(first).instances,
     log,
     onExit: (error) => listener.instanceExited(error),
@@ -125,6 +126,7 @@ function choicesOf(
 }
 
 function loadOptions(
+  { head }: CameraModel,
   choices: readonly Choice[],
   inference: InferenceConfig,
   first: DetectorReady | undefined,
@@ -148,9 +150,7 @@ function loadOptions(
   })
   return {
     candidates: first === undefined ? candidates : [onlyOn(candidates[first.candidate]!, first.provider)],
-    scoreThreshold: inference.scoreThreshold,
-    iouThreshold: inference.iouThreshold,
-    maxDetections: inference.maxDetections,
+    ...detectionLimits(head.name, head.config, inference),
   }
 }
 

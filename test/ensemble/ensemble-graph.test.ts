@@ -1,30 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import { findCameraModel } from '../../src/ensemble/camera-model.js'
+import { ensembleStep, pictureEnsemble, redSteps } from '../support/ensemble-text.js'
 import { addModel, redDetector } from '../support/onnx-models.js'
 import { tempDir } from '../support/temp-dir.js'
 
-type Maps = Readonly<Record<string, string>>
-const maps = (kind: 'input_map' | 'output_map', entries: Maps) =>
-  Object.entries(entries)
-    .map(([key, value]) => `${kind} { key: "${key}" value: "${value}" }`)
-    .join(' ')
-const step = (model: string, inputs: Maps, outputs: Maps) =>
-  `step { model_name: "${model}" model_version: -1 ${maps('input_map', inputs)} ${maps('output_map', outputs)} }`
-
-const letterbox = step('letterbox', { image: 'image' }, { pixels: 'pixels', geometry: 'geometry' })
-const detect = step('red', { images: 'pixels' }, { output0: 'head' })
-const head = step('detection_head', { output0: 'head', geometry: 'geometry' }, { detections: 'detections' })
+const step = ensembleStep
+const { letterbox, detect, head } = redSteps
 
 function find(steps: readonly string[], extra?: (repository: string) => void) {
   const repository = tempDir()
   addModel(repository, 'red', { onnx: redDetector('uint8-nhwc'), version: 3 })
   extra?.(repository)
-  addModel(repository, 'site', {
-    config: `platform: "ensemble"
-      input { name: "image" data_type: TYPE_UINT8 dims: [ -1, -1, 3 ] }
-      output { name: "detections" data_type: TYPE_FP32 dims: [ -1, 6 ] }
-      ensemble_scheduling { ${steps.join('\n')} }`,
-  })
+  addModel(repository, 'site', { config: pictureEnsemble({ steps }) })
   return findCameraModel(repository, 'site')
 }
 

@@ -46,14 +46,29 @@ export function headParameters(
   return { plan, input, inputs, labels }
 }
 
-/** What counts as a detection; the same without parameters as for cameras. @throws ModelConfigError */
-export function detectionLimits(name: string, config: ModelConfig): DetectionLimits {
+/** What counts as a detection where nothing else is said. */
+const usualLimits: DetectionLimits = { scoreThreshold: 0.3, iouThreshold: 0.5, maxDetections: 300 }
+
+/**
+ * What counts as a detection, by the parameters of a detection head or of its ensemble.
+ *
+ * @param otherwise - without parameters; for cameras, what the pipeline file says.
+ * @throws ModelConfigError
+ */
+export function detectionLimits(
+  name: string,
+  config: ModelConfig,
+  otherwise: DetectionLimits = usualLimits,
+): DetectionLimits {
   const share = { min: 0, max: 1 }
   return {
-    scoreThreshold: numberParameter(name, config, 'gantry.score_threshold', 0.3, share),
-    iouThreshold: numberParameter(name, config, 'gantry.iou_threshold', 0.5, share),
+    scoreThreshold: numberParameter(name, config, 'gantry.score_threshold', otherwise.scoreThreshold, share),
+    iouThreshold: numberParameter(name, config, 'gantry.iou_threshold', otherwise.iouThreshold, share),
     maxDetections: Math.round(
-      numberParameter(name, config, 'gantry.max_detections', 300, { min: 1, max: 10_000 }),
+      numberParameter(name, config, 'gantry.max_detections', otherwise.maxDetections, {
+        min: 1,
+        max: 10_000,
+      }),
     ),
   }
 }
