@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { cameraIdSchema, cameraSchema } from '../config/camera.js'
+import { backends } from '../repository/supported-config.js'
 import { executionProviders } from '../config/inference.js'
 import { detectionsMessageSchema } from '../messages/detections-message.js'
 import { shedCauses } from '../vision/accounting.js'
@@ -124,7 +125,11 @@ const detectorSchema = z.strictObject({
     .describe('The model that runs; another one on a GPU where the ensemble has gantry.gpu_model.'),
   labels: z.array(z.string()),
   head: z.string().describe('Detector head, as recognised or configured.'),
-  provider: z.enum(executionProviders),
+  provider: z
+    .enum([...executionProviders, ...backends])
+    .describe(
+      'Execution provider of the model file; the backend where the detector is none, such as kserve.',
+    ),
   providerNotes: z.array(z.string()).describe('Why a provider earlier in the order does not run.'),
   providerFailures: z
     .array(z.string())

@@ -34,6 +34,15 @@ export const inferenceSchema = z.strictObject({
     .max(600_000)
     .default(30_000)
     .describe('Longest a run may take; then the engine counts as hung and is started again.'),
+  stepTimeoutMs: z
+    .number()
+    .int()
+    .min(1)
+    .max(60_000)
+    .default(1_000)
+    .describe(
+      'Longest that the steps of an ensemble behind its detection head may take for a frame; its detections leave then without what late steps say of them.',
+    ),
   scoreThreshold: z
     .number()
     .min(0)

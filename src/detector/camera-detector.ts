@@ -1,5 +1,7 @@
 import type { Detection, StageTimings } from '../vision/detection.js'
 import type { ExecutionProvider } from '../config/inference.js'
+import type { StepFailures } from './later-steps.js'
+import type { Backend } from '../repository/supported-config.js'
 import type { Frame, FrameFormat } from '../vision/frame.js'
 import type { ShedCause } from '../vision/accounting.js'
 
@@ -14,7 +16,8 @@ export type DetectorInfo = Readonly<{
   format: FrameFormat
   /** Detector head, as recognised or as configured. */
   head: string
-  provider: ExecutionProvider
+  /** Of the model file; the backend of a detector that has none here. */
+  provider: ExecutionProvider | Backend
   /** Why a provider earlier in the configured order does not run. */
   providerNotes: readonly string[]
   /** Those of them that are faults: the provider is installed. */
@@ -53,6 +56,8 @@ export interface CameraDetector {
   offer(frame: Frame): void
   /** Forgets the camera; its waiting frame is shed as `stopping`. */
   removeCamera(cameraId: string): void
+  /** How often steps of the ensemble failed behind the boxes, since the last call. */
+  takeStepFailures(): readonly StepFailures[]
   /** Idempotent, never rejects. Runs in flight may finish for `drainMs`; waiting frames are shed as `stopping`. */
   stop(drainMs: number): Promise<void>
 }

@@ -1,3 +1,4 @@
+import type { Attribute } from '../vision/detection.js'
 import type { ExecutionProvider } from '../config/inference.js'
 import type { OrtSessionOptions } from '../backends/onnxruntime/ort-session.js'
 import type { ProviderNote } from '../backends/onnxruntime/provider-notes.js'
@@ -47,6 +48,8 @@ export type FrameDetections = Readonly<{
   postprocessMs: number
   /** Boxes left out for a class with a number below that of the first label. */
   belowFirst: number
+  /** What later steps say of each; absent: nothing. */
+  attributes?: readonly (readonly Attribute[])[]
 }>
 
 export type DetectorAnswer = Readonly<{

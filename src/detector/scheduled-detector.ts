@@ -1,7 +1,6 @@
 import type { Detection } from '../vision/detection.js'
 import { type Frame, frameBytes } from '../vision/frame.js'
 import { TensorShapeError } from '../repository/errors.js'
-import type { InstancePool } from '../runtime/instance-pool.js'
 import type { QueueItem } from '../runtime/latest-slots.js'
 import { StreamOrder } from '../runtime/stream-order.js'
 import { type SchedulerClock, type StreamRunner, StreamScheduler } from '../runtime/stream-scheduler.js'
@@ -10,15 +9,29 @@ import type { CameraDetector, DetectorInfo, DetectorListener } from './camera-de
 import {
   type DetectorAnswer,
   type DetectorJob,
-  type DetectorLoad,
-  type DetectorReady,
   type FrameDetections,
   rowLength,
 } from './detector-protocol.js'
+import type { LaterSteps, StepFailures } from './later-steps.js'
 import type { ClassDoubts } from './class-doubts.js'
 import { labelOf } from './heads/label-list.js'
 
-export type DetectorPool = InstancePool<DetectorLoad, DetectorReady, DetectorJob, DetectorAnswer>
+/** Where frames become boxes: the instances of a detector, or the steps of an ensemble. */
+export interface FrameRunner {
+  /** Runs that could start now. */
+  readonly idle: number
+  /** Runs that could wait behind those that have begun. */
+  readonly ahead: number
+  /**
+   * @param transfer - buffers of the job that may move to another thread, and are then gone from this one whatever becomes of the run.
+   * @throws what keeps the whole batch from having boxes
+   */
+  run(job: DetectorJob, transfer: readonly ArrayBuffer[]): Promise<DetectorAnswer>
+  /** Of steps beside those for which there are no boxes, counted since the last call. */
+  takeFailures?(): readonly StepFailures[]
+  /** Idempotent, never rejects. */
+  stop(forMs: number): Promise<unknown>
+}
 
 type Waiting = QueueItem & Readonly<{ frame: Frame }>
 type Settle = (outcome: () => void) => void
@@ -34,10 +47,12 @@ export class ScheduledDetector implements CameraDetector, StreamRunner<Waiting> 
   constructor(
     readonly info: DetectorInfo,
     readonly maxQueueDelayMs: number,
-    readonly pool: DetectorPool,
+    readonly pool: FrameRunner,
     readonly listener: DetectorListener,
     readonly doubts: ClassDoubts,
     clock: SchedulerClock = timers,
+    /** Run for each frame with boxes, while the instances go on. */
+    readonly later?: LaterSteps,
   ) {
     this.#frameBytes = frameBytes(info.format)
     this.#scheduler = new StreamScheduler({ maxBatchSize: info.maxBatchSize, maxQueueDelayMs }, this, clock)
@@ -64,6 +79,10 @@ export class ScheduledDetector implements CameraDetector, StreamRunner<Waiting> 
   stop(drainMs: number): Promise<void> {
     this.#stopped ??= this.#stop(drainMs)
     return this.#stopped
+  }
+
+  takeStepFailures(): readonly StepFailures[] {
+    return [...(this.later?.takeFailures() ?? []), ...(this.pool.takeFailures?.() ?? [])]
   }
 
   /** An instance became free. */
@@ -93,17 +112,34 @@ export class ScheduledDetector implements CameraDetector, StreamRunner<Waiting> 
         job,
         frames.map((frame) => frame.rgbHwc),
       )
-      places.forEach(({ waiting, settle }, index) => {
-        const found = answer.frames[index]
-        settle(() => {
-          if (found === undefined) this.listener.shed(waiting.frame, 'inference_failed')
-          else this.#deliver(waiting, answer, found)
-        })
-      })
+      const last = places.map(({ waiting, settle }, index) =>
+        this.#end(waiting, settle, answer, answer.frames[index]),
+      )
+      if (this.later !== undefined) await Promise.all(last.filter((each) => each !== undefined))
     } catch (error) {
       const cause = this.#stopped === undefined ? 'inference_failed' : 'stopping'
       for (const { waiting, settle } of places) settle(() => this.listener.shed(waiting.frame, cause, error))
     }
+  }
+
+  /** Tells the listener, once later steps have said what they have to say. */
+  #end(
+    waiting: Waiting,
+    settle: Settle,
+    answer: DetectorAnswer,
+    found: FrameDetections | undefined,
+  ): Promise<void> | undefined {
+    if (found === undefined) return void settle(() => this.listener.shed(waiting.frame, 'inference_failed'))
+    const { later } = this
+    if (later === undefined || found.rows.length === 0)
+      return void settle(() => this.#deliver(waiting, answer, found))
+    const beganMs = nowMs()
+    const { rgbHwc, rows } = found
+    const { cameraId } = waiting.frame
+    return later.run({ cameraId, rgbHwc, geometry: geometryOf(waiting.frame), rows }).then((result) => {
+      const postprocessMs = found.postprocessMs + nowMs() - beganMs
+      settle(() => this.#deliver(waiting, answer, { ...found, ...result, postprocessMs }))
+    })
   }
 
   #deliver({ frame, enqueuedMs }: Waiting, answer: DetectorAnswer, found: FrameDetections): void {
@@ -111,7 +147,7 @@ export class ScheduledDetector implements CameraDetector, StreamRunner<Waiting> 
     this.listener.detected(
       { ...frame, rgbHwc: found.rgbHwc },
       {
-        detections: toDetections(found.rows, this.info.labels, this.doubts),
+        detections: toDetections(found, this.info.labels, this.doubts),
         timingsMs: {
           queue: Math.max(0, answer.startedMs - enqueuedMs),
           infer: answer.inferMs,
@@ -126,6 +162,7 @@ export class ScheduledDetector implements CameraDetector, StreamRunner<Waiting> 
     for (const { frame } of this.#scheduler.clear()) this.listener.shed(frame, 'stopping')
     await this.pool.stop(drainMs)
     await Promise.all(this.#running)
+    await this.later?.close(0)
   }
 
   #wrongSize(frame: Frame): TensorShapeError {
@@ -148,7 +185,11 @@ function geometryOf({ letterbox, regionPx, source }: Frame): DetectorJob['frames
   return { letterbox, regionPx, source }
 }
 
-function toDetections(rows: Float32Array, labels: readonly string[], doubts: ClassDoubts): Detection[] {
+function toDetections(
+  { rows, attributes = [] }: FrameDetections,
+  labels: readonly string[],
+  doubts: ClassDoubts,
+): Detection[] {
   const detections: Detection[] = []
   for (let at = 0; at + rowLength <= rows.length; at += rowLength) {
     const classId = rows[at]!
@@ -158,7 +199,16 @@ function toDetections(rows: Float32Array, labels: readonly string[], doubts: Cla
       label: label ?? `class_${classId}`,
       score: rows[at + 1]!,
       boxPx: { x1: rows[at + 2]!, y1: rows[at + 3]!, x2: rows[at + 4]!, y2: rows[at + 5]! },
+      ...attributesAt(attributes, detections.length),
     })
   }
   return detections
+}
+
+function attributesAt(
+  all: NonNullable<FrameDetections['attributes']>,
+  row: number,
+): Pick<Detection, 'attributes'> {
+  const attributes = all[row]
+  return attributes === undefined || attributes.length === 0 ? {} : { attributes }
 }

@@ -6,6 +6,7 @@ import {
   readModelEntry,
 } from '../repository/model-repository.js'
 import type { ModelConfig } from '../repository/model-config.js'
+import { cameraSteps, type CameraSteps, type FusedSteps } from './camera-steps.js'
 import { type EnsembleGraph, readEnsemble, type ResolvedStep } from './ensemble-graph.js'
 import { checkSameLabels, gpuModelOf, withGpuModel } from '../repository/gpu-model.js'
 
@@ -13,38 +14,27 @@ import { checkSameLabels, gpuModelOf, withGpuModel } from '../repository/gpu-mod
 export type CameraModel = Readonly<{
   name: string
   version: string
-  detector: OnnxModel
+  /** What runs in one go with letterbox and head; absent where the detector is a step like any other. */
+  detector: OnnxModel | undefined
   /** The one that takes its place on a GPU, where the ensemble names one. */
   gpuDetector: OnnxModel | undefined
   /** Whose parameters say what counts as a detection: the head's where it has a folder, else the ensemble's, else the detector's. */
   head: Readonly<{ name: string; config: ModelConfig }>
+  /** The steps of an ensemble, and its configuration. */
+  ensemble: Readonly<{ steps: CameraSteps; config: ModelConfig }> | undefined
   /** Settings of the configuration that have no effect. */
   warnings: readonly string[]
 }>
 
 /**
- * Finds the detector behind a name of the repository: an ensemble of letterbox, detector and detection head, or a detector
- * model, to which the same steps are added.
- *
- * Cameras enter the ensemble after its letterbox step, which the decoder has done.
+ * Finds what cameras run behind a name of the repository: an ensemble with a letterbox, behind which they enter, or a detector model, to
+ * which letterbox and detection head are added.
  *
  * @throws ModelNotFoundError, ModelConfigError, ModelInvalidError, ModelLabelsError
  */
 export function findCameraModel(repositoryDir: string, name: string): CameraModel {
   const entry = entryOf(repositoryDir, name)
-  if (entry.backend === 'ensemble') {
-    const graph = readEnsemble(repositoryDir, entry)
-    const detector = detectorOf(graph)
-    const gpuDetector = gpuDetectorOf(repositoryDir, entry, graph, detector)
-    return {
-      name,
-      version: graph.version,
-      detector,
-      gpuDetector,
-      head: headOf(entry, graph, detector),
-      warnings: [...entry.warnings, ...detector.warnings, ...(gpuDetector?.warnings ?? [])],
-    }
-  }
+  if (entry.backend === 'ensemble') return ofEnsemble(repositoryDir, entry)
   if (entry.backend !== 'onnxruntime')
     throw new ModelConfigError(
       `model "${name}" is a ${entry.backend} step and cannot analyse cameras by itself`,
@@ -57,38 +47,62 @@ export function findCameraModel(repositoryDir: string, name: string): CameraMode
     detector,
     gpuDetector: undefined,
     head: detector,
+    ensemble: undefined,
     warnings: detector.warnings,
   }
+}
+
+function ofEnsemble(repositoryDir: string, entry: ModelEntry): CameraModel {
+  const { name, config } = entry
+  const graph = readEnsemble(repositoryDir, entry)
+  const steps = cameraSteps(graph, config)
+  const { fused } = steps
+  const detector = fused && detectorOf(repositoryDir, fused)
+  const gpuDetector = gpuDetectorOf(repositoryDir, entry, graph, detector)
+  return {
+    name,
+    version: graph.version,
+    detector,
+    gpuDetector,
+    head: fused === undefined ? entry : headOf(fused.head),
+    ensemble: { steps, config },
+    warnings: [...entry.warnings, ...(detector?.warnings ?? []), ...(gpuDetector?.warnings ?? [])],
+  }
+}
+
+/** The detector as cameras use it, which not every field of a configuration fits. */
+function detectorOf(repositoryDir: string, { detector: { step } }: FusedSteps): OnnxModel {
+  const { model_name: name, model_version: version = -1 } = step
+  return openOnnxModel(readModelEntry(repositoryDir, name), version <= 0 ? -1 : version)
 }
 
 /** Checks that the model for GPUs fits where the ensemble's own is. */
 function gpuDetectorOf(
   repositoryDir: string,
   entry: ModelEntry,
-  { name, steps }: EnsembleGraph,
-  detector: OnnxModel,
+  graph: EnsembleGraph,
+  detector: OnnxModel | undefined,
 ): OnnxModel | undefined {
+  const { name } = graph
   const gpuModel = gpuModelOf(entry.config)
   if (gpuModel === undefined) return undefined
-  const config = withGpuModel(name, entry.config, gpuModel, (_, index) => steps[index]?.model !== undefined)
-  const onGpu = detectorOf(readEnsemble(repositoryDir, { ...entry, config }))
+  const config = withGpuModel(name, entry.config, gpuModel, {
+    runsFile: (index) => graph.steps[index]?.model !== undefined,
+    isHead: (index) => graph.steps[index]?.backend === 'detection_head',
+  })
+  const onGpu = cameraSteps(readEnsemble(repositoryDir, { ...entry, config }), config).fused
+  if (onGpu === undefined || detector === undefined) return undefined
+  const gpuDetector = detectorOf(repositoryDir, onGpu)
   checkSameLabels(
     name,
     { name: detector.name, labels: detector.labels ?? [] },
-    { name: onGpu.name, labels: onGpu.labels ?? [] },
+    { name: gpuDetector.name, labels: gpuDetector.labels ?? [] },
   )
-  return onGpu
+  return gpuDetector
 }
 
-function headOf(entry: ModelEntry, { steps }: EnsembleGraph, detector: OnnxModel): CameraModel['head'] {
-  const written = steps
-    .filter(({ model }) => model === detector)
-    .flatMap(({ step }) => Object.values(step.output_map))
-  const head = steps.find(
-    ({ step, backend }) =>
-      backend === 'detection_head' && Object.values(step.input_map).some((name) => written.includes(name)),
-  )
-  return head?.config === undefined ? entry : { name: head.step.model_name, config: head.config }
+function headOf({ step, config, ensemble }: ResolvedStep): CameraModel['head'] {
+  return config === undefined ? ensemble : { name: step.model_name, config }
 }
 
 function entryOf(repositoryDir: string, name: string): ModelEntry {
@@ -99,33 +113,4 @@ function entryOf(repositoryDir: string, name: string): ModelEntry {
     const wayOut = 'Name a detector as `ensemble`, or set `engines: 0` to serve models without cameras.'
     throw new ModelNotFoundError(error.message, `${error.hint} ${wayOut}`)
   }
-}
-
-function detectorOf({ name, steps }: EnsembleGraph): OnnxModel {
-  const models = steps.filter((step) => step.model !== undefined)
-  const [detector, ...others] = models
-  if (detector?.model === undefined || others.length > 0)
-    throw new ModelConfigError(
-      `ensemble "${name}" has ${models.length} steps that run a model file; cameras need exactly one`,
-      'Leave one detector between letterbox and detection_head.',
-    )
-  if (!feeds(steps, 'letterbox', detector) || !reads(steps, detector, 'detection_head'))
-    throw new ModelConfigError(
-      `ensemble "${name}": ${detector.title} does not stand between letterbox and detection_head`,
-      'Map an output of letterbox to its input, and its output to an input of detection_head.',
-    )
-  return detector.model
-}
-
-function feeds(steps: readonly ResolvedStep[], backend: 'letterbox', detector: ResolvedStep): boolean {
-  const read = Object.values(detector.step.input_map)
-  return steps.some((step) => step.backend === backend && read.includes(step.step.output_map.pixels ?? ''))
-}
-
-function reads(steps: readonly ResolvedStep[], detector: ResolvedStep, backend: 'detection_head'): boolean {
-  const written = Object.values(detector.step.output_map)
-  return steps.some(
-    (step) =>
-      step.backend === backend && Object.values(step.step.input_map).some((name) => written.includes(name)),
-  )
 }

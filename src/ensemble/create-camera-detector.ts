@@ -20,6 +20,10 @@ import type {
 } from '../detector/detector-protocol.js'
 import { type InstanceSettings, instanceSettings } from '../detector/instance-settings.js'
 import { detectionLimits } from '../detector/detection-head/head-parameters.js'
+import type { LaterSteps } from '../detector/later-steps.js'
+import { ModelConfigError } from '../repository/errors.js'
+import { type CameraGraphHost, hasOtherSteps, openCameraGraph, type StepModels } from './open-camera-graph.js'
+import { createStepwiseDetector } from './stepwise-detector.js'
 import { ScheduledDetector } from '../detector/scheduled-detector.js'
 
 export type CameraDetectorOptions = Readonly<{
@@ -31,6 +35,8 @@ export type CameraDetectorOptions = Readonly<{
   log: Log
   /** Worker to run instead of the detector's own; it must speak the same protocol. */
   workerEntry?: string
+  /** Runs the steps that are not fused; absent: an ensemble must have none. */
+  steps?: StepModels
 }>
 
 /**
@@ -51,9 +57,13 @@ const aheadUpToMs = 30
 export async function createCameraDetector(options: CameraDetectorOptions): Promise<CameraDetector> {
   const { inference, listener, log } = options
   const model = findCameraModel(options.repositoryDir, options.ensemble)
-  const choices = choicesOf(model, inference)
+  const { detector: own, ensemble } = model
+  if (own === undefined && ensemble !== undefined)
+    return createStepwiseDetector({ ...model, ensemble }, graphHost(options), listener)
+  if (own === undefined) throw new TypeError('a model without an ensemble has a detector')
+  const choices = choicesOf(own, model, inference)
   const warnings = new Set([...model.warnings, ...choices.flatMap(({ plan }) => plan.notes)])
-  for (const note of warnings) log.warn({ model: model.detector.name }, note)
+  for (const note of warnings) log.warn({ model: own.name }, note)
 
   const settingsFor = ({ candidate, provider }: DetectorReady) => {
     const { detector, plan } = choices[candidate]!
@@ -73,6 +83,12 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
     onHung: (error) => listener.hung(error),
   })
   const first = await pool.start()
+  const later = await laterSteps(model, choices[first.candidate]!.plan, options).catch(
+    async (error: unknown) => {
+      await pool.stop(1_000)
+      throw error
+    },
+  )
   const settings = settingsFor(first)
   const { plan, detector: running } = choices[first.candidate]!
   const detector = new ScheduledDetector(
@@ -92,15 +108,46 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
     pool,
     listener,
     new ClassDoubts(
-      model.detector.name,
-      model.detector.labelsFrom,
+      own.name,
+      own.labelsFrom,
       plan.head.columns === undefined ? (plan.head.options?.firstClass ?? 0) : 0,
       log,
     ),
+    undefined,
+    later,
   )
   instanceFreed = () => detector.pump()
   logReady(log, model, choices[first.candidate]!, first, settings)
   return detector
+}
+
+/** Steps behind the head, with the models they run; they end with the detector. @throws why they cannot be run */
+async function laterSteps(
+  { name, version, ensemble }: CameraModel,
+  { input }: DetectorPlan,
+  options: CameraDetectorOptions,
+): Promise<LaterSteps | undefined> {
+  if (ensemble === undefined || !hasOtherSteps(ensemble)) return undefined
+  const host = graphHost(options)
+  const { graph } = await openCameraGraph({ name, version, ensemble }, input, host)
+  return {
+    run: (frame) => graph.run(frame),
+    takeFailures: () => graph.takeFailures(),
+    close: async (drainMs) => {
+      await graph.close(drainMs)
+      await host.models.close(drainMs)
+    },
+  }
+}
+
+/** @throws ModelConfigError where nothing runs steps */
+function graphHost({ steps, inference, log, ensemble }: CameraDetectorOptions): CameraGraphHost {
+  const { stepTimeoutMs, runTimeoutMs } = inference
+  if (steps !== undefined) return { models: steps, stepTimeoutMs, runTimeoutMs, log }
+  throw new ModelConfigError(
+    `ensemble "${ensemble}" has steps that nothing runs here`,
+    'Run it with `gantry serve`.',
+  )
 }
 
 /** A detector and where it is tried. */
@@ -112,7 +159,8 @@ type Choice = Readonly<{
 
 /** In the order of the providers: the model for GPUs on those, the ensemble's own on the CPU. */
 function choicesOf(
-  { detector, gpuDetector }: CameraModel,
+  detector: OnnxModel,
+  { gpuDetector }: CameraModel,
   { providers }: InferenceConfig,
 ): readonly Choice[] {
   const own = { detector, plan: planDetector(detector) }

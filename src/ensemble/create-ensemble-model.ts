@@ -94,15 +94,19 @@ function onGpuWhereItRuns(name: string, config: ModelConfig, host: EnsembleHost)
   const own = foundIn(name, config, host)
   const gpuModel = gpuModelOf(config)
   if (gpuModel === undefined) return own
-  const runsFile = (_: EnsembleStep, index: number) =>
-    own.steps[index]?.model?.platform === 'onnxruntime_onnx'
-  const graph = withGpuModel(name, config, gpuModel, runsFile)
+  const graph = withGpuModel(name, config, gpuModel, {
+    runsFile: (index) => own.steps[index]?.model?.platform === 'onnxruntime_onnx',
+    isHead: (index) => {
+      const { builtIn, model } = own.steps[index] ?? {}
+      return builtIn === 'detection_head' || model?.platform === 'detection_head'
+    },
+  })
   if (host.find(gpuModel, -1)?.onGpu !== true) {
     host.log.info({ model: name, gpuModel }, 'the model for GPUs is not used: it does not run on one')
     return own
   }
   const onGpu = foundIn(name, graph, host)
-  const index = own.steps.findIndex(({ step }, at) => runsFile(step, at))
+  const index = graph.ensemble_scheduling?.step.findIndex((step, at) => step !== own.steps[at]?.step) ?? -1
   checkSameLabels(name, labelled(own.steps[index]?.model), labelled(onGpu.steps[index]?.model))
   host.log.info({ model: name, gpuModel }, 'the model for GPUs is used')
   return onGpu

@@ -22,6 +22,8 @@ export type ResolvedStep = Readonly<{
   model: OnnxModel | undefined
   /** For steps with a folder. */
   config: ModelConfig | undefined
+  /** Where it stands, whose parameters hold for a built-in step without a folder. */
+  ensemble: Readonly<{ name: string; config: ModelConfig }>
 }>
 
 /** An ensemble with its steps found and its maps checked. */
@@ -54,14 +56,14 @@ function resolveStep(
   const names = modelNames(repositoryDir)
   if (!names.includes(step.model_name)) {
     if (isBuiltInStep(step.model_name))
-      return { title, step, backend: step.model_name, model: undefined, config: undefined }
+      return { title, step, backend: step.model_name, model: undefined, config: undefined, ensemble: entry }
     return fail(
       entry.name,
       `${title} is not in the repository`,
       `It has: ${names.join(', ')}; built in are: ${builtInStepNames.join(', ')}.`,
     )
   }
-  const model = readModelEntry(repositoryDir, step.model_name)
+  const model = readModelEntry(repositoryDir, step.model_name, 'server')
   const version = step.model_version === undefined || step.model_version === 0 ? -1 : step.model_version
   return {
     title,
@@ -69,6 +71,7 @@ function resolveStep(
     backend: model.backend,
     model: model.backend === 'onnxruntime' ? openOnnxModel(model, version) : undefined,
     config: model.config,
+    ensemble: entry,
   }
 }
 

@@ -12,7 +12,7 @@ import type { StatisticsRecorder } from '../runtime/statistics-recorder.js'
 import type { ModelStatistics } from '../runtime/statistics.js'
 import type { Tensor, TensorSpec } from '../tensors/tensor.js'
 import type { EnsemblePlan, PlannedStep } from './ensemble-plan.js'
-import { runEnsemble } from './run-ensemble.js'
+import { type PartialRun, runEnsemble, runPartly, type RunTime } from './run-ensemble.js'
 import { StepGate } from './step-gate.js'
 
 export type EnsembleParts = Readonly<{
@@ -97,6 +97,34 @@ export class EnsembleModel implements LoadedModel {
       const failure = backendError(error)
       this.parts.statistics.recordFailure(failure.reason, sinceNs(beganMs))
       throw failure
+    } finally {
+      this.#running.delete(run)
+    }
+  }
+
+  /**
+   * Runs its steps as far as they go, for whoever can do with less: a camera keeps its boxes when a step behind them fails. Never rejects.
+   *
+   * @param inputs - of the plan; they are not checked.
+   */
+  async inferPartly(inputs: readonly Tensor[], time: RunTime, signal?: AbortSignal): Promise<PartialRun> {
+    const request: InferRequest = {
+      model: this.name,
+      version: this.version,
+      id: '',
+      inputs,
+      outputs: [],
+      priority: 0,
+      timeoutUs: 0,
+      sequence: undefined,
+      parameters: {},
+      signal,
+    }
+    const names = this.outputs.map(({ name }) => name)
+    const run = runPartly(this.parts.plan, this.#gates, request, names, time)
+    this.#running.add(run)
+    try {
+      return await run
     } finally {
       this.#running.delete(run)
     }

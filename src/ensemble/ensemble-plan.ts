@@ -10,6 +10,8 @@ import type { StepModel } from './step-model.js'
 /** A step that is ready to run: where its inputs come from, where its outputs go, and what runs it. */
 export type PlannedStep = Readonly<{
   title: string
+  /** As the ensemble names its model. */
+  name: string
   /** Name of the step's tensor -> name of the ensemble's. */
   inputs: readonly (readonly [own: string, tensor: string])[]
   outputs: readonly (readonly [own: string, tensor: string])[]
@@ -56,6 +58,7 @@ export function planEnsemble(name: string, config: ModelConfig, models: readonly
     const { title, inputMap, outputMap } = steps[index]!
     return {
       title,
+      name: config.ensemble_scheduling?.step[index]?.model_name ?? '',
       inputs: Object.entries(inputMap),
       outputs: Object.entries(outputMap),
       model: models[index]!,

@@ -1,3 +1,4 @@
+import { atMost } from '../lifecycle/delay.js'
 import type { InferRequest } from '../runtime/infer.js'
 import { ServingError } from '../tensors/serving-error.js'
 import type { Tensor } from '../tensors/tensor.js'
@@ -43,6 +44,69 @@ export async function runEnsemble(
   }
   await settled([...done.values()], stop.signal)
   return outputs.map((name) => answered(values, name))
+}
+
+/** What became of a run that goes as far as it can. */
+export type PartialRun = Readonly<{
+  /** Outputs of the steps that ended well, by name. */
+  outputs: ReadonlyMap<string, Tensor>
+  /** Steps that failed, or had not ended in time: with the error, `undefined` for those that are late. */
+  failures: ReadonlyMap<PlannedStep, unknown>
+  /** Resolves when no step runs any more. */
+  ended: Promise<unknown>
+}>
+
+/** How long the steps may take: those up to one output, and then the others. */
+export type RunTime = Readonly<{
+  first?: Readonly<{ output: string; withinMs: number }>
+  withinMs: number
+}>
+
+/**
+ * Runs a request as far as it goes: a step that fails takes only those with it that read what it gives, and what has not ended within
+ * time is cancelled and left out. Never rejects.
+ */
+export async function runPartly(
+  plan: EnsemblePlan,
+  gates: ReadonlyMap<PlannedStep, StepGate>,
+  request: InferRequest,
+  outputs: readonly string[],
+  { first, withinMs }: RunTime,
+): Promise<PartialRun> {
+  const stop = new AbortController()
+  const signal = request.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, request.signal])
+  const values: Values = new Map(request.inputs.map((tensor) => [tensor.name, asRead(plan, tensor)]))
+  const failures = new Map<PlannedStep, unknown>()
+  const running = new Set<PlannedStep>()
+  const done = new Map<PlannedStep, Promise<boolean>>()
+  for (const step of stepsFor(plan, outputs)) {
+    const before = step.inputs.flatMap(([, tensor]) => done.get(plan.writers.get(tensor)!) ?? [])
+    const run = async (): Promise<boolean> => {
+      if (!(await Promise.all(before)).every(Boolean) || signal.aborted) return false
+      running.add(step)
+      try {
+        await runStep(plan, gates.get(step)!, step, { ...request, signal }, values)
+        return true
+      } catch (error) {
+        if (!stop.signal.aborted) failures.set(step, error)
+        return false
+      } finally {
+        running.delete(step)
+      }
+    }
+    done.set(step, run())
+  }
+  const ended = Promise.all(done.values())
+  const firstDone = first === undefined ? undefined : done.get(plan.writers.get(first.output)!)
+  if (first !== undefined && firstDone !== undefined) await atMost(first.withinMs, firstDone)
+  await atMost(withinMs, ended)
+  for (const step of running) failures.set(step, undefined)
+  stop.abort()
+  const given = outputs.flatMap((name) => {
+    const tensor = values.get(name)
+    return tensor === undefined ? [] : [[name, tensor] as const]
+  })
+  return { outputs: new Map(given), failures, ended }
 }
 
 /** Waits for all, and throws the error that came first rather than those that follow from it. */

@@ -57,6 +57,11 @@ export function createServiceMetrics(registry = new Registry()) {
       'sink',
       'camera',
     ]),
+    stepFailures: counter(
+      'gantry_step_failures_total',
+      'Frames whose boxes left without what a step of the ensemble says of them: it failed, or was late.',
+      ['step', 'reason'],
+    ),
     batchSize: new Histogram({
       name: 'gantry_batch_size',
       help: 'Frames in one run.',

@@ -6,20 +6,31 @@ export function gpuModelOf(config: ModelConfig): string | undefined {
   return parameterOf(config, 'gantry.gpu_model')
 }
 
+/** What steps are, by their place. */
+export type StepKinds = Readonly<{
+  /** It runs a model file. */
+  runsFile(index: number): boolean
+  /** It is a detection head. */
+  isHead(index: number): boolean
+}>
+
 /**
- * The configuration of an ensemble with its model for GPUs in the place of the one step that runs a model file.
+ * The configuration of an ensemble with its model for GPUs in the place of the one step that runs a model file; of several, of the one
+ * that a detection head reads.
  *
- * @param runsFile - whether a step does.
  * @throws ModelConfigError if not exactly one does.
  */
 export function withGpuModel(
   ensemble: string,
   config: ModelConfig,
   gpuModel: string,
-  runsFile: (step: EnsembleStep, index: number) => boolean,
+  kinds: StepKinds,
 ): ModelConfig {
   const { step: steps = [] } = config.ensemble_scheduling ?? {}
-  const models = steps.filter(runsFile)
+  const files = steps.filter((_, index) => kinds.runsFile(index))
+  const heads = steps.filter((_, index) => kinds.isHead(index))
+  const read = files.filter((file) => heads.some((head) => reads(head, file)))
+  const models = files.length > 1 && read.length > 0 ? read : files
   const [model] = models
   if (model === undefined || models.length > 1)
     throw new ModelConfigError(
@@ -35,6 +46,11 @@ export function withGpuModel(
       ),
     },
   }
+}
+
+function reads(step: EnsembleStep, from: EnsembleStep): boolean {
+  const written = Object.values(from.output_map)
+  return Object.values(step.input_map).some((tensor) => written.includes(tensor))
 }
 
 /** @throws ModelConfigError: records and answers name classes by number, so both models must have the same. */

@@ -166,6 +166,7 @@ function detectorReport(
 ): Pick<ModelReport, 'detector' | 'gpuDetector' | 'detectorError'> {
   try {
     const { detector, gpuDetector } = findCameraModel(repositoryDir, name)
+    if (detector === undefined) return {}
     return {
       detector: reportOf(detector),
       ...(gpuDetector === undefined ? {} : { gpuDetector: reportOf(gpuDetector) }),

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { inferenceSchema } from '../../src/config/inference.js'
 import type { CameraDetector } from '../../src/detector/camera-detector.js'
-import { findCameraModel } from '../../src/ensemble/camera-model.js'
+import { cameraDetectorOf } from '../support/camera-detector-of.js'
 import { createCameraDetector } from '../../src/ensemble/create-camera-detector.js'
 import { planDetector } from '../../src/detector/detector-plan.js'
 import type { Frame } from '../../src/vision/frame.js'
@@ -41,7 +41,7 @@ class BareSessions {
   private constructor(readonly workers: readonly Worker[]) {}
 
   static async start(repositoryDir: string, name: string): Promise<BareSessions> {
-    const { detector } = findCameraModel(repositoryDir, name)
+    const detector = cameraDetectorOf(repositoryDir, name)
     const { input, head } = planDetector(detector)
     const { widthPx, heightPx } = input.size
     const nhwc = input.layout === 'uint8-nhwc'

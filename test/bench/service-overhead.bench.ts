@@ -17,7 +17,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { cameraSchema } from '../../src/config/camera.js'
-import { findCameraModel } from '../../src/ensemble/camera-model.js'
+import { cameraDetectorOf } from '../support/camera-detector-of.js'
 import type { FrameFormat } from '../../src/vision/frame.js'
 import { parseDecoderLine } from '../../src/sources/decoder-log.js'
 import { decoderArguments } from '../../src/sources/ffmpeg-command.js'
@@ -149,7 +149,7 @@ class BareSessions {
   constructor({ input, instances }: Detector, frames: string) {
     const script = fileURLToPath(new URL('./bare-sessions.mjs', import.meta.url))
     const repository = fileURLToPath(new URL('../../models', import.meta.url))
-    const model = findCameraModel(repository, 'ppe').detector.path
+    const model = cameraDetectorOf(repository, 'ppe').path
     const sizes = [instances, input.widthPx, input.heightPx, cameras * fps].map(String)
     this.#child = spawn(process.execPath, [script, model, ...sizes, frames], {
       stdio: ['pipe', 'pipe', 'inherit'],

@@ -1,4 +1,7 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { findCameraModel } from '../../src/ensemble/camera-model.js'
 import { startDetector } from '../support/detector-rig.js'
 import { ensembleStep, type EnsembleText, pictureEnsemble, redSteps } from '../support/ensemble-text.js'
 import { addModel, detectorOnnx, namesMetadata, redDetector } from '../support/onnx-models.js'
@@ -81,5 +84,151 @@ describe('what counts as a detection', () => {
     expect(await detections(two)).toHaveLength(1)
     const all = siteRepository({ steps }, (dir) => addModel(dir, 'red', { onnx: twoBoxes() }))
     expect(await detections(all)).toHaveLength(2)
+  })
+})
+
+/** A `js` model in a repository. */
+function addJs(repository: string, name: string, tensors: string, code: string): void {
+  const dir = addModel(repository, name, { config: `backend: "js"\n${tensors}` })
+  mkdirSync(join(dir, '1'))
+  writeFileSync(join(dir, '1', 'model.js'), code)
+}
+
+const rows = '{ name: "IN" data_type: TYPE_FP32 dims: [ -1, 6 ] }'
+const rowsOut = '{ name: "OUT" data_type: TYPE_FP32 dims: [ -1, 6 ] }'
+const rowsToRows = `input ${rows} output ${rowsOut}`
+
+describe('a step behind the head', () => {
+  const raw = ensembleStep('detection_head', { output0: 'head', geometry: 'geometry' }, { detections: 'raw' })
+  const after = ensembleStep('after', { IN: 'raw' }, { OUT: 'detections' })
+  const site = { steps: [letterbox, detect, raw, after] }
+  const withJs = (code: string) => siteRepository(site, (dir) => addJs(dir, 'after', rowsToRows, code))
+
+  it('runs on cameras: what it makes of the boxes is published', async () => {
+    const repositoryDir = withJs(`export default () => ({
+      execute: ({ inputs }) => {
+        const data = Float32Array.from(inputs.IN.data, (value, i) => (i % 6 === 4 ? value / 2 : i % 6 === 2 ? value + 1 : value))
+        return { OUT: { shape: inputs.IN.shape, data } }
+      },
+    })`)
+    const rig = await startDetector({ repositoryDir, ensemble: 'site', inference: { instances: 1 } })
+    const { result } = await rig.detect(rig.frame('cam', 1, [204, 0, 0]))
+    expect(result?.detections).toEqual([
+      { label: 'red', score: expect.closeTo(0.4, 5) as number, boxPx: { x1: 22, y1: 12, x2: 43, y2: 20 } },
+    ])
+    expect((await rig.detect(rig.frame('cam', 2, [0, 0, 0]))).result?.detections).toEqual([])
+    expect(rig.detector.takeStepFailures()).toEqual([])
+  })
+
+  it('R32: that fails costs nothing but what it says, and is counted', async () => {
+    const repositoryDir = withJs(
+      `export default () => ({ execute: () => { throw new Error('out of colours') } })`,
+    )
+    const rig = await startDetector({ repositoryDir, ensemble: 'site', inference: { instances: 1 } })
+    const { result } = await rig.detect(rig.frame('cam', 1, [204, 0, 0]))
+    expect(result?.detections).toMatchObject([{ label: 'red', boxPx: { x1: 22, y1: 12, x2: 42, y2: 20 } }])
+    expect(rig.detector.takeStepFailures()).toEqual([{ step: 'after', failed: 1, late: 0 }])
+    expect(rig.detector.takeStepFailures()).toEqual([])
+    expect(JSON.stringify(rig.logLines)).toContain('out of colours')
+  })
+
+  it('that is late costs nothing but what it says, and is not waited for while it hangs', async () => {
+    const repositoryDir = withJs(
+      `export default () => ({ execute: () => new Promise(() => setInterval(() => undefined, 1e6)) })`,
+    )
+    const inference = { instances: 1, stepTimeoutMs: 50 }
+    const rig = await startDetector({ repositoryDir, ensemble: 'site', inference })
+    for (let seq = 1; seq <= 4; seq++) {
+      const { result } = await rig.detect(rig.frame('cam', seq, [204, 0, 0]))
+      expect(result?.detections).toHaveLength(1)
+    }
+    expect(rig.detector.takeStepFailures()).toEqual([{ step: 'after', failed: 0, late: 4 }])
+  })
+
+  it('keeps the frames of a camera in order', async () => {
+    const repositoryDir = withJs(`let calls = 0
+      export default () => ({
+        execute: async ({ inputs }) => {
+          if (calls++ === 0) await new Promise((resolve) => setTimeout(resolve, 30))
+          return { OUT: inputs.IN }
+        },
+      })`)
+    const rig = await startDetector({ repositoryDir, ensemble: 'site', inference: { instances: 1 } })
+    const first = rig.detect(rig.frame('cam', 1, [204, 0, 0]))
+    const other = rig.detect(rig.frame('other', 1, [204, 0, 0]))
+    await Promise.all([first, other])
+    const more = rig.detect(rig.frame('cam', 2, [204, 0, 0]))
+    await more
+    expect(rig.outcomes.filter(({ cameraId }) => cameraId === 'cam').map(({ seq }) => seq)).toEqual([1, 2])
+  })
+
+  it('that cannot be loaded is told by name', async () => {
+    const repositoryDir = siteRepository(site, (dir) => addJs(dir, 'after', rowsToRows, 'export default 3'))
+    await expect(startDetector({ repositoryDir, ensemble: 'site' })).rejects.toThrow(
+      /model "after", which a step of the cameras runs, cannot be loaded: /,
+    )
+  })
+
+  it('that reads the whole picture is refused by name', () => {
+    const reads = ensembleStep('after', { IN: 'image' }, { OUT: 'text' })
+    const repository = siteRepository(
+      {
+        steps: [...steps, reads],
+        outputs: 'output { name: "text" data_type: TYPE_UINT8 dims: [ -1, -1, 3 ] }',
+      },
+      (dir) =>
+        addJs(
+          dir,
+          'after',
+          'input { name: "IN" data_type: TYPE_UINT8 dims: [ -1, -1, 3 ] } output { name: "OUT" data_type: TYPE_UINT8 dims: [ -1, -1, 3 ] }',
+          'export default () => ({ execute: ({ inputs }) => ({ OUT: inputs.IN }) })',
+        ),
+    )
+    expect(() => findCameraModel(repository, 'site')).toThrow(
+      'step[3] (after) reads "image", the picture before its letterbox, which cameras do not keep',
+    )
+  })
+})
+
+describe('a detector that is a step like any other', () => {
+  const boxes = `export default () => ({
+    execute: ({ inputs }) => {
+      const { data, shape } = inputs.pixels
+      return { boxes: { shape: [1, 6], data: Float32Array.of(10, 10, 30, 20, data[0] / 255, 1) } }
+    },
+  })`
+  const code = ensembleStep('code', { pixels: 'pixels' }, { boxes: 'detections' })
+  const tensors =
+    'input { name: "pixels" data_type: TYPE_UINT8 dims: [ 1, 64, 64, 3 ] } output { name: "boxes" data_type: TYPE_FP32 dims: [ -1, 6 ] label_filename: "labels.txt" }'
+  const repositoryOf = (source: string) =>
+    siteRepository({ steps: [letterbox, code] }, (dir) => {
+      addJs(dir, 'code', tensors, source)
+      writeFileSync(join(dir, 'code', 'labels.txt'), 'blue\nred\n')
+    })
+
+  it('runs for cameras', async () => {
+    const rig = await startDetector({ repositoryDir: repositoryOf(boxes), ensemble: 'site' })
+    expect(rig.detector.info).toMatchObject({
+      model: { name: 'site', version: '1' },
+      detector: { name: 'code' },
+      provider: 'js',
+      labels: ['blue', 'red'],
+      format: { input: { widthPx: 64, heightPx: 64 } },
+    })
+    const { result } = await rig.detect(rig.frame('cam', 1, [204, 0, 0]))
+    expect(result?.detections).toEqual([
+      { label: 'red', score: expect.closeTo(0.8, 5) as number, boxPx: { x1: 10, y1: 10, x2: 30, y2: 20 } },
+    ])
+  })
+
+  it('that fails sheds the frame with its reason, and goes on', async () => {
+    const failing = `let calls = 0
+      const { execute } = (${boxes.replace('export default ', '')})()
+      export default () => ({ execute: (request) => { if (calls++ === 0) throw new Error('no light'); return execute(request) } })`
+    const rig = await startDetector({ repositoryDir: repositoryOf(failing), ensemble: 'site' })
+    const shed = await rig.detect(rig.frame('cam', 1, [204, 0, 0]))
+    expect([shed.kind, shed.cause]).toEqual(['shed', 'inference_failed'])
+    expect(String(shed.error)).toContain('no light')
+    expect((await rig.detect(rig.frame('cam', 2, [204, 0, 0]))).kind).toBe('detected')
   })
 })

@@ -22,7 +22,7 @@ describe('ensembles of cameras', () => {
       version: '1',
       detector: { name: 'red', version: '3' },
     })
-    expect(find([head, detect, letterbox]).detector.name).toBe('red')
+    expect(find([head, detect, letterbox]).detector?.name).toBe('red')
   })
 
   it('takes a step of another name whose backend is built in', () => {
@@ -30,7 +30,7 @@ describe('ensembles of cameras', () => {
     const model = find([letterbox, detect, own], (repository) =>
       addModel(repository, 'my_head', { config: 'backend: "detection_head"' }),
     )
-    expect(model.detector.name).toBe('red')
+    expect(model.detector?.name).toBe('red')
   })
 
   it('takes a plain detector as if the other steps were there', () => {
@@ -74,12 +74,12 @@ describe('ensembles of cameras', () => {
         letterbox,
         step('detection_head', { a: 'pixels', geometry: 'geometry' }, { detections: 'detections' }),
       ],
-      'has 0 steps that run a model file',
+      'step[1] (detection_head) reads nothing that a model gives',
     ],
     [
       'a detector that skips the letterbox',
       [letterbox, step('red', { images: 'image' }, { output0: 'head' }), head],
-      'step[1] (red) does not stand between letterbox and detection_head',
+      'step[1] (red) reads "image", the picture before its letterbox',
     ],
   ])('refuses %s, naming step and tensor', (_, steps, problem) => {
     expect(() => find(steps)).toThrow(problem)

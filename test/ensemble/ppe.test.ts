@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
-import { findCameraModel } from '../../src/ensemble/camera-model.js'
+import { cameraDetectorOf } from '../support/camera-detector-of.js'
 import { parseModelConfig } from '../../src/repository/model-config-text.js'
 import { createEnsembleModel } from '../../src/ensemble/create-ensemble-model.js'
 import type { LoadedModel } from '../../src/runtime/loaded-model.js'
@@ -141,7 +141,7 @@ it('a detector that takes float16 pixels is refused by name', async () => {
 })
 
 it('cameras and the model server read the ensemble of the repository alike', () => {
-  expect(findCameraModel(models, 'ppe').detector.name).toBe('ppe_detect_video')
+  expect(cameraDetectorOf(models, 'ppe').name).toBe('ppe_detect_video')
 })
 
 function rowsOf(values: readonly number[]): number[][] {

@@ -99,11 +99,11 @@ describe('an ensemble with a model for GPUs', () => {
 
   it('is shipped with float32 weights that are in the repository once', () => {
     const { detector, gpuDetector } = findCameraModel(shipped, 'ppe')
-    expect(detector.name).toBe('ppe_detect_video')
+    expect(detector?.name).toBe('ppe_detect_video')
     expect(gpuDetector).toMatchObject({
       name: 'ppe_detect_video_fp32',
       path: join(shipped, 'ppe_detect/1/model.onnx'),
-      labels: detector.labels,
+      labels: detector?.labels,
     })
   })
 })
@@ -119,7 +119,8 @@ const withSecondModel = () => {
     { model_name: "letterbox" input_map { key: "image" value: "image" } output_map { key: "pixels" value: "p" } output_map { key: "geometry" value: "g" } },
     { model_name: "own" input_map { key: "images" value: "p" } output_map { key: "output0" value: "a" } },
     { model_name: "own" input_map { key: "images" value: "p" } output_map { key: "output0" value: "b" } },
-    { model_name: "detection_head" input_map { key: "output0" value: "a" } input_map { key: "geometry" value: "g" } output_map { key: "detections" value: "detections" } } ] }`
+    { model_name: "detection_head" input_map { key: "output0" value: "a" } input_map { key: "geometry" value: "g" } output_map { key: "detections" value: "detections" } },
+    { model_name: "detection_head" input_map { key: "output0" value: "b" } input_map { key: "geometry" value: "g" } output_map { key: "detections" value: "others" } } ] }`
   const config = readFileSync(join(dir, 'site/config.pbtxt'), 'utf8').replace(
     /ensemble_scheduling \{[\s\S]*?\n\}\n/,
     `${more}\n`,

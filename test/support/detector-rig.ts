@@ -2,6 +2,7 @@ import { onTestFinished } from 'vitest'
 import { inferenceSchema, type InferenceConfig } from '../../src/config/inference.js'
 import type { CameraDetector, DetectorResult } from '../../src/detector/camera-detector.js'
 import { createCameraDetector } from '../../src/ensemble/create-camera-detector.js'
+import { EngineSteps } from '../../src/processes/engine/step-models.js'
 import type { ShedCause } from '../../src/vision/accounting.js'
 import { type Frame, frameBytes } from '../../src/vision/frame.js'
 import { letterboxOf } from '../../src/vision/letterbox.js'
@@ -49,11 +50,19 @@ export async function startDetector(options: {
   }
   const { log, lines } = recordingLog()
   const name = ({ cameraId, seq }: Frame) => ({ cameraId, seq })
+  const inference = inferenceSchema.parse({ providers: ['cpu'], ...options.inference })
   const detector = await createCameraDetector({
     repositoryDir: options.repositoryDir,
     ensemble: options.ensemble,
-    inference: inferenceSchema.parse({ providers: ['cpu'], ...options.inference }),
+    inference,
     log,
+    steps: new EngineSteps({
+      repositoryDir: options.repositoryDir,
+      inference,
+      allowJsBackends: true,
+      onHung: (reason) => hangs.push(reason),
+      log,
+    }),
     ...(options.workerEntry === undefined ? {} : { workerEntry: options.workerEntry }),
     listener: {
       detected: (frame, result) => told({ kind: 'detected', ...name(frame), frame, result }),

@@ -1,4 +1,5 @@
 import { findCameraModel } from '../../ensemble/camera-model.js'
+import type { CameraSteps } from '../../ensemble/camera-steps.js'
 import { classText, classTable } from '../../detector/class-table.js'
 import { planDetector } from '../../detector/detector-plan.js'
 import { toErrorRecord } from '../../errors.js'
@@ -14,7 +15,13 @@ import { type ProviderState, runningProvider, runsOnGpu } from './provider-check
 export function checkModel(repository: string, name: string, states: readonly ProviderState[]): Finding[] {
   const subject = `model ${name}`
   try {
-    const { detector, gpuDetector, version, warnings } = findCameraModel(repository, name)
+    const { detector, gpuDetector, version, warnings, ensemble } = findCameraModel(repository, name)
+    const beside = ensemble === undefined ? '' : stepsText(ensemble.steps)
+    if (detector === undefined)
+      return [
+        { subject, state: 'ok', detail: `version ${version}, ${beside}` },
+        ...[...new Set(warnings)].map((note): Finding => ({ subject, state: 'warning', detail: note })),
+      ]
     // Both are looked at, so that neither fails on another machine only.
     const plans = [detector, ...(gpuDetector === undefined ? [] : [gpuDetector])].map(planDetector)
     const { head, input, labels } = plans.at(runsOnGpu(states) ? -1 : 0)!
@@ -27,13 +34,19 @@ export function checkModel(repository: string, name: string, states: readonly Pr
     const taken = gpuDetector === undefined ? '' : `; ${choiceText(detector, gpuDetector, states)}`
     const remarks = new Set([...warnings, ...plans.flatMap(({ notes }) => notes)])
     return [
-      { subject, state: 'ok', detail: detail + taken },
+      { subject, state: 'ok', detail: [detail + taken, ...(beside === '' ? [] : [beside])].join('; ') },
       ...[...remarks].map((note): Finding => ({ subject, state: 'warning', detail: note })),
     ]
   } catch (error) {
     const { message, hint } = toErrorRecord(error)
     return [{ subject, state: 'failed', detail: message, fix: hint }]
   }
+}
+
+/** What runs for each frame beside letterbox, detector and head. */
+function stepsText({ others }: CameraSteps): string {
+  if (others.length === 0) return ''
+  return `steps that run by themselves: ${others.map(({ step, backend }) => `${step.model_name} (${backend})`).join(', ')}`
 }
 
 /** Which of two detectors is taken, and why. */

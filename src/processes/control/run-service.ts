@@ -83,6 +83,7 @@ export async function runService(
       modelRepository: repositoryWith(repositoriesOf(config), config.ensemble),
       ensemble: config.ensemble,
       inference: config.inference,
+      allowJsBackends: config.models.allowJsBackends,
       maxConcurrentConnects: config.maxConcurrentConnects,
       mediaRoot,
       cameraNetworks: config.cameraNetworks,

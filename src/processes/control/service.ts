@@ -268,7 +268,11 @@ export class GantryService implements Gantry {
         metrics.engineInstanceExits.inc({ engine })
         return
       case 'beat': {
-        const { rssBytes, loopP99Ms, cpuSeconds, cameras } = message.beat
+        const { rssBytes, loopP99Ms, cpuSeconds, stepFailures, cameras } = message.beat
+        for (const { step, failed, late } of stepFailures) {
+          metrics.stepFailures.inc({ step, reason: 'failed' }, failed)
+          metrics.stepFailures.inc({ step, reason: 'late' }, late)
+        }
         metrics.engineRss.set({ engine }, rssBytes)
         metrics.engineLoopP99.set({ engine }, loopP99Ms / 1_000)
         metrics.engineCpu.inc({ engine }, Math.max(0, cpuSeconds - (this.#engineCpuSeconds.get(index) ?? 0)))

@@ -9,12 +9,13 @@ import { CameraUnit } from './camera-unit.js'
 import type { HeldFrame } from './held-frame.js'
 import { encodePicture, encodeSnapshot } from './picture.js'
 import { ProcessBeat } from './process-beat.js'
+import { EngineSteps } from './step-models.js'
 import { firstFree, phaseOf } from './sampling-places.js'
 import type { CameraAssignment, EngineAnswers, EngineQuestion, EngineSetup, FromEngine } from './protocol.js'
 import type { Detection } from '../../vision/detection.js'
 import type { CameraDetector, DetectorListener, DetectorResult } from '../../detector/camera-detector.js'
 import { createCameraDetector } from '../../ensemble/create-camera-detector.js'
-import { toErrorRecord } from '../../errors.js'
+import { InternalError, toErrorRecord } from '../../errors.js'
 import { emptyFrameCounts, type ShedCause } from '../../vision/accounting.js'
 import { frameBytes, type Frame } from '../../vision/frame.js'
 import { FramePool } from '../../vision/frame-pool.js'
@@ -73,6 +74,13 @@ export class Engine {
       inference: this.setup.inference,
       listener: this.#detectorListener(),
       log: this.log,
+      steps: new EngineSteps({
+        repositoryDir: this.setup.modelRepository,
+        inference: this.setup.inference,
+        allowJsBackends: this.setup.allowJsBackends,
+        onHung: (reason) => this.#hung(new InternalError(reason)),
+        log: this.log,
+      }),
     })
     this.#detector = detector
     this.#pool = new FramePool(frameBytes(detector.info.format), pooledFrames)
@@ -215,11 +223,13 @@ export class Engine {
         this.log.error({ err: error }, 'inference instance exited, starting another')
         this.send({ type: 'instanceExited', error: toErrorRecord(error) })
       },
-      hung: (error) => {
-        this.log.error({ err: error }, 'inference run hangs, asking to be ended')
-        this.send({ type: 'failed', error: toErrorRecord(error) })
-      },
+      hung: (error) => this.#hung(error),
     }
+  }
+
+  #hung(error: unknown): void {
+    this.log.error({ err: error }, 'inference run hangs, asking to be ended')
+    this.send({ type: 'failed', error: toErrorRecord(error) })
   }
 
   #warn(unit: CameraUnit, kind: SourceWarning, detail: string): void {
@@ -344,7 +354,8 @@ export class Engine {
       decoderCpuSeconds: unit.source?.decoderCpuSeconds() ?? 0,
       frozen: unit.freeze.frozen,
     }))
-    this.send({ type: 'beat', beat: { ...this.#beat.read(), cameras } })
+    const stepFailures = this.#detector?.takeStepFailures() ?? []
+    this.send({ type: 'beat', beat: { ...this.#beat.read(), stepFailures, cameras } })
   }
 }
 

@@ -3,6 +3,7 @@ import type { CameraNetworks } from '../../config/camera-networks.js'
 import type { InferenceConfig } from '../../config/inference.js'
 import type { CameraBeat, EngineResult } from '../../cameras/engine-report.js'
 import type { DetectorInfo } from '../../detector/camera-detector.js'
+import type { StepFailures } from '../../detector/later-steps.js'
 import type { ErrorRecord } from '../../errors.js'
 import type { FrameCounts } from '../../vision/accounting.js'
 import type { CameraStatus } from '../../vision/camera-state.js'
@@ -16,6 +17,8 @@ export type EngineSetup = Readonly<{
   modelRepository: string
   ensemble: string
   inference: InferenceConfig
+  /** Whether steps may run code of the repository. */
+  allowJsBackends: boolean
   maxConcurrentConnects: number
   mediaRoot: string
   cameraNetworks: CameraNetworks
@@ -49,6 +52,8 @@ export type EngineBeat = Readonly<{
   rssBytes: number
   cpuSeconds: number
   loopP99Ms: number
+  /** Since the beat before. */
+  stepFailures: readonly StepFailures[]
   cameras: readonly CameraBeat[]
 }>
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findCameraModel } from '../../../src/ensemble/camera-model.js'
+import { cameraDetectorOf } from '../../support/camera-detector-of.js'
 import { planDetector } from '../../../src/detector/detector-plan.js'
 import { startDetector } from '../../support/detector-rig.js'
 import type { Constant, TensorSpec } from '../../support/onnx-builder.js'
@@ -33,7 +33,7 @@ const i64 = (name: string, shape: readonly number[], values: readonly number[]):
 async function detect(onnx: Uint8Array, config?: string) {
   const repository = tempDir()
   addModel(repository, 'm', { onnx, ...(config === undefined ? {} : { config }) })
-  const plan = planDetector(findCameraModel(repository, 'm').detector)
+  const plan = planDetector(cameraDetectorOf(repository, 'm'))
   const rig = await startDetector({ repositoryDir: repository, ensemble: 'm', inference: { instances: 1 } })
   const { result, error } = await rig.detect(rig.frame('a', 1))
   if (error !== undefined) throw error as Error

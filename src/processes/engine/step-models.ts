@@ -1,0 +1,97 @@
+import { dirname, join } from 'node:path'
+import { BackendRegistry } from '../../serving/backend-registry.js'
+import { JsBackend } from '../../backends/js/js-backend.js'
+import { KserveBackend } from '../../backends/kserve/kserve-backend.js'
+import { onnxRuntimeBackend } from '../../backends/onnxruntime/onnxruntime-backend.js'
+import type { InferenceConfig } from '../../config/inference.js'
+import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
+import type { EnsembleHost } from '../../ensemble/create-ensemble-model.js'
+import type { StepModels } from '../../ensemble/open-camera-graph.js'
+import type { Log } from '../../lifecycle/log.js'
+import { ModelConfigError } from '../../repository/errors.js'
+import { createScheduledModel } from '../../runtime/create-scheduled-model.js'
+import { StatisticsRecorder } from '../../runtime/statistics-recorder.js'
+import { ModelOpener } from '../../serving/model-opener.js'
+import { ModelManager } from '../../serving/repository/model-manager.js'
+
+export type EngineStepsOptions = Readonly<{
+  repositoryDir: string
+  inference: InferenceConfig
+  allowJsBackends: boolean
+  /** A run of a step does not end, and only the end of the process ends it. */
+  onHung: (reason: string) => void
+  log: Log
+}>
+
+const drainMs = 1_000
+
+/** The models that steps of cameras run, in the engine: loaded and run as those of API clients are. */
+export class EngineSteps implements StepModels {
+  #manager: ModelManager | undefined
+  #closed: Promise<void> | undefined
+
+  constructor(readonly options: EngineStepsOptions) {}
+
+  async load(names: readonly string[]): Promise<EnsembleHost> {
+    const { repositoryDir, inference, allowJsBackends, onHung, log } = this.options
+    const find: EnsembleHost['find'] = (name, version) => {
+      const record = manager.record(name)
+      return version > 0 ? record?.model(version) : record?.serving.at(-1)
+    }
+    const opener = new ModelOpener({
+      backends: new BackendRegistry([
+        onnxRuntimeBackend(inference),
+        new KserveBackend(),
+        new JsBackend(allowJsBackends),
+      ]),
+      find,
+      cache: undefined,
+      onHung,
+      log,
+    })
+    const manager = new ModelManager({
+      repositories: [repositoryDir],
+      control: 'explicit',
+      load: names,
+      isBuiltIn: isBuiltInStep,
+      open: (context, before) => opener.open(context, before),
+      // What cameras run is trusted: it is named by the pipeline file.
+      probe: () => Promise.resolve(),
+      uploadDir: join(repositoryDir, '.none'),
+      drainMs,
+      log,
+    })
+    this.#manager = manager
+    await manager.start()
+    for (const name of names) checkServes(manager, name)
+    return {
+      find,
+      log,
+      serve: (opened, { name, version, versionDir, config }) =>
+        createScheduledModel(opened, {
+          name,
+          version,
+          modelDir: dirname(versionDir),
+          statistics: new StatisticsRecorder(name, version, config.metric_tags),
+          log,
+          onHung,
+        }),
+    }
+  }
+
+  close(forMs: number): Promise<void> {
+    this.#closed ??= this.#manager?.close(forMs) ?? Promise.resolve()
+    return this.#closed
+  }
+}
+
+/** @throws ModelConfigError with the reason why a model does not serve */
+function checkServes(manager: ModelManager, name: string): void {
+  const record = manager.record(name)
+  if (record !== undefined && record.serving.length > 0) return
+  const reason = record?.versions.map((version) => version.reason).find((text) => text !== '')
+  throw new ModelConfigError(
+    `model "${name}", which a step of the cameras runs, cannot be loaded: ${reason ?? 'it is not in the repository'}`,
+    'Correct it, or take the step out of the ensemble.',
+  )
+}
