@@ -11,7 +11,7 @@ import { runVitest } from './lib/vitest-run.mjs'
 /** Tests on models and data that are not ours to publish: where those are absent, these are skipped, in CI as well. */
 const onOutsideMaterial = [
   'test/detector/models-in-the-wild.test.ts:',
-  'test/ensemble/split.test.ts: cuts a real YOLOX-Nano',
+  'test/tools/split/split-model.test.ts: cuts a real YOLOX-Nano',
   'training tests.test_export:',
 ]
 /** A processor with AVX2 is imitated by one of its own kind. */

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   importCycle,
@@ -6,6 +8,7 @@ import {
   roomsImportedBy,
   sourceFiles,
   strayImports,
+  testFiles,
 } from './support/imports.js'
 
 /** The floors of the house: a room imports only what stands before it. */
@@ -81,4 +84,37 @@ describe('src', () => {
       expect([file, first]).toEqual([file, 'lifecycle/catch-warnings.ts'])
     }
   })
+})
+
+/** Folders of tests of more than one room, of what lies outside of `src/`, and of what tests need. */
+const besideRooms = ['bench', 'clients', 'e2e', 'fuzz', 'golden', 'ops', 'sim', 'soak', 'support', 'web']
+
+describe('test', () => {
+  const folders = new Set(sourceFiles().map((file) => dirname(file)))
+  const ofRooms = testFiles().filter((file) => !besideRooms.includes(file.split('/')[0] ?? ''))
+
+  it('has a folder of src for every folder', () => {
+    expect(ofRooms.length).toBeGreaterThan(100)
+    expect(ofRooms.filter((file) => !folders.has(dirname(file)))).toEqual([])
+  })
+
+  it('has no test that lies elsewhere than the file whose name it bears', () => {
+    const sources = sourceFiles()
+    const twin = (file: string) => file.replace('.test.ts', '.ts')
+    const astray = ofRooms
+      .filter((file) => !sources.includes(twin(file)))
+      .flatMap((file) =>
+        sources
+          .filter((source) => basename(source) === basename(twin(file)))
+          .map((source) => `test/${file} for src/${source}`),
+      )
+    expect(astray).toEqual([])
+  })
+})
+
+it('docs/architecture.md has a row for every room, in the order of the floors', () => {
+  const page = readFileSync(join(import.meta.dirname, '../docs/architecture.md'), 'utf8')
+  const rows = page.slice(page.indexOf('\n## Rooms')).matchAll(/^\| ((?:`[a-z.]+\/?` ?)+)\|/gm)
+  const named = [...rows].flatMap(([, cell = '']) => [...cell.matchAll(/`([a-z]+)[./a-z]*`/g)])
+  expect(named.map(([, room]) => room)).toEqual(floors)
 })

@@ -3,10 +3,16 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
 import ts from 'typescript'
 
 const src = join(import.meta.dirname, '../../src')
+const test = join(import.meta.dirname, '..')
 
 /** Every source file, relative to `src/`. */
 export function sourceFiles(): string[] {
   return readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name))
+}
+
+/** Every file of tests, relative to `test/`. */
+export function testFiles(): string[] {
+  return readdirSync(test, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts'))
 }
 
 /** `runtime/batch-policy.ts` lies in the room `runtime`, `errors.ts` is the room `errors`. */

@@ -1,33 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { checkKafka } from '../../src/cli/checks/kafka-check.js'
-import { checkRedis } from '../../src/cli/checks/redis-check.js'
-import { kafkaSchema } from '../../src/config/outputs.js'
-import { GantryProcess } from '../support/gantry-process.js'
-import { kafkaMissing, sharedKafka } from '../support/kafka.js'
-import { redisMissing, RedisServer } from '../support/redis.js'
-import { tempDir } from '../support/temp-dir.js'
-
-describe.skipIf(redisMissing() !== undefined)('checkRedis', () => {
-  let redis: RedisServer
-  beforeAll(async () => {
-    redis = await RedisServer.start()
-  })
-  afterAll(() => redis.stop())
-
-  it('is content with a Redis that answers', async () => {
-    expect(await checkRedis(redis.url, true)).toMatchObject([{ state: 'ok', detail: 'answers' }])
-  })
-
-  it('gives up on one that is frozen', { timeout: 15_000 }, async () => {
-    redis.freeze()
-    const [finding] = await checkRedis(redis.url, true)
-    redis.resume()
-    expect(finding).toMatchObject({ state: 'failed' })
-    expect(finding?.fix).toBeTruthy()
-  })
-})
+import { checkKafka } from '../../../src/cli/checks/kafka-check.js'
+import { kafkaSchema } from '../../../src/config/outputs.js'
+import { GantryProcess } from '../../support/gantry-process.js'
+import { kafkaMissing, sharedKafka } from '../../support/kafka.js'
+import { tempDir } from '../../support/temp-dir.js'
 
 describe.skipIf((await kafkaMissing()) !== undefined)('checkKafka', () => {
   let broker: Awaited<ReturnType<typeof sharedKafka>>

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { MemoryResponseCache } from '../../src/serving/response-cache/memory-response-cache.js'
-import { fp32, requestOf, valuesOf } from '../support/direct-model.js'
-import { buildOnnx } from '../support/onnx-builder.js'
-import { addModel } from '../support/onnx-models.js'
-import { serveRepository } from '../support/real-repository.js'
-import { tempDir } from '../support/temp-dir.js'
+import { MemoryResponseCache } from '../../../src/serving/response-cache/memory-response-cache.js'
+import { fp32, requestOf, valuesOf } from '../../support/direct-model.js'
+import { buildOnnx } from '../../support/onnx-builder.js'
+import { addModel } from '../../support/onnx-models.js'
+import { serveRepository } from '../../support/real-repository.js'
+import { tempDir } from '../../support/temp-dir.js'
 
 const tensor = (name: string) => ({ name, type: 'float32', shape: ['batch', 2] }) as const
 const model = (op: 'Add' | 'Mul') =>

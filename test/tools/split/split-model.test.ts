@@ -2,21 +2,28 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { openOnnxModel, readModelEntry } from '../../src/repository/model-repository.js'
-import { readGraphParts } from '../../src/tools/split/graph-parts.js'
-import { splitModel } from '../../src/tools/split/split-model.js'
-import { writeGraph } from '../../src/tools/split/write-graph.js'
-import type { OpenedModel } from '../../src/runtime/backend.js'
-import { onnxRuntimeBackend } from '../../src/backends/onnxruntime/onnxruntime-backend.js'
-import { createEnsembleModel } from '../../src/ensemble/create-ensemble-model.js'
-import type { LoadedModel } from '../../src/runtime/loaded-model.js'
-import { contextOf, fp32, requestOf, scheduled, scheduledModel, valuesOf } from '../support/direct-model.js'
-import { buildOnnx } from '../support/onnx-builder.js'
-import { addModel, redDetector } from '../support/onnx-models.js'
-import { silentLog } from '../support/silent-log.js'
-import { tempDir } from '../support/temp-dir.js'
+import { openOnnxModel, readModelEntry } from '../../../src/repository/model-repository.js'
+import { readGraphParts } from '../../../src/tools/split/graph-parts.js'
+import { splitModel } from '../../../src/tools/split/split-model.js'
+import { writeGraph } from '../../../src/tools/split/write-graph.js'
+import type { OpenedModel } from '../../../src/runtime/backend.js'
+import { onnxRuntimeBackend } from '../../../src/backends/onnxruntime/onnxruntime-backend.js'
+import { createEnsembleModel } from '../../../src/ensemble/create-ensemble-model.js'
+import type { LoadedModel } from '../../../src/runtime/loaded-model.js'
+import {
+  contextOf,
+  fp32,
+  requestOf,
+  scheduled,
+  scheduledModel,
+  valuesOf,
+} from '../../support/direct-model.js'
+import { buildOnnx } from '../../support/onnx-builder.js'
+import { addModel, redDetector } from '../../support/onnx-models.js'
+import { silentLog } from '../../support/silent-log.js'
+import { tempDir } from '../../support/temp-dir.js'
 
-const models = fileURLToPath(new URL('../../models', import.meta.url))
+const models = fileURLToPath(new URL('../../../models', import.meta.url))
 const options = { gpus: [], runs: 2, tolerance: 1e-3 }
 
 /**
@@ -229,7 +236,7 @@ it('writes a model back as it was read', () => {
 })
 
 const wild = fileURLToPath(
-  new URL('../../../shared/models-in-the-wild/yolox-nano-coco-416.onnx', import.meta.url),
+  new URL('../../../../shared/models-in-the-wild/yolox-nano-coco-416.onnx', import.meta.url),
 )
 
 it.skipIf(!existsSync(wild))(
