@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { run } from '../../src/cli/program.js'
@@ -58,9 +58,24 @@ describe('documentation', () => {
     expect(named.filter((name) => !(name in scripts))).toEqual([])
   })
 
-  it('names files of benchmarks that exist', () => {
-    const named = [...read('docs/benchmarks.md').matchAll(/test\/bench\/[\w.-]+/g)].map(([file]) => file)
+  it.each(['docs/benchmarks.md', 'docs/benchmarks-history.md'])('%s names benchmarks that exist', (page) => {
+    const named = [...read(page).matchAll(/test\/bench\/[\w.-]+/g)].map(([file]) => file)
     expect(named.filter((file) => !existsSync(join(root, file)))).toEqual([])
     expect(named.length).toBeGreaterThan(0)
+  })
+
+  it('tells the figures of every benchmark', () => {
+    const figures = read('docs/benchmarks.md') + read('docs/benchmarks-history.md')
+    const benches = readdirSync(join(root, 'test/bench')).filter((name) => name.endsWith('.bench.ts'))
+    expect(benches.filter((name) => !figures.includes(`test/bench/${name}`))).toEqual([])
+  })
+
+  it.each(pages)('%s has cells that can be read at a glance', (page) => {
+    const most = page === 'docs/benchmarks.md' ? 160 : 300
+    const cells = read(page)
+      .split('\n')
+      .filter((line) => line.startsWith('|'))
+      .flatMap((line) => line.split(/(?<!\\)\|/))
+    expect(cells.filter((cell) => cell.trim().length > most)).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 /**
  * The long run: `npm run soak -- [minutes] [cameras] [fps]`, by default 10 minutes of 8 cameras after 8 minutes of warming up: by
- * then the newest results that are kept have all been there once, and V8 has collected its old generation (docs/benchmarks.md). Prints the
- * report as JSON and ends with 1 if memory or file descriptors grow, a loop is late, or frames are not accounted for.
+ * then the newest results that are kept have all been there once, and V8 has collected its old generation
+ * (docs/benchmarks-history.md). Prints the report as JSON and ends with 1 if memory or file descriptors grow, a loop is late, or frames are not accounted for.
  */
 import { soak } from './soak.js'
 
