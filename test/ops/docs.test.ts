@@ -25,6 +25,17 @@ describe('documentation', () => {
     expect(links.filter((link) => !existsSync(join(root, dirname(page), link)))).toEqual([])
   })
 
+  // The changelog tells of what was.
+  it.each(pages.filter((page) => page !== 'CHANGELOG.md'))('%s names files that exist', (page) => {
+    const named = [...read(page).matchAll(/(Create )?`((?:src|test|scripts|deploy|schemas)\/[\w./-]+)`/g)]
+    const examples = named.filter(([, create]) => create !== undefined).map(([, , path]) => path)
+    const absent = named
+      .map(([, , path = '']) => path)
+      .filter((path) => !examples.includes(path) && !/^\w+\/a\/b\./.test(path))
+      .filter((path) => !existsSync(join(root, path)))
+    expect(absent).toEqual([])
+  })
+
   it('names exactly the commands there are', async () => {
     const terminal = fakeTerminal()
     await run(['--help'], terminal)
