@@ -1,6 +1,6 @@
 import type { SizePx } from '../vision/letterbox.js'
 import { ModelConfigError, ModelInvalidError } from '../repository/errors.js'
-import { type ModelConfig, parameterOf } from '../repository/model-config.js'
+import { type GantryParameter, type ModelConfig, parameterOf } from '../repository/model-config.js'
 import { knownOutputs } from '../repository/match-tensors.js'
 import type { OnnxModel } from '../repository/model-repository.js'
 import { describeTensor, type ModelTensor } from '../tensors/tensor-type.js'
@@ -52,10 +52,21 @@ export function planDetector(model: DetectorModel): DetectorPlan {
   }
 }
 
-/** The image input of a model: its name, layout and size. @throws ModelInvalidError, ModelConfigError */
-export function planPicture(model: DetectorModel): Pick<InputPlan, 'name' | 'layout' | 'size'> {
+/** A parameter that says how large a picture is where the model does not. */
+type SizeParameter = Extract<GantryParameter, 'gantry.input_size' | 'gantry.crop_size'>
+
+/**
+ * The image input of a model: its name, layout and size.
+ *
+ * @param key - of the parameter that gives the size where the model leaves it open.
+ * @throws ModelInvalidError, ModelConfigError
+ */
+export function planPicture(
+  model: DetectorModel,
+  key: SizeParameter = 'gantry.input_size',
+): Pick<InputPlan, 'name' | 'layout' | 'size'> {
   const { tensor, layout } = imageInput(model)
-  return { name: tensor.name, layout, size: inputSize(model, tensor, layout) }
+  return { name: tensor.name, layout, size: inputSize(model, tensor, layout, key) }
 }
 
 /** How the outputs of a model are to be read, for pictures of that size. @throws HeadUnknownError, ModelLabelsError, ModelConfigError */
@@ -131,22 +142,27 @@ function layoutOf({ type, shape }: ModelTensor): InputLayout | undefined {
   return undefined
 }
 
-/** From the model, else from `gantry.input_size`, the configuration's dims, or the metadata of the exporter. */
-function inputSize(model: DetectorModel, tensor: ModelTensor, layout: InputLayout): SizePx {
+/** From the model, else from the parameter, the configuration's dims, or the metadata of the exporter. */
+function inputSize(
+  model: DetectorModel,
+  tensor: ModelTensor,
+  layout: InputLayout,
+  key: SizeParameter,
+): SizePx {
   const at = isInterleaved(layout) ? 1 : 2
   const fromModel = sizeOf(tensor.shape[at], tensor.shape[at + 1])
-  const parameter = parameterOf(model.config, 'gantry.input_size')
-  const fromParameter = parameter === undefined ? undefined : parseSize(parameter, model.name)
+  const parameter = parameterOf(model.config, key)
+  const fromParameter = parameter === undefined ? undefined : parseSize(parameter, model.name, key)
   if (fromModel !== undefined && fromParameter !== undefined && !sameSize(fromModel, fromParameter))
     throw new ModelConfigError(
-      `model "${model.name}": gantry.input_size is ${parameter}, but input "${tensor.name}" is ${describeTensor(tensor)}`,
-      'Leave gantry.input_size out: the size of this model is fixed.',
+      `model "${model.name}": ${key} is ${parameter}, but input "${tensor.name}" is ${describeTensor(tensor)}`,
+      `Leave ${key} out: the size of this model is fixed.`,
     )
   const size = fromModel ?? fromParameter ?? sizeFromConfig(model, tensor, layout) ?? sizeFromMetadata(model)
   if (size !== undefined) return size
   throw new ModelInvalidError(
     `model "${model.name}": input "${tensor.name}" ${describeTensor(tensor)} does not tell the size of its picture`,
-    'Set parameters { key: "gantry.input_size" value { string_value: "640x640" } } in config.pbtxt.',
+    `Set parameters { key: "${key}" value { string_value: "640x640" } } in config.pbtxt.`,
   )
 }
 
@@ -164,11 +180,11 @@ function sameSize(a: SizePx, b: SizePx): boolean {
 }
 
 /** `WIDTHxHEIGHT`. @throws ModelConfigError */
-export function parseSize(text: string, model: string): SizePx {
+export function parseSize(text: string, model: string, key: SizeParameter = 'gantry.input_size'): SizePx {
   const match = /^(\d{2,5})x(\d{2,5})$/.exec(text)
   if (match === null)
     throw new ModelConfigError(
-      `model "${model}": gantry.input_size "${text}" is not WIDTHxHEIGHT`,
+      `model "${model}": ${key} "${text}" is not WIDTHxHEIGHT`,
       'Write it like "640x640".',
     )
   return { widthPx: Number(match[1]), heightPx: Number(match[2]) }

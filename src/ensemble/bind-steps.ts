@@ -4,7 +4,8 @@ import { beginsWithNothing } from '../detector/heads/label-list.js'
 import type { InputPlan } from '../detector/input-tensor.js'
 import type { SizePx } from '../vision/letterbox.js'
 import { ModelConfigError } from '../repository/errors.js'
-import type { EnsembleStep } from '../repository/model-config.js'
+import type { EnsembleStep, ModelConfig } from '../repository/model-config.js'
+import type { CropForm } from '../detector/crop/crop-parameters.js'
 import type { HeadBinding } from '../detector/detection-head/head-parameters.js'
 import type { LetterboxPlan } from '../detector/letterbox/letterbox-parameters.js'
 import type { LoadedModel } from '../runtime/loaded-model.js'
@@ -38,18 +39,47 @@ export class StepBinder {
     return this.#headFor(head, this.#inputSize(head), labels)
   }
 
+  /**
+   * What the model takes that reads the crops, or `undefined` where none does: the parameters then say their size.
+   *
+   * @param asked - parameters of the step: a size is taken from it where the model leaves it open.
+   * @throws ModelConfigError, ModelInvalidError
+   */
+  crop(crop: BindingStep, asked: ModelConfig): CropForm | undefined {
+    const [first, ...others] = this.#readers(crop.step.output_map.crops).map((detector) => {
+      const size = asked.parameters['gantry.crop_size']
+      const parameters = { ...detector.config.parameters, ...(size && { 'gantry.crop_size': size }) }
+      const sized = { ...detector, config: { ...detector.config, parameters } }
+      const { layout, size: sizePx } = planPicture(sized, 'gantry.crop_size')
+      return { layout, size: sizePx, ...conventions(detector, undefined) }
+    })
+    if (others.some((other) => JSON.stringify(other) !== JSON.stringify(first)))
+      this.#fail(
+        crop,
+        'has its "crops" read by models that take them otherwise',
+        'Give each a crop of its own.',
+      )
+    return first
+  }
+
+  /** The models that read a tensor, with the input that it is. */
+  #readers(tensor: string | undefined): readonly DetectorModel[] {
+    return this.steps.flatMap(({ step, model }) =>
+      Object.entries(step.input_map).flatMap(([own, read]) =>
+        model === undefined || tensor === undefined || read !== tensor
+          ? []
+          : [detectorModel(model, { inputs: [own] })],
+      ),
+    )
+  }
+
   /** The model that reads the pixels, and its image input. */
   #picture(letterbox: BindingStep): {
     detector: DetectorModel
     picture: Pick<InputPlan, 'name' | 'layout' | 'size'>
   } {
-    const pixels = letterbox.step.output_map.pixels
-    for (const { step, model } of this.steps) {
-      const own = Object.entries(step.input_map).find(([, tensor]) => tensor === pixels)?.[0]
-      if (model === undefined || own === undefined) continue
-      const detector = detectorModel(model, { inputs: [own] })
-      return { detector, picture: planPicture(detector) }
-    }
+    const [detector] = this.#readers(letterbox.step.output_map.pixels)
+    if (detector !== undefined) return { detector, picture: planPicture(detector) }
     return this.#fail(
       letterbox,
       'has no model that reads its "pixels"',

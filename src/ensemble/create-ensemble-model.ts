@@ -8,6 +8,7 @@ import {
 } from '../repository/model-config.js'
 import type { Log } from '../lifecycle/log.js'
 import type { Backend, BackendContext, OpenedModel } from '../runtime/backend.js'
+import { CropBackend } from '../detector/crop/crop-backend.js'
 import { DetectionHeadBackend } from '../detector/detection-head/detection-head-backend.js'
 import { ImageDecodeBackend } from '../backends/image-decode/image-decode-backend.js'
 import { LetterboxBackend } from '../detector/letterbox/letterbox-backend.js'
@@ -41,8 +42,8 @@ export type EnsembleHost = Readonly<{
 /**
  * Finds the models of an ensemble, starts its built-in steps and checks that everything fits together.
  *
- * Steps may be ensembles themselves. A step that names `image_decode`, `letterbox` or `detection_head` without a folder of that name,
- * or a folder with that backend that leaves its settings open, gets an instance of its own, set up for the models beside it.
+ * Steps may be ensembles themselves. A step that names a built-in step without a folder of that name, or a folder with that backend that
+ * leaves its settings open, gets an instance of its own, set up for the models beside it.
  *
  * @throws ModelConfigError naming step and tensor, ModelInvalidError, HeadUnknownError
  */
@@ -141,10 +142,14 @@ function findStep(ensemble: string, step: EnsembleStep, index: number, host: Ens
     throw missingStep(ensemble, title, name)
   }
   const { platform, config } = model
-  const isOpen =
-    (platform === 'letterbox' || platform === 'detection_head') &&
-    parameterOf(config, 'gantry.input_size') === undefined
-  return { title, step, model, builtIn: isOpen ? platform : undefined }
+  return { title, step, model, builtIn: isOpen(platform, config) ? platform : undefined }
+}
+
+/** A crop always takes its form from the model that reads it; the others only where their folder does not spell it out. */
+function isOpen(platform: string, config: ModelConfig): platform is 'letterbox' | 'detection_head' | 'crop' {
+  if (platform === 'crop') return true
+  const isBound = platform === 'letterbox' || platform === 'detection_head'
+  return isBound && parameterOf(config, 'gantry.input_size') === undefined
 }
 
 async function startBuiltIn(
@@ -154,18 +159,24 @@ async function startBuiltIn(
   binder: StepBinder,
   host: EnsembleHost,
 ): Promise<Readonly<{ model: LoadedModel; labels: readonly string[] }>> {
-  const { backend, labels } = bound(builtIn ?? 'image_decode', place, binder, detectionLabels(ensemble, step))
-  const written = model?.config
+  const config = {
+    ...(model?.config ?? emptyConfig(ensemble.config)),
+    name: step.model_name,
+    max_batch_size: ensemble.config.max_batch_size ?? 0,
+    input: [],
+    output: [],
+  }
+  const { backend, labels } = bound(
+    builtIn ?? 'image_decode',
+    place,
+    binder,
+    config,
+    detectionLabels(ensemble, step),
+  )
   const context: BackendContext = {
     name: step.model_name,
     version: model?.version ?? '1',
-    config: {
-      ...(written ?? emptyConfig(ensemble.config)),
-      name: step.model_name,
-      max_batch_size: ensemble.config.max_batch_size ?? 0,
-      input: [],
-      output: [],
-    },
+    config,
     versionDir: ensemble.versionDir,
     log: host.log.child({ step: title }),
   }
@@ -176,6 +187,7 @@ function bound(
   name: BuiltInStepName,
   place: BindingStep,
   binder: StepBinder,
+  config: ModelConfig,
   ownLabels: readonly string[] | undefined,
 ): { backend: Backend; labels: readonly string[] } {
   switch (name) {
@@ -187,6 +199,8 @@ function bound(
       const head = binder.head(place, ownLabels)
       return { backend: new DetectionHeadBackend(head), labels: head.labels }
     }
+    case 'crop':
+      return { backend: new CropBackend(binder.crop(place, config)), labels: [] }
     default:
       return name satisfies never
   }

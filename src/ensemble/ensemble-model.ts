@@ -11,8 +11,9 @@ import { ServingError } from '../tensors/serving-error.js'
 import type { StatisticsRecorder } from '../runtime/statistics-recorder.js'
 import type { ModelStatistics } from '../runtime/statistics.js'
 import type { Tensor, TensorSpec } from '../tensors/tensor.js'
-import type { EnsemblePlan, PlannedStep } from './ensemble-plan.js'
+import type { EnsemblePlan } from './ensemble-plan.js'
 import { type PartialRun, runEnsemble, runPartly, type RunTime } from './run-ensemble.js'
+import type { PlannedStep } from './step-model.js'
 import { StepGate } from './step-gate.js'
 
 export type EnsembleParts = Readonly<{
@@ -61,6 +62,11 @@ export class EnsembleModel implements LoadedModel {
   /** Built-in steps that are part of this ensemble and of no other. */
   get ownSteps(): readonly LoadedModel[] {
     return this.parts.ownSteps
+  }
+
+  get rowsPerBox(): readonly string[] {
+    const { boxRows, outputs } = this.parts.plan
+    return outputs.flatMap(({ name }) => (boxRows.has(name) ? [name] : []))
   }
 
   /** Those of the configuration, else those of the step that writes the output. */

@@ -1,3 +1,4 @@
+import { boxRowsOf } from './box-rows.js'
 import { checkGraph, type GraphStep, type GraphTensor } from './graph-check.js'
 import { ModelConfigError } from '../repository/errors.js'
 import type { ModelConfig } from '../repository/model-config.js'
@@ -5,18 +6,7 @@ import type { DataType } from '../tensors/tensor-type.js'
 import { configOfDatatype } from '../tensors/datatype.js'
 import type { TensorSpec } from '../tensors/tensor.js'
 import { specsOf } from '../backends/config-tensors.js'
-import type { StepModel } from './step-model.js'
-
-/** A step that is ready to run: where its inputs come from, where its outputs go, and what runs it. */
-export type PlannedStep = Readonly<{
-  title: string
-  /** As the ensemble names its model. */
-  name: string
-  /** Name of the step's tensor -> name of the ensemble's. */
-  inputs: readonly (readonly [own: string, tensor: string])[]
-  outputs: readonly (readonly [own: string, tensor: string])[]
-  model: StepModel
-}>
+import type { PlannedStep, StepModel } from './step-model.js'
 
 /** A checked ensemble. */
 export type EnsemblePlan = Readonly<{
@@ -28,6 +18,8 @@ export type EnsemblePlan = Readonly<{
   writers: ReadonlyMap<string, PlannedStep>
   /** How many steps read a tensor, and once more if it is an output. */
   readers: ReadonlyMap<string, number>
+  /** Tensors with a row for each box of the picture; none where an ensemble takes several pictures at once. */
+  boxRows: ReadonlySet<string>
 }>
 
 /**
@@ -70,6 +62,7 @@ export function planEnsemble(name: string, config: ModelConfig, models: readonly
     steps: planned,
     writers: writersOf(planned),
     readers: readersOf(planned, outputs),
+    boxRows: (config.max_batch_size ?? 0) > 0 ? new Set() : boxRowsOf(planned),
   }
 }
 

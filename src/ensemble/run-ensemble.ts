@@ -1,17 +1,22 @@
 import { atMost } from '../lifecycle/delay.js'
 import type { InferRequest } from '../runtime/infer.js'
+import type { LoadedModel } from '../runtime/loaded-model.js'
 import { ServingError } from '../tensors/serving-error.js'
 import type { Tensor } from '../tensors/tensor.js'
 import { traced } from '../runtime/tracing/request-trace.js'
-import type { EnsemblePlan, PlannedStep } from './ensemble-plan.js'
+import { inPieces, joined, mostRows, withoutRows } from './box-rows.js'
+import type { EnsemblePlan } from './ensemble-plan.js'
 import type { StepGate } from './step-gate.js'
+import type { PlannedStep } from './step-model.js'
 
 /** Tensors of one request as they come into being, under the names of the ensemble. */
 type Values = Map<string, Tensor>
 
 /**
  * Runs a request through the graph: each step starts when its inputs are there, side by side where it can. Steps that no wanted
- * output needs are left out. When one fails, the others are cancelled, and have ended when this rejects.
+ * output needs are left out, and so are those that are given no rows because there is no box: their outputs have none either. Of more
+ * boxes than a model takes at once it gets several requests, side by side. When one fails, the others are cancelled, and have ended when
+ * this rejects.
  *
  * Tensors go from step to step as they are. A tensor with one reader may be moved by it; others are read by several.
  *
@@ -149,24 +154,45 @@ async function runStep(
     // An optional input of the ensemble that the request left out.
     return value === undefined ? [] : [{ ...value, name: own }]
   })
+  const ofBoxes = step.inputs.flatMap(([own, tensor]) => (plan.boxRows.has(tensor) ? [own] : []))
+  if (inputs.some(({ name, shape }) => shape[0] === 0 && ofBoxes.includes(name))) {
+    for (const tensor of withoutRows(step)) values.set(tensor.name, tensor)
+    return
+  }
   const tensors = await gate.through(request.signal, () => {
     const model = step.model.current()
-    const trace = request.trace?.step(model.name, model.version)
-    const { trace: _, arrival: __, ...rest } = request
-    const asked: InferRequest = {
-      ...rest,
-      ...(trace === undefined ? {} : { trace }),
-      model: model.name,
-      version: model.version,
-      inputs,
-      outputs: step.outputs.map(([name]) => ({ name, classification: 0 })),
-    }
-    return traced(trace, () => model.infer(asked))
+    const pieces = inPieces(inputs, ofBoxes, mostRows(model, ofBoxes))
+    return allOf(pieces.map((piece) => runModel(model, step, request, piece)))
   })
-  for (const tensor of tensors) {
+  for (const tensor of joined(tensors)) {
     const name = written.get(tensor.name)
     if (name !== undefined) values.set(name, asRead(plan, { ...tensor, name }))
   }
+}
+
+function runModel(
+  model: LoadedModel,
+  step: PlannedStep,
+  request: InferRequest,
+  inputs: readonly Tensor[],
+): Promise<readonly Tensor[]> {
+  const trace = request.trace?.step(model.name, model.version)
+  const { trace: _, arrival: __, ...rest } = request
+  const asked: InferRequest = {
+    ...rest,
+    ...(trace === undefined ? {} : { trace }),
+    model: model.name,
+    version: model.version,
+    inputs,
+    outputs: step.outputs.map(([name]) => ({ name, classification: 0 })),
+  }
+  return traced(trace, () => model.infer(asked))
+}
+
+/** Waits for all, and throws the first error in their order. */
+async function allOf<T>(runs: readonly Promise<T>[]): Promise<readonly T[]> {
+  await Promise.allSettled(runs)
+  return Promise.all(runs)
 }
 
 /** Drops the mark of tensors that have more than one reader. */

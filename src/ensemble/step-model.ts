@@ -10,9 +10,22 @@ export type StepModel = Readonly<{
   inputs: readonly TensorSpec[]
   outputs: readonly TensorSpec[]
   maxBatchSize: number
+  /** Outputs with a row for each box that was found. */
+  rowsPerBox: readonly string[]
   labels(output: string): readonly string[]
   /** The model that takes a request now; it may be another one than a moment ago. @throws ServingError if none does */
   current(): LoadedModel
+}>
+
+/** A step that is ready to run: where its inputs come from, where its outputs go, and what runs it. */
+export type PlannedStep = Readonly<{
+  title: string
+  /** As the ensemble names its model. */
+  name: string
+  /** Name of the step's tensor -> name of the ensemble's. */
+  inputs: readonly (readonly [own: string, tensor: string])[]
+  outputs: readonly (readonly [own: string, tensor: string])[]
+  model: StepModel
 }>
 
 /** Finds the version of a model that serves; -1 is the highest one. */
@@ -49,8 +62,14 @@ function described(title: string, model: LoadedModel): Omit<StepModel, 'current'
     inputs: model.inputs,
     outputs: model.outputs,
     maxBatchSize: model.config.max_batch_size ?? 0,
+    rowsPerBox: rowsPerBoxOf(model),
     labels: (output) => model.labels(output),
   }
+}
+
+function rowsPerBoxOf({ platform, rowsPerBox = [] }: LoadedModel): readonly string[] {
+  if (platform === 'detection_head') return ['detections']
+  return platform === 'crop' ? ['crops'] : rowsPerBox
 }
 
 /** A step that names a model which does not serve. */

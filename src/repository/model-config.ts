@@ -239,6 +239,8 @@ export const gantryParameters = [
   'gantry.timeout_ms',
   'gantry.files_of',
   'gantry.gpu_model',
+  'gantry.crop_size',
+  'gantry.crop_margin',
 ] as const
 export type GantryParameter = (typeof gantryParameters)[number]
 

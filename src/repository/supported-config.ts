@@ -12,6 +12,7 @@ export const backends = [
   'image_decode',
   'letterbox',
   'detection_head',
+  'crop',
   'kserve',
   'js',
 ] as const

@@ -15,6 +15,8 @@ export interface LoadedModel {
   readonly outputs: readonly TensorSpec[]
   /** Whether it runs on a GPU. Absent: it does not. */
   readonly onGpu?: boolean
+  /** Of an ensemble: outputs with a row for each box that was found. */
+  readonly rowsPerBox?: readonly string[]
   /** Class names of an output, for classification; empty if it has none. */
   labels(output: string): readonly string[]
   statistics(): ModelStatistics

@@ -1,5 +1,6 @@
 import { ModelConfigError } from '../repository/errors.js'
 import type { Backend } from '../runtime/backend.js'
+import { CropBackend } from '../detector/crop/crop-backend.js'
 import { DetectionHeadBackend } from '../detector/detection-head/detection-head-backend.js'
 import { ImageDecodeBackend } from '../backends/image-decode/image-decode-backend.js'
 import { LetterboxBackend } from '../detector/letterbox/letterbox-backend.js'
@@ -10,7 +11,13 @@ export class BackendRegistry {
 
   /** @param others - beside those that need nothing from the server; of two with one name the later counts. */
   constructor(others: readonly Backend[]) {
-    const all = [new ImageDecodeBackend(), new LetterboxBackend(), new DetectionHeadBackend(), ...others]
+    const all = [
+      new ImageDecodeBackend(),
+      new LetterboxBackend(),
+      new DetectionHeadBackend(),
+      new CropBackend(),
+      ...others,
+    ]
     this.#backends = new Map(all.map((backend) => [backend.name, backend]))
   }
 

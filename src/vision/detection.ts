@@ -1,6 +1,6 @@
 import type { BoxPx } from './box.js'
 
-/** What a step behind the detector says of an object; `score` is in 0..1. */
+/** What a later step says of a detection: `helmet_colour` is `yellow`. `score` is in 0..1, where the step gives one. */
 export type Attribute = Readonly<{ name: string; value: string; score?: number }>
 
 /** One object found in one frame. `score` is in 0..1. */
@@ -9,6 +9,7 @@ export type Detection = Readonly<{
   score: number
   boxPx: BoxPx
   trackId?: number
+  /** Absent where there are none. */
   attributes?: readonly Attribute[]
 }>
 

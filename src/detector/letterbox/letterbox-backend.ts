@@ -15,7 +15,7 @@ import type { LetterboxAnswer, LetterboxJob, LetterboxLoad } from './letterbox-p
  *
  * - `image` uint8 `[H, W, 3]`, RGB
  * - `pixels` `[1, ...]` as the plan says; `geometry` float32 `[1, 5]`: scale, x and y padding, width and height of the picture;
- *   `size` int64 `[1, 2]`: width and height of `pixels`
+ *   `size` int64 `[1, 2]`: width and height of `pixels`; `frame` uint8 `[H, W, 3]`, RGB: what `pixels` shows
  *
  * With `max_batch_size > 0` the input has a batch dimension too, and all pictures of a request the same size.
  */
@@ -58,6 +58,11 @@ class OpenedLetterbox implements OpenedModel {
       },
       { name: 'geometry', datatype: 'FP32', shape: [frames, 5] },
       { name: 'size', datatype: 'INT64', shape: [frames, 2] },
+      {
+        name: 'frame',
+        datatype: 'UINT8',
+        shape: [...(batched ? [-1] : []), plan.size.heightPx, plan.size.widthPx, 3],
+      },
     ]
     this.config = configTensors(context.config, 'letterbox', this)
   }

@@ -29,7 +29,7 @@ export class LetterboxInstance implements BackendInstance {
     await this.worker?.close()
   }
 
-  async #run({ inputs }: Execution): Promise<readonly Tensor[]> {
+  async #run({ inputs, outputs }: Execution): Promise<readonly Tensor[]> {
     const pictures = await Promise.all(this.#pictures(inputs.get('image')))
     const { size } = this.plan
     const frames = pictures.length
@@ -49,7 +49,14 @@ export class LetterboxInstance implements BackendInstance {
         Float32Array.from(pictures.flatMap((picture) => picture.geometry)),
       ),
       { name: 'size', datatype: 'INT64', shape: [frames, 2], data: dataOf(sizes) },
+      ...(outputs.includes('frame') ? [this.#frame(pictures)] : []),
     ]
+  }
+
+  #frame(pictures: readonly Letterboxed[]): Tensor {
+    const { widthPx, heightPx } = this.plan.size
+    const shape = [...(this.batched ? [pictures.length] : []), heightPx, widthPx, 3]
+    return { name: 'frame', datatype: 'UINT8', shape, data: bytesOf(pictures) }
   }
 
   #pictures(image: Tensor | undefined): Promise<Letterboxed>[] {
@@ -72,14 +79,17 @@ export class LetterboxInstance implements BackendInstance {
 
   async #pixels(pictures: readonly Letterboxed[]): Promise<Pick<Tensor, 'data' | 'movable'>> {
     const { worker } = this
-    const [only] = pictures
-    if (worker === undefined)
-      return pictures.length === 1 && only !== undefined
-        ? { data: only.rgbHwc }
-        : { data: new Uint8Array(Buffer.concat(pictures.map(({ rgbHwc }) => rgbHwc))) }
+    if (worker === undefined) return { data: bytesOf(pictures) }
     // Memory that libvips has allocated cannot be transferred.
     const buffers = pictures.map(({ rgbHwc }) => Uint8Array.from(rgbHwc).buffer)
     const { pixels } = await worker.run({ pictures: buffers }, buffers)
     return { data: new Uint8Array(pixels), movable: true }
   }
+}
+
+/** One after another; a single one is not copied. */
+function bytesOf(pictures: readonly Letterboxed[]): Uint8Array {
+  const [only, ...others] = pictures
+  if (only !== undefined && others.length === 0) return only.rgbHwc
+  return new Uint8Array(Buffer.concat(pictures.map(({ rgbHwc }) => rgbHwc)))
 }

@@ -50,6 +50,10 @@ export class CachedModel implements LoadedModel {
     return this.inner.outputs
   }
 
+  get rowsPerBox(): readonly string[] {
+    return this.inner.rowsPerBox ?? []
+  }
+
   labels(output: string): readonly string[] {
     return this.inner.labels(output)
   }
