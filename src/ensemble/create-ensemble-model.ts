@@ -14,6 +14,7 @@ import { ImageDecodeBackend } from '../backends/image-decode/image-decode-backen
 import { LetterboxBackend } from '../detector/letterbox/letterbox-backend.js'
 import type { LoadedModel } from '../runtime/loaded-model.js'
 import { StatisticsRecorder } from '../runtime/statistics-recorder.js'
+import { planAttributes } from './attributes.js'
 import { type BindingStep, StepBinder } from './bind-steps.js'
 import { EnsembleModel } from './ensemble-model.js'
 import { planEnsemble } from './ensemble-plan.js'
@@ -76,8 +77,10 @@ export async function createEnsembleModel(
     }
     const plan = planEnsemble(name, graph, models)
     const statistics = definition.statistics ?? new StatisticsRecorder(name, version, config.metric_tags)
+    const ensemble = new EnsembleModel({ name, version, config, plan, labels, ownSteps, statistics })
+    planAttributes(name, config, plan, (output) => ensemble.labels(output))
     statistics.recordLoaded()
-    return new EnsembleModel({ name, version, config, plan, labels, ownSteps, statistics })
+    return ensemble
   } catch (error) {
     await Promise.all(ownSteps.map((step) => step.close(0)))
     throw error

@@ -8,11 +8,22 @@ const boxPxSchema = z.strictObject({
   y2: z.number(),
 })
 
+const attributeSchema = z.strictObject({
+  name: z.string().min(1).describe('What is said, such as `helmet_colour`.'),
+  value: z.string().min(1).describe('Such as `yellow`.'),
+  score: z.number().min(0).max(1).optional().describe('Confidence, 0..1, where the step gives one.'),
+})
+
 const detectionSchema = z.strictObject({
   label: z.string().describe('Class name from the labels file of the model.'),
   score: z.number().min(0).max(1).describe('Confidence, 0..1.'),
   trackId: z.number().int().optional().describe('Stable over the frames of one object, when tracking is on.'),
   boxPx: boxPxSchema.describe('Box in source-frame pixels, origin top-left.'),
+  attributes: z.array(attributeSchema).readonly().optional().meta({
+    description: 'What later steps of the ensemble say of it, by `gantry.attributes`; since 1.1.',
+    // Of the type alone.
+    readOnly: undefined,
+  }),
 })
 
 /**

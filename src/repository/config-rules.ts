@@ -68,6 +68,13 @@ export const refused: readonly Rule[] = [
     why: 'it belongs to the ensemble whose model is another one on a GPU',
   },
   {
+    field: 'gantry.attributes, gantry.attribute_labels, gantry.attribute_activation',
+    isSet: (c) =>
+      c.ensemble_scheduling === undefined &&
+      Object.keys(c.parameters).some((key) => key.startsWith('gantry.attribute')),
+    why: 'they belong to the ensemble whose outputs become attributes',
+  },
+  {
     field: 'gantry.files_of',
     isSet: (c) =>
       parameterOf(c, 'gantry.files_of') !== undefined &&
@@ -217,6 +224,14 @@ export const ignored: readonly Rule[] = [
     isSet: (c) =>
       c.backend !== 'kserve' && Object.keys(c.parameters).some((key) => key.startsWith('gantry.kserve_')),
     why: 'it belongs to backend kserve',
+  },
+  {
+    field: 'gantry.crop_size, gantry.crop_margin',
+    isSet: (c) =>
+      c.backend !== 'crop' &&
+      c.ensemble_scheduling === undefined &&
+      Object.keys(c.parameters).some((key) => key.startsWith('gantry.crop_')),
+    why: 'they belong to backend crop, or to the ensemble with a crop step',
   },
   {
     field: 'gantry.timeout_ms',

@@ -241,6 +241,9 @@ export const gantryParameters = [
   'gantry.gpu_model',
   'gantry.crop_size',
   'gantry.crop_margin',
+  'gantry.attributes',
+  'gantry.attribute_labels',
+  'gantry.attribute_activation',
 ] as const
 export type GantryParameter = (typeof gantryParameters)[number]
 

@@ -141,6 +141,18 @@ describe.each(contracts)('released versions of: $name', ({ released, now, schema
     }
   })
 
+  it('are understood across versions: by earlier readers, or from earlier senders', async () => {
+    const [schemas, samples] = [(await files('schema')).sort(), (await files('samples')).sort()]
+    expect(samples).toHaveLength(schemas.length)
+    for (const [version, path] of schemas.entries()) {
+      const check = validator(await read(path))
+      const others = direction === 'sent' ? samples.slice(version) : samples.slice(0, version + 1)
+      for (const other of others)
+        for (const sample of (await read(other)) as unknown[])
+          expect(check(sample), `${other} by ${path}`).toBe('')
+    }
+  })
+
   it('are changed by additions only', async () => {
     const today = (await read(now)) as SchemaNode
     const schemas = await files('schema')
