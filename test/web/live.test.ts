@@ -57,14 +57,29 @@ it('keeps captions off what lies over the picture', () => {
 
 it('says less at a box the smaller the picture is, and never hides what is a reason to look', () => {
   const captions = [640, 360, 240].map((widthPx) => [
-    captionText('vest', 0.714, widthPx),
-    captionText('no_vest', 0.714, widthPx),
+    captionText({ label: 'vest', score: 0.714 }, widthPx),
+    captionText({ label: 'no_vest', score: 0.714 }, widthPx),
   ])
   expect(captions).toEqual([
     ['vest 71%', 'no_vest 71%'],
     ['vest', 'no_vest'],
     [undefined, 'no_vest'],
   ])
+})
+
+it('says at a box what later steps say of it, shortly', () => {
+  const attributes = [{ name: 'helmet_colour', value: 'yellow', score: 0.93 }]
+  const text = [{ name: 'note', value: 'a text that nobody reads at a glance' }]
+  const helmet = { label: 'helmet', score: 0.91, attributes }
+  expect([640, 360, 240].map((widthPx) => captionText(helmet, widthPx))).toEqual([
+    'helmet yellow 91%',
+    'helmet yellow',
+    undefined,
+  ])
+  expect(captionText({ label: 'head', score: 0.9, attributes: text }, 640)).toBe(
+    'head a text that nobody read… 90%',
+  )
+  expect(captionText({ label: 'head', score: 0.9, attributes: text }, 240)).toBe('head')
 })
 
 it('keeps the colour of a label, and tells protection from its absence', () => {

@@ -44,6 +44,19 @@ function colorAt(page: Page, selector: string, x: number, y: number): Promise<nu
   )
 }
 
+/** Pixels of a helmet's green just above a place of the picture, 0..1 from its top: the caption of a box that begins there. */
+function captionWidth(page: Page, selector: string, top: number): Promise<number> {
+  return page.locator(selector).evaluate((element, y) => {
+    const canvas = element as HTMLCanvasElement
+    // A line between the letters and the upper edge of the caption.
+    const row = Math.round(y * canvas.height - 15 * devicePixelRatio)
+    const { data } = canvas.getContext('2d')!.getImageData(0, row, canvas.width, 1)
+    let green = 0
+    for (let at = 0; at < data.length; at += 4) if (data[at + 1]! - data[at]! > 100) green += 1
+    return green
+  }, top)
+}
+
 function near(color: number[], wanted: readonly number[]): boolean {
   return color.every((value, i) => Math.abs(value - (wanted[i] ?? 0)) <= 40)
 }
@@ -91,6 +104,24 @@ describe.skipIf(skipsBrowser())('the page', () => {
     ] as const)
       expect(near(await colorAt(page, canvas, x, y), [60, 60, 60]), `grey at ${x}, ${y}`).toBe(true)
     expect(misdeeds).toEqual(clean)
+    await page.context().close()
+  })
+
+  it('shows what later steps say of a thing beside its label', async () => {
+    const { url, gantry } = await serveFake({}, { gantry: await gantryWith(1) })
+    const { page } = await openPage(browser, url)
+    await watched(gantry, ['cam-1'])
+    const helmet = { label: 'helmet', score: 0.9, boxPx: { x1: 320, y1: 180, x2: 1152, y2: 540 } }
+    const attributes = [{ name: 'helmet_colour', value: 'yellow', score: 0.93 }]
+    const widths: number[] = []
+    for (const [seq, detection] of [helmet, { ...helmet, attributes }].entries()) {
+      gantry.emit(fakeResult('cam-1', seq + 1, { detections: [detection] }), await greyPictureBytes())
+      await shown(page, 'cam-1', seq + 1)
+      widths.push(await captionWidth(page, '[data-camera="cam-1"] canvas', 0.25))
+    }
+    const [plain = 0, described = 0] = widths
+    expect(plain).toBeGreaterThan(40)
+    expect(described).toBeGreaterThan(plain + 25)
     await page.context().close()
   })
 
@@ -206,7 +237,10 @@ describe.skipIf(skipsBrowser())('the page', () => {
     const { url } = await serveFake({}, { gantry })
     const { page, misdeeds } = await openPage(browser, url)
     await watched(gantry, ['cam-1', 'cam-2'])
-    const detections = [{ label: evil, score: 0.9, boxPx: { x1: 100, y1: 100, x2: 300, y2: 300 } }]
+    const attributes = [{ name: evil, value: evil }]
+    const detections = [
+      { label: evil, score: 0.9, attributes, boxPx: { x1: 100, y1: 100, x2: 300, y2: 300 } },
+    ]
     gantry.emit(fakeResult('cam-2', 1, { detections }), await greyPictureBytes())
     await shown(page, 'cam-2', 1)
     await page.locator('.sighting').first().waitFor()

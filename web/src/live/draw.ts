@@ -1,6 +1,6 @@
 import type { DetectionsMessage, PictureHeader } from '../api/types.js'
 import { CaptionPlaces } from './caption-places.js'
-import { captionText } from './caption-text.js'
+import { captionText, hasRoomForScore } from './caption-text.js'
 import { boxOnSurface, contain, type Rect } from './geometry.js'
 import { isDanger, labelColor } from './label-colors.js'
 
@@ -36,12 +36,13 @@ export function draw(canvas: HTMLCanvasElement, shown: Shown, scale: number): vo
       drawBox(context, rect, labelColor(label), (isDanger(label) ? 3 : 2) * scale)
   }
   // The other way round: what matters most chooses its place first.
-  for (const { label, score, boxPx } of [...shown.detections].sort((a, b) => dangerLast(b, a))) {
-    const rect = boxOnSurface(boxPx, shown.header, place)
+  const captionScale = scale * (hasRoomForScore(widthPx) ? 1 : 0.85)
+  for (const detection of [...shown.detections].sort((a, b) => dangerLast(b, a))) {
+    const rect = boxOnSurface(detection.boxPx, shown.header, place)
     if (rect.width < 1 || rect.height < 1) continue
-    const caption = captionText(label, score, widthPx)
+    const caption = captionText(detection, widthPx)
     if (caption === undefined) continue
-    drawCaption(context, caption, rect, captions, labelColor(label), scale * (caption === label ? 0.85 : 1))
+    drawCaption(context, caption, rect, captions, labelColor(detection.label), captionScale)
   }
 }
 
