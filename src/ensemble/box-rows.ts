@@ -12,9 +12,10 @@ import type { PlannedStep } from './step-model.js'
  * Where one of them has no row there was no box: steps that read it do not run, and what they would give has no rows either.
  *
  * @param steps - each after those it reads from.
+ * @param boxInputs - inputs of the ensemble that have a row for each box.
  */
-export function boxRowsOf(steps: readonly PlannedStep[]): ReadonlySet<string> {
-  const rows = new Set<string>()
+export function boxRowsOf(steps: readonly PlannedStep[], boxInputs: readonly string[]): ReadonlySet<string> {
+  const rows = new Set(boxInputs)
   for (const { inputs, outputs, model } of steps) {
     const isBehind = inputs.some(([, tensor]) => rows.has(tensor))
     for (const [own, tensor] of outputs) if (isBehind || model.rowsPerBox.includes(own)) rows.add(tensor)

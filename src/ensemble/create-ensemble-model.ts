@@ -14,7 +14,6 @@ import { ImageDecodeBackend } from '../backends/image-decode/image-decode-backen
 import { LetterboxBackend } from '../detector/letterbox/letterbox-backend.js'
 import type { LoadedModel } from '../runtime/loaded-model.js'
 import { StatisticsRecorder } from '../runtime/statistics-recorder.js'
-import { planAttributes } from './attributes.js'
 import { type BindingStep, StepBinder } from './bind-steps.js'
 import { EnsembleModel } from './ensemble-model.js'
 import { planEnsemble } from './ensemble-plan.js'
@@ -28,6 +27,8 @@ export type EnsembleDefinition = Readonly<{
   versionDir: string
   /** Class names of outputs that have a `label_filename`. */
   labels: ReadonlyMap<string, readonly string[]>
+  /** Inputs with a row for each box, where the detector has run before: for cameras. */
+  boxInputs?: readonly string[]
   /** Created when the load began; those of the same ensemble that this one takes the place of go on. */
   statistics?: StatisticsRecorder
 }>
@@ -75,10 +76,9 @@ export async function createEnsembleModel(
       ownSteps.push(own.model)
       models.push(ownStep(title, own.model, own.labels))
     }
-    const plan = planEnsemble(name, graph, models)
+    const plan = planEnsemble(name, graph, models, definition.boxInputs)
     const statistics = definition.statistics ?? new StatisticsRecorder(name, version, config.metric_tags)
     const ensemble = new EnsembleModel({ name, version, config, plan, labels, ownSteps, statistics })
-    planAttributes(name, config, plan, (output) => ensemble.labels(output))
     statistics.recordLoaded()
     return ensemble
   } catch (error) {

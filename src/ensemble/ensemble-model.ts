@@ -11,6 +11,7 @@ import { ServingError } from '../tensors/serving-error.js'
 import type { StatisticsRecorder } from '../runtime/statistics-recorder.js'
 import type { ModelStatistics } from '../runtime/statistics.js'
 import type { Tensor, TensorSpec } from '../tensors/tensor.js'
+import { type AttributePlan, planAttributes } from './attributes.js'
 import type { EnsemblePlan } from './ensemble-plan.js'
 import { type PartialRun, runEnsemble, runPartly, type RunTime } from './run-ensemble.js'
 import type { PlannedStep } from './step-model.js'
@@ -37,11 +38,14 @@ export class EnsembleModel implements LoadedModel {
   readonly config: ModelConfig
   readonly inputs: readonly TensorSpec[]
   readonly outputs: readonly TensorSpec[]
+  /** Outputs that are attributes of the boxes. */
+  readonly attributes: AttributePlan
   readonly #rules: RequestRules
   readonly #gates: ReadonlyMap<PlannedStep, StepGate>
   readonly #running = new Set<Promise<unknown>>()
   #closed: Promise<void> | undefined
 
+  /** @throws ModelConfigError where `gantry.attributes` names what cannot be one. */
   constructor(readonly parts: EnsembleParts) {
     const { name, version, config, plan } = parts
     this.name = name
@@ -49,6 +53,7 @@ export class EnsembleModel implements LoadedModel {
     this.config = config
     this.inputs = plan.inputs
     this.outputs = plan.outputs
+    this.attributes = planAttributes(name, config, plan, (output) => this.labels(output))
     this.#rules = requestRules(name, config)
     const limit = config.ensemble_scheduling?.max_inflight_requests ?? 0
     this.#gates = new Map(plan.steps.map((step) => [step, new StepGate(limit)]))

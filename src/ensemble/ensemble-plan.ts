@@ -26,9 +26,15 @@ export type EnsemblePlan = Readonly<{
  * Checks an ensemble against the models of its steps.
  *
  * @param models - of the steps, in their order.
+ * @param boxInputs - inputs with a row for each box: the detector has run before.
  * @throws ModelConfigError naming step and tensor.
  */
-export function planEnsemble(name: string, config: ModelConfig, models: readonly StepModel[]): EnsemblePlan {
+export function planEnsemble(
+  name: string,
+  config: ModelConfig,
+  models: readonly StepModel[],
+  boxInputs: readonly string[] = [],
+): EnsemblePlan {
   const inputs = specsOf(config, config.input)
   const outputs = specsOf(config, config.output)
   checkBatchSizes(name, config, models)
@@ -62,7 +68,7 @@ export function planEnsemble(name: string, config: ModelConfig, models: readonly
     steps: planned,
     writers: writersOf(planned),
     readers: readersOf(planned, outputs),
-    boxRows: (config.max_batch_size ?? 0) > 0 ? new Set() : boxRowsOf(planned),
+    boxRows: (config.max_batch_size ?? 0) > 0 ? new Set() : boxRowsOf(planned, boxInputs),
   }
 }
 

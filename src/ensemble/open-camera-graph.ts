@@ -64,8 +64,9 @@ export async function openCameraGraph(
     ensemble_scheduling: { step: steps.others.map(({ step }) => step) },
     parameters: withoutGpuModel(config),
   }
+  const boxInputs = [...steps.brought].flatMap(([tensor, what]) => (what === 'detections' ? [tensor] : []))
   const model = await createEnsembleModel(
-    { name, version, config: own, versionDir: '', labels: new Map() },
+    { name, version, config: own, versionDir: '', labels: new Map(), boxInputs },
     host,
   )
   const graph = new CameraGraph({

@@ -17,11 +17,11 @@ import { addModel, detectorOnnx, redDetector, type TestInput } from '../support/
 import { silentLog } from '../support/silent-log.js'
 import { tempDir } from '../support/temp-dir.js'
 
-async function ensembleOf(text: string, models: readonly LoadedModel[]) {
+async function ensembleOf(text: string, models: readonly LoadedModel[], boxInputs: readonly string[] = []) {
   const config = parseModelConfig(`name: "e" platform: "ensemble" ${text}`, 'config.pbtxt')
   const find = (name: string) => models.find((model) => model.name === name)
   const ensemble = await createEnsembleModel(
-    { name: 'e', version: '1', config, versionDir: '', labels: new Map() },
+    { name: 'e', version: '1', config, versionDir: '', labels: new Map(), boxInputs },
     { find, serve: scheduled, log: silentLog() },
   )
   onTestFinished(() => ensemble.close(5_000))
@@ -273,6 +273,21 @@ describe('steps behind boxes', () => {
       ['text', [0]],
       ['total', [0]],
     ])
+  })
+
+  it('do not run either where the detector has run before the ensemble, and its boxes are an input', async () => {
+    const steps = `step { model_name: "copies" input_map { key: "rows" value: "detections" } input_map { key: "all" value: "all" }
+      output_map { key: "text" value: "text" } }`
+    const behind = `
+      input { name: "detections" data_type: TYPE_FP32 dims: [ -1, 6 ] }
+      input { name: "all" data_type: TYPE_FP32 dims: [ 1 ] }
+      output { name: "text" data_type: TYPE_STRING dims: [ -1 ] }
+      ${parameter('gantry.attributes', 'word=text')} ensemble_scheduling { ${steps} }`
+    const ensemble = await ensembleOf(behind, [copies({})], ['detections'])
+    const [words] = await ensemble.infer(requestOf([boxes([]), all]))
+    expect(words).toMatchObject({ name: 'text', shape: [0] })
+    expect(ensemble.attributes).toMatchObject([{ name: 'word', output: 'text' }])
+    await expect(ensembleOf(behind, [copies({})])).rejects.toThrow('has no row for each box')
   })
 
   it('run with boxes, and get inputs that have no rows with every piece', async () => {
