@@ -1,9 +1,12 @@
-import { RunHungError } from '../repository/errors.js'
+import { ModelConfigError, RunHungError } from '../repository/errors.js'
 import type { CameraFrame } from './camera-tensors.js'
 import type { FoundFrame, LaterResult, LaterSteps, StepFailures } from '../detector/later-steps.js'
 import type { Log } from '../lifecycle/log.js'
 import { nowMs } from '../lifecycle/clock.js'
 import type { Attribute } from '../vision/detection.js'
+import { rowLength } from '../detector/detector-protocol.js'
+import { labelOf } from '../detector/heads/label-list.js'
+import { attributesOf } from './attributes.js'
 import { type CameraTensors, rowsOf } from './camera-tensors.js'
 import type { EnsembleModel } from './ensemble-model.js'
 import type { PartialRun, RunTime } from './run-ensemble.js'
@@ -14,6 +17,8 @@ export type CameraGraphOptions = Readonly<{
   tensors: CameraTensors
   /** Tensor with the boxes that are published. */
   detections: string
+  /** Names of the classes of these boxes. */
+  labels: readonly string[]
   /** Longest that steps behind the boxes may take for a frame. */
   stepTimeoutMs: number
   /** Longest that the boxes may take, where a step makes them. */
@@ -24,6 +29,7 @@ export type CameraGraphOptions = Readonly<{
 /** Frames of one camera whose later steps run at once: the one that is awaited, and the next. */
 const mostOfCamera = 2
 const logEveryMs = 60_000
+const attributeHint = 'Correct the step that writes it, or gantry.attributes of the ensemble.'
 
 /** The steps of an ensemble that are not fused, as cameras run them. */
 export class CameraGraph implements LaterSteps {
@@ -106,12 +112,26 @@ export class CameraGraph implements LaterSteps {
     const tensor = outputs.get(this.options.detections)
     const revised = tensor === undefined ? undefined : rowsOf(tensor, geometry)
     if (revised === undefined && rows.length === 0) return undefined
-    const own = new Float32Array(rows)
-    return { rows: revised?.rows ?? own, attributes: this.#attributes() }
+    const given = this.#attributes(outputs, revised?.boxes ?? rows)
+    return {
+      rows: revised?.rows ?? new Float32Array(rows),
+      attributes: revised === undefined ? given : revised.kept.map((row) => given[row] ?? []),
+    }
   }
 
-  #attributes(): readonly (readonly Attribute[])[] {
-    return []
+  /** @param rows - as the steps were given or gave them. */
+  #attributes(outputs: PartialRun['outputs'], rows: Float32Array): readonly (readonly Attribute[])[] {
+    const { model, labels } = this.options
+    if (model.attributes.length === 0) return []
+    const boxes = Array.from({ length: rows.length / rowLength }, (_, row) => ({
+      label: labelOf(labels, rows[row * rowLength]!) ?? '',
+    }))
+    return attributesOf(model.attributes, [...outputs.values()], boxes, (attribute, problem) =>
+      this.#failed(
+        attribute.output,
+        new ModelConfigError(`output "${attribute.output}" ${problem}`, attributeHint),
+      ),
+    )
   }
 
   #isStuck(step: string, ended: Promise<unknown>): void {

@@ -20,8 +20,8 @@ export type CameraModel = Readonly<{
   gpuDetector: OnnxModel | undefined
   /** Whose parameters say what counts as a detection: the head's where it has a folder, else the ensemble's, else the detector's. */
   head: Readonly<{ name: string; config: ModelConfig }>
-  /** The steps of an ensemble, and its configuration. */
-  ensemble: Readonly<{ steps: CameraSteps; config: ModelConfig }> | undefined
+  /** The steps of an ensemble, its configuration and its folder. */
+  ensemble: Readonly<{ steps: CameraSteps; config: ModelConfig; dir: string }> | undefined
   /** Settings of the configuration that have no effect. */
   warnings: readonly string[]
 }>
@@ -65,7 +65,7 @@ function ofEnsemble(repositoryDir: string, entry: ModelEntry): CameraModel {
     detector,
     gpuDetector,
     head: fused === undefined ? entry : headOf(fused.head),
-    ensemble: { steps, config },
+    ensemble: { steps, config, dir: entry.dir },
     warnings: [...entry.warnings, ...(detector?.warnings ?? []), ...(gpuDetector?.warnings ?? [])],
   }
 }

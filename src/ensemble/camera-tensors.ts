@@ -107,6 +107,9 @@ export class CameraTensors {
   }
 }
 
+/** Where class, score and box stand in a row of a tensor. */
+const tensorOrder = [5, 4, 0, 1, 2, 3]
+
 type Place = Readonly<{ x: number; y: number }>
 
 /** class, score, box in the picture -> box in the analysed region, score, class. */
@@ -125,14 +128,14 @@ function toTensorRows(rows: Float32Array, region: Place): Float32Array {
 
 /**
  * Rows of `detections` as cameras have them: class, score, box in the picture, clipped to it. Rows of score 0, which fill up batches, and
- * boxes without area are left out; `kept` has the places of the others in the tensor.
+ * boxes without area are left out; `kept` has the places of the others in the tensor, and `boxes` all of them.
  *
  * @returns `undefined` if the tensor has not the form of detections.
  */
 export function rowsOf(
   { datatype, shape, data }: Tensor,
   { regionPx, source }: FrameGeometry,
-): Readonly<{ rows: Float32Array<ArrayBuffer>; kept: readonly number[] }> | undefined {
+): Readonly<{ rows: Float32Array<ArrayBuffer>; kept: readonly number[]; boxes: Float32Array }> | undefined {
   if (datatype !== 'FP32' || shape.at(-1) !== 6 || data.byteLength % (4 * 6) !== 0) return undefined
   const boxes = new Float32Array(new Uint8Array(data).buffer)
   const rows = new Float32Array(boxes.length)
@@ -147,7 +150,8 @@ export function rowsOf(
     rows.set([classId, score, x1, y1, x2, y2], kept.length * rowLength)
     kept.push(at / 6)
   }
-  return { rows: rows.slice(0, kept.length * rowLength), kept }
+  const all = Float32Array.from(boxes, (_, at) => boxes[at - (at % 6) + (tensorOrder[at % 6] ?? 0)]!)
+  return { rows: rows.slice(0, kept.length * rowLength), kept, boxes: all }
 }
 
 function clipped(value: number, most: number): number {

@@ -124,12 +124,12 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
 /** Steps behind the head, with the models they run; they end with the detector. @throws why they cannot be run */
 async function laterSteps(
   { name, version, ensemble }: CameraModel,
-  { input }: DetectorPlan,
+  plan: DetectorPlan,
   options: CameraDetectorOptions,
 ): Promise<LaterSteps | undefined> {
   if (ensemble === undefined || !hasOtherSteps(ensemble)) return undefined
   const host = graphHost(options)
-  const { graph } = await openCameraGraph({ name, version, ensemble }, input, host)
+  const { graph } = await openCameraGraph({ name, version, ensemble }, plan, host)
   return {
     run: (frame) => graph.run(frame),
     takeFailures: () => graph.takeFailures(),

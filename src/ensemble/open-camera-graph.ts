@@ -2,6 +2,7 @@ import type { LetterboxPlan } from '../detector/letterbox/letterbox-parameters.j
 import type { Log } from '../lifecycle/log.js'
 import { ModelConfigError } from '../repository/errors.js'
 import type { ModelConfig } from '../repository/model-config.js'
+import { outputLabels } from '../repository/output-labels.js'
 import { StepBinder } from './bind-steps.js'
 import { isBuiltInStep } from './built-in-steps.js'
 import { CameraGraph } from './camera-graph.js'
@@ -44,17 +45,17 @@ export function hasOtherSteps({ steps, config }: Ensemble): boolean {
 /**
  * Loads what the steps of an ensemble run, and puts them together as for API clients.
  *
- * @param fused - what the detector takes, where letterbox, detector and head are fused.
+ * @param fused - what the detector takes, and the names of its classes, where letterbox, detector and head are fused.
  * @throws ModelConfigError, ModelInvalidError, and why a model cannot be loaded
  */
 export async function openCameraGraph(
   { name, version, ensemble }: Readonly<{ name: string; version: string; ensemble: Ensemble }>,
-  fused: LetterboxPlan | undefined,
+  fused: Readonly<{ input: LetterboxPlan; labels: readonly string[] }> | undefined,
   { models, log, stepTimeoutMs, runTimeoutMs }: CameraGraphHost,
 ): Promise<OpenedGraph> {
   const { steps, config } = ensemble
   const host = await models.load(namesOf(steps.others))
-  const letterbox = fused ?? boundLetterbox(name, steps, host)
+  const letterbox = fused?.input ?? boundLetterbox(name, steps, host)
   const tensors = new CameraTensors(letterbox, steps.brought, config)
   const read = new Set(steps.others.flatMap(({ step }) => Object.values(step.input_map)))
   const own: ModelConfig = {
@@ -66,18 +67,21 @@ export async function openCameraGraph(
   }
   const boxInputs = [...steps.brought].flatMap(([tensor, what]) => (what === 'detections' ? [tensor] : []))
   const model = await createEnsembleModel(
-    { name, version, config: own, versionDir: '', labels: new Map(), boxInputs },
+    { name, version, config: own, versionDir: '', labels: outputLabels(config, ensemble.dir), boxInputs },
     host,
   )
+  const named = model.labels(steps.detections)
+  const labels = named.length > 0 ? named : (fused?.labels ?? [])
   const graph = new CameraGraph({
     model,
     tensors,
     detections: steps.detections,
+    labels,
     stepTimeoutMs,
     runTimeoutMs,
     log,
   })
-  return { graph, letterbox, labels: model.labels(steps.detections) }
+  return { graph, letterbox, labels }
 }
 
 /** Folders of the steps; those that are built in have none. */

@@ -232,3 +232,58 @@ describe('a detector that is a step like any other', () => {
     expect((await rig.detect(rig.frame('cam', 2, [204, 0, 0]))).kind).toBe('detected')
   })
 })
+
+it('attributes of later steps stand with their boxes, whatever step said them, also when another fails', async () => {
+  const raw = ensembleStep(
+    'detection_head',
+    { output0: 'head', geometry: 'geometry' },
+    { detections: 'detections' },
+  )
+  const names = ensembleStep('names', { IN: 'detections' }, { OUT: 'words' })
+  const scores = ensembleStep('scores', { IN: 'detections' }, { OUT: 'numbers' })
+  const failing = ensembleStep('failing', { IN: 'detections' }, { OUT: 'nothing' })
+  const text = 'output { name: "OUT" data_type: TYPE_STRING dims: [ -1 ] }'
+  const numbers = 'output { name: "OUT" data_type: TYPE_FP32 dims: [ -1, 2 ] label_filename: "labels.txt" }'
+  const repositoryDir = siteRepository(
+    {
+      steps: [letterbox, detect, raw, names, scores, failing],
+      outputs: `output { name: "words" data_type: TYPE_STRING dims: [ -1 ] }
+        output { name: "numbers" data_type: TYPE_FP32 dims: [ -1, 2 ] }
+        output { name: "nothing" data_type: TYPE_STRING dims: [ -1 ] }`,
+      parameters: { 'gantry.attributes': 'place=words,colour=numbers,mood=nothing' },
+    },
+    (dir) => {
+      addModel(dir, 'red', { onnx: twoBoxes() })
+      addJs(
+        dir,
+        'names',
+        `input ${rows} ${text}`,
+        `export default () => ({ execute: ({ inputs: { IN } }) => ({
+          OUT: { shape: [IN.shape[0]], data: Array.from({ length: IN.shape[0] }, (_, i) => (IN.data[i * 6 + 1] < 30 ? 'above' : '')) },
+        }) })`,
+      )
+      addJs(
+        dir,
+        'scores',
+        `input ${rows} ${numbers}`,
+        `export default () => ({ execute: ({ inputs: { IN } }) => ({
+          OUT: { shape: [IN.shape[0], 2], data: Float32Array.from({ length: IN.shape[0] * 2 }, (_, i) => (i % 2 ? 0.75 : 0.25)) },
+        }) })`,
+      )
+      writeFileSync(join(dir, 'scores', 'labels.txt'), 'white\nyellow\n')
+      addJs(
+        dir,
+        'failing',
+        `input ${rows} ${text}`,
+        `export default () => ({ execute: () => { throw new Error('no mood') } })`,
+      )
+    },
+  )
+  const rig = await startDetector({ repositoryDir, ensemble: 'site', inference: { instances: 1 } })
+  const colour = { name: 'colour', value: 'yellow', score: 0.75 }
+  expect((await rig.detect(rig.frame('cam', 1))).result?.detections).toMatchObject([
+    { label: 'red', attributes: [{ name: 'place', value: 'above' }, colour] },
+    { label: 'red', attributes: [colour] },
+  ])
+  expect(rig.detector.takeStepFailures()).toEqual([{ step: 'failing', failed: 1, late: 0 }])
+})
