@@ -25,6 +25,7 @@ export type ServiceOptions = Readonly<{
   server?: Readonly<{
     token?: string
     allowedOrigins?: readonly string[]
+    grpcPort?: number
     maxStreamClients?: number
     drainSeconds?: number
   }>
