@@ -4,6 +4,8 @@ import {
   openOnnxModel,
   type OnnxModel,
   readModelEntry,
+  type Repositories,
+  repositoryWith,
 } from '../repository/model-repository.js'
 import type { ModelConfig } from '../repository/model-config.js'
 import { cameraSteps, type CameraSteps, type FusedSteps } from './camera-steps.js'
@@ -32,9 +34,9 @@ export type CameraModel = Readonly<{
  *
  * @throws ModelNotFoundError, ModelConfigError, ModelInvalidError, ModelLabelsError
  */
-export function findCameraModel(repositoryDir: string, name: string): CameraModel {
-  const entry = entryOf(repositoryDir, name)
-  if (entry.backend === 'ensemble') return ofEnsemble(repositoryDir, entry)
+export function findCameraModel(repositories: Repositories, name: string): CameraModel {
+  const entry = entryOf(repositories, name)
+  if (entry.backend === 'ensemble') return ofEnsemble(repositories, entry)
   if (entry.backend !== 'onnxruntime')
     throw new ModelConfigError(
       `model "${name}" is a ${entry.backend} step and cannot analyse cameras by itself`,
@@ -52,13 +54,13 @@ export function findCameraModel(repositoryDir: string, name: string): CameraMode
   }
 }
 
-function ofEnsemble(repositoryDir: string, entry: ModelEntry): CameraModel {
+function ofEnsemble(repositories: Repositories, entry: ModelEntry): CameraModel {
   const { name, config } = entry
-  const graph = readEnsemble(repositoryDir, entry)
+  const graph = readEnsemble(repositories, entry)
   const steps = cameraSteps(graph, config)
   const { fused } = steps
-  const detector = fused && detectorOf(repositoryDir, fused)
-  const gpuDetector = gpuDetectorOf(repositoryDir, entry, graph, detector)
+  const detector = fused && detectorOf(repositories, fused)
+  const gpuDetector = gpuDetectorOf(repositories, entry, graph, detector)
   return {
     name,
     version: graph.version,
@@ -71,14 +73,14 @@ function ofEnsemble(repositoryDir: string, entry: ModelEntry): CameraModel {
 }
 
 /** The detector as cameras use it, which not every field of a configuration fits. */
-function detectorOf(repositoryDir: string, { detector: { step } }: FusedSteps): OnnxModel {
+function detectorOf(repositories: Repositories, { detector: { step } }: FusedSteps): OnnxModel {
   const { model_name: name, model_version: version = -1 } = step
-  return openOnnxModel(readModelEntry(repositoryDir, name), version <= 0 ? -1 : version)
+  return openOnnxModel(readModelEntry(repositoryWith(repositories, name), name), version <= 0 ? -1 : version)
 }
 
 /** Checks that the model for GPUs fits where the ensemble's own is. */
 function gpuDetectorOf(
-  repositoryDir: string,
+  repositories: Repositories,
   entry: ModelEntry,
   graph: EnsembleGraph,
   detector: OnnxModel | undefined,
@@ -90,9 +92,9 @@ function gpuDetectorOf(
     runsFile: (index) => graph.steps[index]?.model !== undefined,
     isHead: (index) => graph.steps[index]?.backend === 'detection_head',
   })
-  const onGpu = cameraSteps(readEnsemble(repositoryDir, { ...entry, config }), config).fused
+  const onGpu = cameraSteps(readEnsemble(repositories, { ...entry, config }), config).fused
   if (onGpu === undefined || detector === undefined) return undefined
-  const gpuDetector = detectorOf(repositoryDir, onGpu)
+  const gpuDetector = detectorOf(repositories, onGpu)
   checkSameLabels(
     name,
     { name: detector.name, labels: detector.labels ?? [] },
@@ -105,9 +107,9 @@ function headOf({ step, config, ensemble }: ResolvedStep): CameraModel['head'] {
   return config === undefined ? ensemble : { name: step.model_name, config }
 }
 
-function entryOf(repositoryDir: string, name: string): ModelEntry {
+function entryOf(repositories: Repositories, name: string): ModelEntry {
   try {
-    return readModelEntry(repositoryDir, name)
+    return readModelEntry(repositoryWith(repositories, name), name)
   } catch (error) {
     if (!(error instanceof ModelNotFoundError)) throw error
     const wayOut = 'Name a detector as `ensemble`, or set `engines: 0` to serve models without cameras.'

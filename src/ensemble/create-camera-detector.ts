@@ -2,7 +2,7 @@ import type { ExecutionProvider, InferenceConfig } from '../config/inference.js'
 import { type DeviceKind, deviceOf, gpuProvidersOf } from '../backends/onnxruntime/providers.js'
 import { graphOptimization } from '../repository/graph-optimization.js'
 import { InstancePool } from '../runtime/instance-pool.js'
-import type { OnnxModel } from '../repository/model-repository.js'
+import type { OnnxModel, Repositories } from '../repository/model-repository.js'
 import { failuresOf, logNotes, noteText } from '../backends/onnxruntime/provider-notes.js'
 import { sessionConfig } from '../backends/onnxruntime/session-settings.js'
 import { entryPath } from '../lifecycle/entry.js'
@@ -27,7 +27,7 @@ import { createStepwiseDetector } from './stepwise-detector.js'
 import { ScheduledDetector } from '../detector/scheduled-detector.js'
 
 export type CameraDetectorOptions = Readonly<{
-  repositoryDir: string
+  repositories: Repositories
   /** An ensemble of the repository, or a detector model. */
   ensemble: string
   inference: InferenceConfig
@@ -56,7 +56,7 @@ const aheadUpToMs = 30
  */
 export async function createCameraDetector(options: CameraDetectorOptions): Promise<CameraDetector> {
   const { inference, listener, log } = options
-  const model = findCameraModel(options.repositoryDir, options.ensemble)
+  const model = findCameraModel(options.repositories, options.ensemble)
   const { detector: own, ensemble } = model
   if (own === undefined && ensemble !== undefined)
     return createStepwiseDetector({ ...model, ensemble }, graphHost(options), listener)

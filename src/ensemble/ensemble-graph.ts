@@ -7,6 +7,8 @@ import {
   openOnnxModel,
   type OnnxModel,
   readModelEntry,
+  type Repositories,
+  repositoryWith,
 } from '../repository/model-repository.js'
 import type { Backend } from '../repository/supported-config.js'
 import type { ModelTensor } from '../tensors/tensor-type.js'
@@ -34,9 +36,9 @@ export type EnsembleGraph = Readonly<{ name: string; version: string; steps: rea
  *
  * @throws ModelConfigError naming step and tensor; what opening a step's model throws.
  */
-export function readEnsemble(repositoryDir: string, entry: ModelEntry): EnsembleGraph {
+export function readEnsemble(repositories: Repositories, entry: ModelEntry): EnsembleGraph {
   const steps = (entry.config.ensemble_scheduling?.step ?? []).map((step, index) =>
-    resolveStep(repositoryDir, entry, step, index),
+    resolveStep(repositories, entry, step, index),
   )
   const names = (tensors: readonly Readonly<{ name: string }>[]) => tensors.map(({ name }) => ({ name }))
   checkGraph(
@@ -47,13 +49,13 @@ export function readEnsemble(repositoryDir: string, entry: ModelEntry): Ensemble
 }
 
 function resolveStep(
-  repositoryDir: string,
+  repositories: Repositories,
   entry: ModelEntry,
   step: EnsembleStep,
   index: number,
 ): ResolvedStep {
   const title = `step[${index}] (${step.model_name || 'no model_name'})`
-  const names = modelNames(repositoryDir)
+  const names = [...new Set([repositories].flat().flatMap(modelNames))]
   if (!names.includes(step.model_name)) {
     if (isBuiltInStep(step.model_name))
       return { title, step, backend: step.model_name, model: undefined, config: undefined, ensemble: entry }
@@ -63,7 +65,7 @@ function resolveStep(
       `It has: ${names.join(', ')}; built in are: ${builtInStepNames.join(', ')}.`,
     )
   }
-  const model = readModelEntry(repositoryDir, step.model_name, 'server')
+  const model = readModelEntry(repositoryWith(repositories, step.model_name), step.model_name, 'server')
   const version = step.model_version === undefined || step.model_version === 0 ? -1 : step.model_version
   return {
     title,

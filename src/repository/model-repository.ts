@@ -63,10 +63,20 @@ export function modelNames(repositoryDir: string): readonly string[] {
   }
 }
 
+/** A repository, or several: of models with one name the first counts. */
+export type Repositories = string | readonly string[]
+
 /** The first of several repositories that has a model of that name; the first of all where none has it. */
-export function repositoryWith(repositories: readonly string[], name: string): string {
-  const found = repositories.find((dir) => isModelName(name) && existsSync(join(dir, name)))
-  return found ?? repositories[0] ?? ''
+export function repositoryWith(repositories: Repositories, name: string): string {
+  const all = [repositories].flat()
+  const found = all.find((dir) => isModelName(name) && existsSync(join(dir, name)))
+  return found ?? all[0] ?? ''
+}
+
+/** The repositories, the one that has the model first: its steps are looked for there before the others. */
+export function repositoriesFrom(repositories: readonly string[], name: string): readonly string[] {
+  const first = repositoryWith(repositories, name)
+  return [first, ...repositories.filter((dir) => dir !== first)]
 }
 
 /**

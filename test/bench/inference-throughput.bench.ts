@@ -88,7 +88,7 @@ class SaturatedDetector {
     // Names made before the detector exists, as its listener needs them.
     let ended: (frame: Frame, inferred: boolean) => void = () => undefined
     const detector = await createCameraDetector({
-      repositoryDir,
+      repositories: repositoryDir,
       ensemble: name,
       inference: inferenceSchema.parse({ providers: ['cpu'], instances }),
       log: createLog({ level: 'warn', format: 'json' }, 'bench'),

@@ -36,7 +36,7 @@ if (!staticScene) throw new Error('no settings')
 
 let answered: (detections: readonly Detection[]) => void = () => undefined
 const detector = await createCameraDetector({
-  repositoryDir: fileURLToPath(new URL('../../models', import.meta.url)),
+  repositories: fileURLToPath(new URL('../../models', import.meta.url)),
   ensemble: 'ppe',
   inference: inferenceSchema.parse({ providers: ['cpu'], instances: 1 }),
   log: createLog({ level: 'error', format: 'json' }, 'bench'),

@@ -12,7 +12,7 @@ function repositoryWith(onnx: Uint8Array, labels: string): string {
   return repository
 }
 
-const check = (repository: string) => checkModel(repository, 'm', [])[0]!
+const check = (repository: string) => checkModel(repository, 'm', [], false)[0]!
 
 it('shows the numbers of classes beside their names, and what is none', () => {
   const labels = '__background__\nhelmet\nN/A\nhead\n'

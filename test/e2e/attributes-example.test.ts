@@ -4,6 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { attributesOf, planAttributes } from '../../src/ensemble/attributes.js'
 import { parseModelConfig } from '../../src/repository/model-config-text.js'
 import { specsOf } from '../../src/backends/config-tensors.js'
+import { letterboxOf } from '../../src/vision/letterbox.js'
+import type { Detection } from '../../src/vision/detection.js'
+import { startDetector } from '../support/detector-rig.js'
 import { clipFrame } from '../support/clip-frame.js'
 import { fp32 } from '../support/direct-model.js'
 import { TestService } from '../support/service.js'
@@ -122,14 +125,50 @@ describe('examples/attributes', () => {
       expect(attribute).toMatchObject({ shape, data: [] })
     }
   })
+})
 
-  function truthAt(index: number): readonly TruthObject[] {
-    const truth = JSON.parse(readFileSync(join(clips, 'yard.truth.json'), 'utf8')) as {
-      frames: readonly Readonly<{ frame: number; objects: readonly TruthObject[] }>[]
-    }
-    const objects = truth.frames.find(({ frame: at }) => at === index)?.objects ?? []
-    return objects.filter((object) => object.class === 'helmet' && object.visible > 0.8)
+describe('cameras on examples/attributes', () => {
+  /** Frame 30 of a clip as a camera brings it. */
+  async function detected(ensemble: string): Promise<readonly Detection[]> {
+    const rig = await startDetector({
+      repositoryDir: [example, join(root, 'models')],
+      ensemble,
+      inference: { instances: 1, stepTimeoutMs: 20_000 },
+    })
+    const { format } = rig.detector.info
+    const { result } = await rig.detect({
+      ...rig.frame('yard', 1),
+      source: size,
+      regionPx: { x: 0, y: 0, ...size },
+      letterbox: letterboxOf(size, format.input, format.align),
+      rgbHwc: clipFrame(join(clips, 'yard.mp4'), 30, size, format),
+    })
+    expect(rig.detector.takeStepFailures()).toEqual([])
+    return result?.detections ?? []
   }
+
+  it('say the colour of each helmet, cut out of the frame by crop', async () => {
+    const detections = await detected('ppe_colour')
+    const isHelmet = ({ label }: Detection) => label === 'helmet'
+    const colours = detections.filter(isHelmet).map(({ attributes }) => attributes?.[0]?.value)
+    expect(colours.sort()).toEqual(
+      truthAt(30)
+        .map(({ id }) => helmets[id.split('/')[0] ?? ''])
+        .sort(),
+    )
+    for (const detection of detections)
+      expect(detection.attributes?.map(({ name }) => name)).toEqual(
+        isHelmet(detection) ? ['helmet_colour'] : undefined,
+      )
+  })
+
+  it('say where each box is by a step in JavaScript', async () => {
+    for (const { boxPx, attributes } of await detected('ppe_place')) {
+      const [middle, width] = [(boxPx.x1 + boxPx.x2) / 2, boxPx.x2 - boxPx.x1]
+      const place = ['left', 'middle', 'right'][Math.floor((middle / 1280) * 3)]
+      expect(attributes).toEqual(width > 1280 / 3 ? undefined : [{ name: 'place', value: place }])
+    }
+  })
 })
 
 function rowsOf(output: Output | undefined, columns: number): readonly (readonly number[])[] {
@@ -137,6 +176,14 @@ function rowsOf(output: Output | undefined, columns: number): readonly (readonly
   return Array.from({ length: data.length / columns }, (_, row) =>
     data.slice(row * columns, (row + 1) * columns),
   )
+}
+
+function truthAt(index: number): readonly TruthObject[] {
+  const truth = JSON.parse(readFileSync(join(clips, 'yard.truth.json'), 'utf8')) as {
+    frames: readonly Readonly<{ frame: number; objects: readonly TruthObject[] }>[]
+  }
+  const objects = truth.frames.find(({ frame: at }) => at === index)?.objects ?? []
+  return objects.filter((object) => object.class === 'helmet' && object.visible > 0.8)
 }
 
 /** Intersection over union. */

@@ -35,7 +35,7 @@ export type DetectorRig = Readonly<{
 
 /** Starts a detector on the real workers; it is stopped with the test. */
 export async function startDetector(options: {
-  repositoryDir: string
+  repositoryDir: string | readonly string[]
   ensemble: string
   inference?: Partial<InferenceConfig>
   workerEntry?: string
@@ -52,12 +52,12 @@ export async function startDetector(options: {
   const name = ({ cameraId, seq }: Frame) => ({ cameraId, seq })
   const inference = inferenceSchema.parse({ providers: ['cpu'], ...options.inference })
   const detector = await createCameraDetector({
-    repositoryDir: options.repositoryDir,
+    repositories: options.repositoryDir,
     ensemble: options.ensemble,
     inference,
     log,
     steps: new EngineSteps({
-      repositoryDir: options.repositoryDir,
+      repositories: [options.repositoryDir].flat(),
       inference,
       allowJsBackends: true,
       onHung: (reason) => hangs.push(reason),

@@ -3,7 +3,7 @@ import type { CameraSteps } from '../../ensemble/camera-steps.js'
 import { classText, classTable } from '../../detector/class-table.js'
 import { planDetector } from '../../detector/detector-plan.js'
 import { toErrorRecord } from '../../errors.js'
-import type { OnnxModel } from '../../repository/model-repository.js'
+import type { OnnxModel, Repositories } from '../../repository/model-repository.js'
 import type { Finding } from '../findings.js'
 import { type ProviderState, runningProvider, runsOnGpu } from './provider-check.js'
 
@@ -11,12 +11,28 @@ import { type ProviderState, runningProvider, runsOnGpu } from './provider-check
  * Whether the cameras can use the model, from its files alone.
  *
  * @param states - of the providers, which decide whether a model for GPUs takes the place of the ensemble's own.
+ * @param allowJsBackends - whether steps may run code of the repository.
  */
-export function checkModel(repository: string, name: string, states: readonly ProviderState[]): Finding[] {
+export function checkModel(
+  repositories: Repositories,
+  name: string,
+  states: readonly ProviderState[],
+  allowJsBackends: boolean,
+): Finding[] {
   const subject = `model ${name}`
   try {
-    const { detector, gpuDetector, version, warnings, ensemble } = findCameraModel(repository, name)
+    const { detector, gpuDetector, version, warnings, ensemble } = findCameraModel(repositories, name)
     const beside = ensemble === undefined ? '' : stepsText(ensemble.steps)
+    const code = ensemble?.steps.others.find(({ backend }) => backend === 'js')
+    if (code !== undefined && !allowJsBackends)
+      return [
+        {
+          subject,
+          state: 'failed',
+          detail: `${code.title} runs code of the repository, which is not allowed`,
+          fix: 'Set models.allowJsBackends to true if you trust everyone who can write to the model repository.',
+        },
+      ]
     if (detector === undefined)
       return [
         { subject, state: 'ok', detail: `version ${version}, ${beside}` },

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { repositoriesOf, type LoadedPipeline } from '../../config/load.js'
-import { repositoryWith } from '../../repository/model-repository.js'
+import { repositoriesFrom } from '../../repository/model-repository.js'
 import type { ProviderState } from '../checks/provider-check.js'
 import { exitCodes } from '../failure.js'
 import { allGood, printFindings, type Finding } from '../findings.js'
@@ -88,6 +88,7 @@ async function checkDetector(
     import('../checks/provider-check.js'),
   ])
   if (config.engines === 0 || !(await canLookForModel(config))) return []
-  const repository = repositoryWith(repositoriesOf(config), config.ensemble)
-  return [...checkModel(repository, config.ensemble, states), providerFinding(states)]
+  const repositories = repositoriesFrom(repositoriesOf(config), config.ensemble)
+  const { allowJsBackends } = config.models
+  return [...checkModel(repositories, config.ensemble, states, allowJsBackends), providerFinding(states)]
 }

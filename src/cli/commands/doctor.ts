@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { join } from 'node:path'
 import { loadPipeline, repositoriesOf } from '../../config/load.js'
-import { repositoryWith } from '../../repository/model-repository.js'
+import { repositoriesFrom } from '../../repository/model-repository.js'
 import { exitCodes } from '../failure.js'
 import { allGood, printFindings, type Finding } from '../findings.js'
 import { configOption, type GlobalOptions } from '../options.js'
@@ -63,7 +63,14 @@ async function examineService({ config }: DoctorOptions, { terminal }: CommandCo
   const { ensemble, engines, inference, server, modelServer } = settings
   const providers = await lookAtProviders(inference)
   const models =
-    engines === 0 ? [] : checkModel(repositoryWith(repositoriesOf(settings), ensemble), ensemble, providers)
+    engines === 0
+      ? []
+      : checkModel(
+          repositoriesFrom(repositoriesOf(settings), ensemble),
+          ensemble,
+          providers,
+          settings.models.allowJsBackends,
+        )
   return [
     ...checkLimits(settings),
     ...models,

@@ -3,7 +3,7 @@ import { collectDefaultMetrics } from 'prom-client'
 import { createResultCache } from '../../cache/create-cache.js'
 import { repositoriesOf, type LoadedPipeline } from '../../config/load.js'
 import type { PipelineConfig } from '../../config/pipeline.js'
-import { repositoryWith } from '../../repository/model-repository.js'
+import { repositoriesFrom, repositoryWith } from '../../repository/model-repository.js'
 import {
   checkRepositories,
   unreadableOf,
@@ -80,7 +80,7 @@ export async function runService(
     epoch,
     engines: config.engines,
     engineSetup: {
-      modelRepository: repositoryWith(repositoriesOf(config), config.ensemble),
+      repositories: repositoriesFrom(repositoriesOf(config), config.ensemble),
       ensemble: config.ensemble,
       inference: config.inference,
       allowJsBackends: config.models.allowJsBackends,

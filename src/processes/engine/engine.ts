@@ -69,13 +69,13 @@ export class Engine {
   /** Loads the model and its instances. @throws GantryError when the model cannot be used. */
   async start(): Promise<void> {
     const detector = await createCameraDetector({
-      repositoryDir: this.setup.modelRepository,
+      repositories: this.setup.repositories,
       ensemble: this.setup.ensemble,
       inference: this.setup.inference,
       listener: this.#detectorListener(),
       log: this.log,
       steps: new EngineSteps({
-        repositoryDir: this.setup.modelRepository,
+        repositories: this.setup.repositories,
         inference: this.setup.inference,
         allowJsBackends: this.setup.allowJsBackends,
         onHung: (reason) => this.#hung(new InternalError(reason)),

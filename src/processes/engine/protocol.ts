@@ -14,7 +14,8 @@ import type { LogSettings } from '../../lifecycle/log.js'
 /** What an engine needs to know once, at its start. Paths are absolute. */
 export type EngineSetup = Readonly<{
   index: number
-  modelRepository: string
+  /** That of the ensemble first. */
+  repositories: readonly string[]
   ensemble: string
   inference: InferenceConfig
   /** Whether steps may run code of the repository. */

@@ -15,7 +15,7 @@ import { ModelOpener } from '../../serving/model-opener.js'
 import { ModelManager } from '../../serving/repository/model-manager.js'
 
 export type EngineStepsOptions = Readonly<{
-  repositoryDir: string
+  repositories: readonly string[]
   inference: InferenceConfig
   allowJsBackends: boolean
   /** A run of a step does not end, and only the end of the process ends it. */
@@ -33,7 +33,7 @@ export class EngineSteps implements StepModels {
   constructor(readonly options: EngineStepsOptions) {}
 
   async load(names: readonly string[]): Promise<EnsembleHost> {
-    const { repositoryDir, inference, allowJsBackends, onHung, log } = this.options
+    const { repositories, inference, allowJsBackends, onHung, log } = this.options
     const find: EnsembleHost['find'] = (name, version) => {
       const record = manager.record(name)
       return version > 0 ? record?.model(version) : record?.serving.at(-1)
@@ -50,14 +50,14 @@ export class EngineSteps implements StepModels {
       log,
     })
     const manager = new ModelManager({
-      repositories: [repositoryDir],
+      repositories,
       control: 'explicit',
       load: names,
       isBuiltIn: isBuiltInStep,
       open: (context, before) => opener.open(context, before),
       // What cameras run is trusted: it is named by the pipeline file.
       probe: () => Promise.resolve(),
-      uploadDir: join(repositoryDir, '.none'),
+      uploadDir: join(repositories[0] ?? '', '.none'),
       drainMs,
       log,
     })
