@@ -13,8 +13,22 @@ const colourOf: Readonly<Record<string, string>> = {
 }
 const otherColour = '#c8d0dc'
 
+/** Letters of a caption before its score; what steps say may be long. */
+const mostLetters = 40
+
+/** What no XML may hold is left out. */
 function escapeXml(text: string): string {
-  return text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`)
+  return Buffer.from(text)
+    .toString()
+    .replace(/[\p{Cc}\uFFFE\uFFFF]/gu, '')
+    .replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`)
+}
+
+function captionOf({ label, score, attributes = [] }: Detection): string {
+  const words = [label, ...attributes.map(({ value }) => value)].join(' ')
+  const letters = [...words]
+  const shown = letters.length > mostLetters ? `${letters.slice(0, mostLetters - 1).join('')}…` : words
+  return escapeXml(`${shown} ${Math.round(score * 100)}%`)
 }
 
 /**
@@ -31,7 +45,7 @@ export function overlaySvg(frame: Frame, detections: readonly Detection[], size:
     const width = (detection.boxPx.x2 - detection.boxPx.x1) * scaleX
     const height = (detection.boxPx.y2 - detection.boxPx.y1) * scaleY
     const colour = colourOf[detection.label] ?? otherColour
-    const caption = escapeXml(`${detection.label} ${Math.round(detection.score * 100)}%`)
+    const caption = captionOf(detection)
     const captionY = y > 14 ? y - 4 : y + height + 12
     return (
       `<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="none" stroke="${colour}" stroke-width="2"/>` +
