@@ -122,8 +122,8 @@ async function watch(
 /** The long-lived processes by the file they run; decoders and the children that try a model out come and go. */
 const entries = [
   ['engine', /\/engine\/main\.js(?: |$)/],
-  ['stream', /\/server\/stream\/main\.js(?: |$)/],
-  ['model server', /\/server\/model-server\/main\.js(?: |$)/],
+  ['stream', /\/processes\/stream\/main\.js(?: |$)/],
+  ['model server', /\/processes\/model-server\/main\.js(?: |$)/],
 ] as const
 
 function processesOf(pid: number): ReadonlyMap<string, number> {

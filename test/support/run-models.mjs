@@ -34,7 +34,7 @@ async function runCamera({ repository, model, output }) {
   const { promise, resolve, reject } = Promise.withResolvers()
   const nothing = () => undefined
   const detector = await createCameraDetector({
-    repositoryDir: repository,
+    repositories: repository,
     ensemble: model,
     inference: inferenceSchema.parse({ providers: ['cpu'], instances: 1, scoreThreshold: 0.01 }),
     log: { info: nothing, warn: nothing, error: nothing, debug: nothing, child: nothing },

@@ -14,7 +14,7 @@ const told = (result) => {
   if (results.length === frames) allEnded()
 }
 const detector = await createCameraDetector({
-  repositoryDir,
+  repositories: repositoryDir,
   ensemble,
   inference: inferenceSchema.parse({ providers: providers.split(','), instances: 1, maxBatchSize: 4 }),
   log,
