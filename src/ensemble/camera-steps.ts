@@ -3,8 +3,7 @@ import type { ModelConfig } from '../repository/model-config.js'
 import type { EnsembleGraph, ResolvedStep } from './ensemble-graph.js'
 
 /** What a camera brings into its ensemble, by the names of the steps that give it to API clients. */
-export const cameraTensors = ['pixels', 'frame', 'geometry', 'size', 'detections'] as const
-export type CameraTensor = (typeof cameraTensors)[number]
+export type CameraTensor = 'pixels' | 'frame' | 'geometry' | 'size' | 'detections'
 
 /** Letterbox, detector and head as one run: where pixels become boxes without a tensor in between. */
 export type FusedSteps = Readonly<{ detector: ResolvedStep; head: ResolvedStep }>

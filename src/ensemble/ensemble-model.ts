@@ -118,7 +118,7 @@ export class EnsembleModel implements LoadedModel {
    *
    * @param inputs - of the plan; they are not checked.
    */
-  async inferPartly(inputs: readonly Tensor[], time: RunTime, signal?: AbortSignal): Promise<PartialRun> {
+  async inferPartly(inputs: readonly Tensor[], time: RunTime): Promise<PartialRun> {
     const request: InferRequest = {
       model: this.name,
       version: this.version,
@@ -129,7 +129,7 @@ export class EnsembleModel implements LoadedModel {
       timeoutUs: 0,
       sequence: undefined,
       parameters: {},
-      signal,
+      signal: undefined,
     }
     const names = this.outputs.map(({ name }) => name)
     const run = runPartly(this.parts.plan, this.#gates, request, names, time)

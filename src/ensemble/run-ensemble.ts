@@ -79,7 +79,7 @@ export async function runPartly(
   { first, withinMs }: RunTime,
 ): Promise<PartialRun> {
   const stop = new AbortController()
-  const signal = request.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, request.signal])
+  const { signal } = stop
   const values: Values = new Map(request.inputs.map((tensor) => [tensor.name, asRead(plan, tensor)]))
   const failures = new Map<PlannedStep, unknown>()
   const running = new Set<PlannedStep>()
@@ -93,7 +93,7 @@ export async function runPartly(
         await runStep(plan, gates.get(step)!, step, { ...request, signal }, values)
         return true
       } catch (error) {
-        if (!stop.signal.aborted) failures.set(step, error)
+        if (!signal.aborted) failures.set(step, error)
         return false
       } finally {
         running.delete(step)

@@ -145,23 +145,6 @@ describe('a step behind the head', () => {
     expect(rig.detector.takeStepFailures()).toEqual([{ step: 'after', failed: 0, late: 4 }])
   })
 
-  it('keeps the frames of a camera in order', async () => {
-    const repositoryDir = withJs(`let calls = 0
-      export default () => ({
-        execute: async ({ inputs }) => {
-          if (calls++ === 0) await new Promise((resolve) => setTimeout(resolve, 30))
-          return { OUT: inputs.IN }
-        },
-      })`)
-    const rig = await startDetector({ repositoryDir, ensemble: 'site', inference: { instances: 1 } })
-    const first = rig.detect(rig.frame('cam', 1, [204, 0, 0]))
-    const other = rig.detect(rig.frame('other', 1, [204, 0, 0]))
-    await Promise.all([first, other])
-    const more = rig.detect(rig.frame('cam', 2, [204, 0, 0]))
-    await more
-    expect(rig.outcomes.filter(({ cameraId }) => cameraId === 'cam').map(({ seq }) => seq)).toEqual([1, 2])
-  })
-
   it('that cannot be loaded is told by name', async () => {
     const repositoryDir = siteRepository(site, (dir) => addJs(dir, 'after', rowsToRows, 'export default 3'))
     await expect(startDetector({ repositoryDir, ensemble: 'site' })).rejects.toThrow(
