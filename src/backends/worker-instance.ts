@@ -5,15 +5,11 @@ const stopMs = 5_000
 
 /** A worker thread of a backend instance. One run at a time. */
 export class WorkerInstance<Load, Job, Result> {
-  /** Resolves with the cause when the thread ends unasked. */
-  readonly exited: Promise<Error>
   readonly #instance: Instance<Load, unknown, Job, Result>
   #closed: Promise<void> | undefined
 
   private constructor(name: string, entry: string, onBegan?: (thread: number) => void) {
-    let onExit: (error: Error) => void = () => undefined
-    this.exited = new Promise((resolve) => (onExit = resolve))
-    this.#instance = new Instance(name, entry, (error) => onExit(error), onBegan)
+    this.#instance = new Instance(name, entry, onBegan)
   }
 
   /** @param onBegan - called with the number of its thread. @throws what the worker throws when it loads. */
@@ -31,6 +27,11 @@ export class WorkerInstance<Load, Job, Result> {
       await worker.close()
       throw error
     }
+  }
+
+  /** Resolves with the cause when the thread ends unasked. */
+  get exited(): Promise<Error> {
+    return this.#instance.exited
   }
 
   get thread(): number | undefined {

@@ -3,7 +3,8 @@ import { type Frame, frameBytes } from '../vision/frame.js'
 import { TensorShapeError } from '../repository/errors.js'
 import type { QueueItem } from '../runtime/latest-slots.js'
 import { StreamOrder } from '../runtime/stream-order.js'
-import { type SchedulerClock, type StreamRunner, StreamScheduler } from '../runtime/stream-scheduler.js'
+import { timers } from '../runtime/scheduler-clock.js'
+import { type StreamRunner, StreamScheduler } from '../runtime/stream-scheduler.js'
 import { nowMs } from '../lifecycle/clock.js'
 import type { CameraDetector, DetectorInfo, DetectorListener } from './camera-detector.js'
 import {
@@ -23,10 +24,11 @@ export interface FrameRunner {
   /** Runs that could wait behind those that have begun. */
   readonly ahead: number
   /**
-   * @param transfer - buffers of the job that may move to another thread, and are then gone from this one whatever becomes of the run.
+   * Buffers of the job may move to another thread, and are then gone from this one whatever becomes of the run.
+   *
    * @throws what keeps the whole batch from having boxes
    */
-  run(job: DetectorJob, transfer: readonly ArrayBuffer[]): Promise<DetectorAnswer>
+  run(job: DetectorJob): Promise<DetectorAnswer>
   /** Of steps beside those for which there are no boxes, counted since the last call. */
   takeFailures?(): readonly StepFailures[]
   /** Idempotent, never rejects. */
@@ -50,12 +52,11 @@ export class ScheduledDetector implements CameraDetector, StreamRunner<Waiting> 
     readonly pool: FrameRunner,
     readonly listener: DetectorListener,
     readonly doubts: ClassDoubts,
-    clock: SchedulerClock = timers,
     /** Run for each frame with boxes, while the instances go on. */
     readonly later?: LaterSteps,
   ) {
     this.#frameBytes = frameBytes(info.format)
-    this.#scheduler = new StreamScheduler({ maxBatchSize: info.maxBatchSize, maxQueueDelayMs }, this, clock)
+    this.#scheduler = new StreamScheduler({ maxBatchSize: info.maxBatchSize, maxQueueDelayMs }, this, timers)
   }
 
   offer(frame: Frame): void {
@@ -108,10 +109,7 @@ export class ScheduledDetector implements CameraDetector, StreamRunner<Waiting> 
     const frames = places.map(({ waiting }) => waiting.frame)
     const job = { frames: frames.map((frame) => ({ rgbHwc: frame.rgbHwc, geometry: geometryOf(frame) })) }
     try {
-      const answer = await this.pool.run(
-        job,
-        frames.map((frame) => frame.rgbHwc),
-      )
+      const answer = await this.pool.run(job)
       const last = places.map(({ waiting, settle }, index) =>
         this.#end(waiting, settle, answer, answer.frames[index]),
       )
@@ -171,14 +169,6 @@ export class ScheduledDetector implements CameraDetector, StreamRunner<Waiting> 
       `frame ${frame.seq} of camera "${frame.cameraId}" has ${frame.rgbHwc.byteLength} bytes, but ${widthPx}x${heightPx} RGB needs ${this.#frameBytes}`,
     )
   }
-}
-
-const timers: SchedulerClock = {
-  nowMs,
-  after(forMs, call) {
-    const timer = setTimeout(call, forMs)
-    return () => clearTimeout(timer)
-  },
 }
 
 function geometryOf({ letterbox, regionPx, source }: Frame): DetectorJob['frames'][number]['geometry'] {

@@ -1,7 +1,8 @@
 import type { ExecutionProvider, InferenceConfig } from '../config/inference.js'
 import { type DeviceKind, deviceOf, gpuProvidersOf } from '../backends/onnxruntime/providers.js'
 import { graphOptimization } from '../repository/graph-optimization.js'
-import { InstancePool } from '../runtime/instance-pool.js'
+import { InstanceGroup } from '../runtime/instance-group.js'
+import { timers } from '../runtime/scheduler-clock.js'
 import type { OnnxModel, Repositories } from '../repository/model-repository.js'
 import { failuresOf, logNotes, noteText } from '../backends/onnxruntime/provider-notes.js'
 import { sessionConfig } from '../backends/onnxruntime/session-settings.js'
@@ -11,6 +12,7 @@ import type { CameraDetector, DetectorListener } from '../detector/camera-detect
 import { type CameraModel, findCameraModel } from './camera-model.js'
 import { ClassDoubts } from '../detector/class-doubts.js'
 import { type DetectorPlan, planDetector } from '../detector/detector-plan.js'
+import { DetectorInstance } from '../detector/detector-instance.js'
 import type {
   DetectorAnswer,
   DetectorCandidate,
@@ -21,7 +23,7 @@ import type {
 import { type InstanceSettings, instanceSettings } from '../detector/instance-settings.js'
 import { detectionLimits } from '../detector/detection-head/head-parameters.js'
 import type { LaterSteps } from '../detector/later-steps.js'
-import { ModelConfigError } from '../repository/errors.js'
+import { ModelConfigError, RunHungError } from '../repository/errors.js'
 import { type CameraGraphHost, hasOtherSteps, openCameraGraph, type StepModels } from './open-camera-graph.js'
 import { createStepwiseDetector } from './stepwise-detector.js'
 import { ScheduledDetector } from '../detector/scheduled-detector.js'
@@ -70,22 +72,31 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
     return instanceSettings(deviceOf(provider), inference, detector, plan.maxBatchSize)
   }
   let instanceFreed: () => void = () => undefined
-  const pool = new InstancePool<DetectorLoad, DetectorReady, DetectorJob, DetectorAnswer>({
-    name: `${model.name}:${model.version}`,
-    entry: options.workerEntry ?? entryPath(import.meta.url, '../detector/detector-worker.js'),
-    load: (first) => loadOptions(model, choices, inference, first),
-    count: (first) => settingsFor(first).instances,
+  let firstReady: DetectorReady | undefined
+  const name = `${model.name}:${model.version}`
+  const entry = options.workerEntry ?? entryPath(import.meta.url, '../detector/detector-worker.js')
+  const instances = new InstanceGroup<DetectorJob, DetectorAnswer>({
+    name,
+    count: () => settingsFor(firstReady!).instances,
+    start: async (index) => {
+      const load = loadOptions(model, choices, inference, firstReady)
+      const { instance, ready } = await DetectorInstance.start(`${name}#${index}`, entry, load)
+      firstReady ??= ready
+      return instance
+    },
+    clock: timers,
     log,
-    onExit: (error) => listener.instanceExited(error),
+    onEnd: (error) => listener.instanceExited(error),
     onIdle: () => instanceFreed(),
     aheadUpToMs,
     runTimeoutMs: inference.runTimeoutMs,
-    onHung: (error) => listener.hung(error),
+    onHung: (instance) => listener.hung(new RunHungError(instance, inference.runTimeoutMs)),
   })
-  const first = await pool.start()
+  await instances.start()
+  const first = firstReady!
   const later = await laterSteps(model, choices[first.candidate]!.plan, options).catch(
     async (error: unknown) => {
-      await pool.stop(1_000)
+      await instances.stop(1_000)
       throw error
     },
   )
@@ -105,7 +116,7 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
       maxBatchSize: settings.maxBatchSize,
     },
     settings.maxQueueDelayMs,
-    pool,
+    instances,
     listener,
     new ClassDoubts(
       own.name,
@@ -113,7 +124,6 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
       plan.head.columns === undefined ? (plan.head.options?.firstClass ?? 0) : 0,
       log,
     ),
-    undefined,
     later,
   )
   instanceFreed = () => detector.pump()

@@ -29,7 +29,7 @@ export type RateLimiterConfig = Readonly<{
   priority?: number
 }>
 
-export type InstanceGroup = Readonly<{
+export type ModelInstanceGroup = Readonly<{
   name?: string
   kind?: 'KIND_AUTO' | 'KIND_GPU' | 'KIND_CPU' | 'KIND_MODEL'
   count?: number
@@ -172,7 +172,7 @@ export type ModelConfig = Readonly<{
   dynamic_batching?: DynamicBatching
   sequence_batching?: SequenceBatching
   ensemble_scheduling?: Readonly<{ step: readonly EnsembleStep[]; max_inflight_requests?: number }>
-  instance_group: readonly InstanceGroup[]
+  instance_group: readonly ModelInstanceGroup[]
   default_model_filename?: string
   cc_model_filenames: Readonly<Record<string, string>>
   metric_tags: Readonly<Record<string, string>>

@@ -2,6 +2,7 @@ import type { Log } from '../lifecycle/log.js'
 import type { ModelConfig } from '../repository/model-config.js'
 import type { ExecutionTimes } from './execution-times.js'
 import type { SequencePosition } from './infer.js'
+import type { GroupInstance } from './instances/slot.js'
 import type { Tensor, TensorSpec } from '../tensors/tensor.js'
 
 /** What a backend learns of the model it is to run. */
@@ -33,16 +34,7 @@ export type BatchResult = Readonly<{
 }>
 
 /** Runs one batch at a time. Several of one model run side by side. */
-export interface BackendInstance {
-  /** @throws when the whole batch failed. */
-  execute(batch: readonly Execution[]): Promise<BatchResult>
-  /** Number of the thread that runs it, by `ownThread`: what that takes of memory is the model's. Absent: it takes none here. */
-  readonly thread?: number | undefined
-  /** Resolves with the cause if the instance ends unasked; it is then started again. Absent: it never does. */
-  readonly exited?: Promise<Error>
-  /** Ends after the run in progress. Idempotent, never rejects. */
-  close(): Promise<void>
-}
+export type BackendInstance = GroupInstance<readonly Execution[], BatchResult>
 
 /** A way to run models, by the name a `config.pbtxt` gives as `backend`. */
 export interface Backend {

@@ -1,8 +1,8 @@
-import type { InstanceGroup, ModelConfig } from '../repository/model-config.js'
+import type { ModelConfig, ModelInstanceGroup } from '../repository/model-config.js'
 import { checkCompleted } from '../repository/supported-config.js'
-import type { SchedulerClock } from './stream-scheduler.js'
 import type { Log } from '../lifecycle/log.js'
 import type { OpenedModel } from './backend.js'
+import { roomForOthers } from './memory/room-for-others.js'
 import type { MemoryAccounts } from './memory/memory-accounts.js'
 import { outputLabels } from '../repository/output-labels.js'
 import type { StatisticsRecorder } from './statistics-recorder.js'
@@ -10,19 +10,20 @@ import type { Tensor } from '../tensors/tensor.js'
 import { batchingPays, type BatchingProbe } from './batching-probe.js'
 import { batcherRules } from './batcher-rules.js'
 import { requestRules } from './check-request.js'
-import { InstanceSet } from './instance-set.js'
+import { InstanceGroup, type ModelInstances } from './instance-group.js'
+import { ShortRuns } from './instances/short-runs.js'
 import { instanceClaims } from './rate-limit/claims.js'
 import type { RateLimiter } from './rate-limit/rate-limiter.js'
 import { RequestOutcome } from './request-outcome.js'
 import { RequestScheduler } from './request-scheduler.js'
 import { reshaped } from './reshape.js'
 import type { Scheduler } from './scheduler.js'
+import { type SchedulerClock, timers } from './scheduler-clock.js'
 import { ScheduledModel } from './scheduled-model.js'
 import { sequenceStrategy } from './sequence-batch.js'
 import { sequenceControls } from './sequence-controls.js'
 import { type SequenceRules, SequenceScheduler } from './sequence-scheduler.js'
 import { implicitState } from './sequence-state.js'
-import { timers } from './timers.js'
 import { warmUp, warmUpRequests } from './warm-up.js'
 
 export type ScheduledModelOptions = Readonly<{
@@ -77,9 +78,9 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
   let breakModel: (reason: string) => void = () => undefined
   const broken = new Promise<string>((resolve) => (breakModel = resolve))
   const memory = options.memory?.open(name)
-  const instances = new InstanceSet({
+  const instances: ModelInstances = new InstanceGroup({
     name,
-    count: instanceCount(opened.config),
+    count: () => instanceCount(opened.config),
     start: async (index, onBegan) => {
       const instance = await opened.start(index, onBegan)
       await warmUp(instance, warmUps)
@@ -88,9 +89,11 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
     clock,
     log,
     onIdle: () => instanceFreed(),
-    onHung: options.onHung,
-    hungAfterMs: options.hungAfterMs ?? defaultHungAfterMs,
+    onHung: (instance, forMs) => options.onHung(`instance ${instance} has not ended a run for ${forMs} ms`),
+    runTimeoutMs: options.hungAfterMs ?? defaultHungAfterMs,
     onBroken: breakModel,
+    beforeOthers: roomForOthers(name, memory && (() => memory.takenNow())),
+    shortRuns: new ShortRuns(({ times }) => times.computeInferNs / 1e6),
     turns: rateLimiter?.register(instanceClaims(opened.config)),
     memory,
     isReplaceable: opened.isReplaceable,
@@ -98,7 +101,7 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
   const outcome = new RequestOutcome(statistics, outputShapes(opened.config))
   await instances.start()
   const chosen = await settleBatching(opened, instances, options).catch(async (error: unknown) => {
-    await instances.close()
+    await instances.stop(5_000)
     throw error
   })
   memory?.loaded()
@@ -126,7 +129,7 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
 
 /** Instances of all groups that take part; a group has one per GPU it names, and a model without groups has one. */
 export function instanceCount({ instance_group }: ModelConfig): number {
-  const count = (group: InstanceGroup) => Math.max(1, group.count ?? 1) * Math.max(1, group.gpus.length)
+  const count = (group: ModelInstanceGroup) => Math.max(1, group.count ?? 1) * Math.max(1, group.gpus.length)
   const active = instance_group.filter((group) => group.passive !== true)
   return active.length === 0 ? 1 : active.reduce((sum, group) => sum + count(group), 0)
 }
@@ -151,7 +154,7 @@ async function sequenceRules(
 /** Batching that nobody asked for stays only where it pays. */
 async function settleBatching(
   opened: OpenedModel,
-  instances: InstanceSet,
+  instances: ModelInstances,
   { batching, log }: ScheduledModelOptions,
 ): Promise<OpenedModel> {
   if (opened.batchingIsAutomatic !== true || opened.config.dynamic_batching === undefined) return opened

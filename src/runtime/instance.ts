@@ -11,14 +11,16 @@ type Pending<Ready, Result> = {
 }
 
 /**
- * One worker thread with one session, seen from the engine's loop.
+ * One worker thread with one session, seen from the loop that gives it work.
  *
  * Every request settles: with the worker's answer, or with `GANTRY_WORKER_EXITED` when the thread ends.
  */
 export class Instance<Load, Ready, Job, Result> {
   readonly #worker: Worker
   readonly #pending = new Map<number, Pending<Ready, Result>>()
-  readonly #exited: Promise<WorkerExitedError>
+  /** Resolves with the cause if the thread ends without having been asked to, after its requests have settled. */
+  readonly exited: Promise<Error>
+  readonly #ending: Promise<WorkerExitedError>
   #nextRequestId = 1
   #stopping = false
   #ended = false
@@ -27,13 +29,11 @@ export class Instance<Load, Ready, Job, Result> {
 
   /**
    * @param entry - path of the compiled worker.
-   * @param onUnexpectedExit - called once if the thread ends without having been asked to, after its requests have settled.
    * @param onBegan - called with the number of the thread, by `ownThread`, before it loads anything.
    */
   constructor(
     readonly name: string,
     entry: string,
-    onUnexpectedExit: (error: WorkerExitedError) => void,
     onBegan?: (thread: number) => void,
   ) {
     this.#worker = new Worker(entry, { name, stdin: false })
@@ -48,13 +48,15 @@ export class Instance<Load, Ready, Job, Result> {
     })
     this.#worker.on('error', (error: Error) => (this.#lastError = error))
     this.#worker.on('messageerror', (error) => (this.#lastError = error))
-    this.#exited = new Promise((resolve) => {
+    let exitedUnasked: (error: Error) => void
+    this.exited = new Promise((resolve) => (exitedUnasked = resolve))
+    this.#ending = new Promise((resolve) => {
       this.#worker.once('exit', (code) => {
         this.#ended = true
         const error = new WorkerExitedError(name, code, this.#lastError)
         this.#giveUp(error)
         resolve(error)
-        if (!this.#stopping) onUnexpectedExit(error)
+        if (!this.#stopping) exitedUnasked(error)
       })
     })
   }
@@ -100,7 +102,7 @@ export class Instance<Load, Ready, Job, Result> {
       this.#stopping = true
       this.#ask({ type: 'stop', requestId: this.#nextRequestId++ }, []).catch(() => undefined)
     }
-    const ended = (await atMost(forMs, this.#exited)) !== undefined
+    const ended = (await atMost(forMs, this.#ending)) !== undefined
     if (!ended) {
       this.#worker.unref()
       this.#giveUp(

@@ -1,4 +1,5 @@
-import type { BatchRunner, SchedulerClock } from './stream-scheduler.js'
+import type { SchedulerClock } from './scheduler-clock.js'
+import type { BatchRunner } from './stream-scheduler.js'
 import { type BatchDecision, type BatchRules, decideBatch } from './batch-decision.js'
 import type { QueueRules } from './queue-rules.js'
 import { type QueueEntry, RequestQueue } from './request-queue.js'

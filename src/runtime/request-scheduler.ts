@@ -1,7 +1,8 @@
 import { StreamOrder } from './stream-order.js'
-import type { BatchRunner, SchedulerClock } from './stream-scheduler.js'
+import type { SchedulerClock } from './scheduler-clock.js'
+import type { BatchRunner } from './stream-scheduler.js'
 import type { StatisticsRecorder } from './statistics-recorder.js'
-import type { InstanceSet } from './instance-set.js'
+import type { ModelInstances } from './instance-group.js'
 import type { PendingRequest } from './pending-request.js'
 import { type BatcherRules, RequestBatcher } from './request-batcher.js'
 import { backendError, type RequestOutcome } from './request-outcome.js'
@@ -20,7 +21,7 @@ export class RequestScheduler implements Scheduler, BatchRunner<PendingRequest> 
 
   constructor(
     readonly rules: RequestSchedulerRules,
-    readonly instances: InstanceSet,
+    readonly instances: ModelInstances,
     readonly outcome: RequestOutcome,
     readonly statistics: StatisticsRecorder,
     readonly clock: SchedulerClock,
@@ -34,7 +35,7 @@ export class RequestScheduler implements Scheduler, BatchRunner<PendingRequest> 
 
   get idle(): number {
     // A batch that is handed over ahead of time can no longer grow.
-    return this.instances.idle(this.rules.batches === undefined)
+    return this.instances.idle + (this.rules.batches === undefined ? this.instances.ahead : 0)
   }
 
   offer(pending: PendingRequest): void {

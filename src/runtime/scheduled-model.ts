@@ -16,7 +16,7 @@ import {
   type RequestRules,
   withStringsChecked,
 } from './check-request.js'
-import type { InstanceSet } from './instance-set.js'
+import type { ModelInstances } from './instance-group.js'
 import { PendingRequest } from './pending-request.js'
 import { backendError, cancelledError, type RequestOutcome } from './request-outcome.js'
 import type { Scheduler } from './scheduler.js'
@@ -29,7 +29,7 @@ export type ScheduledModelParts = Readonly<{
   modelDir: string
   rules: RequestRules
   labels: ReadonlyMap<string, readonly string[]>
-  instances: InstanceSet
+  instances: ModelInstances
   scheduler: Scheduler
   outcome: RequestOutcome
   statistics: StatisticsRecorder
@@ -159,7 +159,7 @@ export class ScheduledModel implements LoadedModel {
     const untilMs = nowMs() + drainMs
     await atMost(drainMs, Promise.allSettled(this.#inFlight))
     for (const pending of scheduler.clear()) outcome.fail(pending, this.#unloading())
-    await instances.close(Math.max(1_000, untilMs - nowMs()))
+    await instances.stop(Math.max(1_000, untilMs - nowMs()))
     await atMost(1_000, Promise.allSettled(this.#inFlight))
     await opened.close()
   }

@@ -1,9 +1,9 @@
-import type { SchedulerClock } from './stream-scheduler.js'
+import type { SchedulerClock } from './scheduler-clock.js'
 import type { BatchResult, Execution } from './backend.js'
 import type { StatisticsRecorder } from './statistics-recorder.js'
 import type { Tensor } from '../tensors/tensor.js'
 import { invalid } from './check-request.js'
-import type { InstanceSet } from './instance-set.js'
+import type { ModelInstances } from './instance-group.js'
 import type { PendingRequest } from './pending-request.js'
 import { backendError, type RequestOutcome } from './request-outcome.js'
 import type { Scheduler } from './scheduler.js'
@@ -33,7 +33,7 @@ export class SequenceScheduler implements Scheduler {
 
   constructor(
     readonly rules: SequenceRules,
-    readonly instances: InstanceSet,
+    readonly instances: ModelInstances,
     readonly outcome: RequestOutcome,
     readonly statistics: StatisticsRecorder,
     readonly clock: SchedulerClock,

@@ -1,12 +1,6 @@
 import { type BatchLimits, decideBatch, isFull, type Waiting } from './batch-policy.js'
 import { LatestSlots, type QueueItem } from './latest-slots.js'
-
-/** Time and timers, passed in. */
-export interface SchedulerClock {
-  nowMs(): number
-  /** @returns cancels the timer. */
-  after(forMs: number, call: () => void): () => void
-}
+import type { SchedulerClock } from './scheduler-clock.js'
 
 /** Where batches run. It calls `pump` of the scheduler whenever a run could start again. */
 export interface BatchRunner<T> {

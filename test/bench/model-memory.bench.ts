@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryUse, ownThread } from '../../src/lifecycle/memory-use.js'
 import { MemoryAccounts } from '../../src/runtime/memory/memory-accounts.js'
-import { timers } from '../../src/runtime/timers.js'
+import { timers } from '../../src/runtime/scheduler-clock.js'
 import { RunRecordFile } from '../../src/processes/model-server/run-record.js'
 import { quantile, report } from './bench.js'
 

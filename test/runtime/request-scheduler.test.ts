@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { BackendInstance, BatchResult, Execution } from '../../src/runtime/backend.js'
-import { InstanceSet } from '../../src/runtime/instance-set.js'
+import { InstanceGroup } from '../../src/runtime/instance-group.js'
 import { PendingRequest } from '../../src/runtime/pending-request.js'
 import { plainQueue } from '../../src/runtime/queue-rules.js'
 import { RequestOutcome } from '../../src/runtime/request-outcome.js'
@@ -43,15 +43,15 @@ async function rig(instances: number, rules: RequestSchedulerRules) {
     close: () => Promise.resolve(),
   }
   let freed: () => void = () => undefined
-  const set = new InstanceSet({
+  const set = new InstanceGroup({
     name: 'm',
-    count: instances,
+    count: () => instances,
     start: () => Promise.resolve(instance),
     clock,
     log: silentLog(),
     onIdle: () => freed(),
     onHung: () => undefined,
-    hungAfterMs: 1e9,
+    runTimeoutMs: 1e9,
     onBroken: () => undefined,
   })
   await set.start()
@@ -149,7 +149,7 @@ describe('RequestScheduler', () => {
             expect(new Set(shapes).size).toBe(1)
           }
           expect(inFlight.size).toBeLessThanOrEqual(chosen.instances)
-          if (set.idle(false) > 0)
+          if (set.idle > 0)
             for (const { pending, settled } of sent)
               if (
                 settled.length === 0 &&

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { emptyModelConfig } from '../../src/repository/model-config.js'
 import type { BackendInstance, BatchResult, Execution } from '../../src/runtime/backend.js'
-import { InstanceSet } from '../../src/runtime/instance-set.js'
+import { InstanceGroup } from '../../src/runtime/instance-group.js'
 import { PendingRequest } from '../../src/runtime/pending-request.js'
 import { RequestOutcome } from '../../src/runtime/request-outcome.js'
 import { decideDirect, decideOldest, type SequenceStrategy } from '../../src/runtime/sequence-batch.js'
@@ -58,15 +58,15 @@ async function rig(instances: number, strategy: SequenceStrategy) {
     close: () => Promise.resolve(),
   })
   let freed: () => void = () => undefined
-  const set = new InstanceSet({
+  const set = new InstanceGroup({
     name: 'm',
-    count: instances,
+    count: () => instances,
     start: (index) => Promise.resolve(instance(index)),
     clock,
     log: silentLog(),
     onIdle: () => freed(),
     onHung: () => undefined,
-    hungAfterMs: 1e9,
+    runTimeoutMs: 1e9,
     onBroken: () => undefined,
   })
   await set.start()

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type SchedulerClock, StreamScheduler } from '../../src/runtime/stream-scheduler.js'
+import type { SchedulerClock } from '../../src/runtime/scheduler-clock.js'
+import { StreamScheduler } from '../../src/runtime/stream-scheduler.js'
 
 type Item = Readonly<{ streamId: string; enqueuedMs: number; number: number }>
 

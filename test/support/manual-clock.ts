@@ -1,4 +1,4 @@
-import type { SchedulerClock } from '../../src/runtime/stream-scheduler.js'
+import type { SchedulerClock } from '../../src/runtime/scheduler-clock.js'
 
 /** More timers than any test has within one step of time. */
 const mostCalls = 10_000

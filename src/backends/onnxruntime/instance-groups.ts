@@ -1,6 +1,6 @@
 import type { ExecutionProvider } from '../../config/inference.js'
 import { ModelConfigError } from '../../repository/errors.js'
-import type { InstanceGroup } from '../../repository/model-config.js'
+import type { ModelInstanceGroup } from '../../repository/model-config.js'
 import { deviceOf, missingProviderReason } from './providers.js'
 
 /** Where one instance of a model runs. */
@@ -20,12 +20,12 @@ const defaultCpuCount = 2
  * @throws ModelConfigError for a group on a GPU where no configured provider runs on one, or none of them is installed
  */
 export function completeGroups(
-  groups: readonly InstanceGroup[],
+  groups: readonly ModelInstanceGroup[],
   model: string,
   providers: readonly ExecutionProvider[],
   missing = missingProviderReason,
-): readonly InstanceGroup[] {
-  const given: readonly InstanceGroup[] =
+): readonly ModelInstanceGroup[] {
+  const given: readonly ModelInstanceGroup[] =
     groups.length > 0 ? groups : [{ gpus: [], profile: [], secondary_devices: [] }]
   return given.map((group, index) => {
     const kind = kindOf(group, providers, missing)
@@ -53,7 +53,7 @@ export function completeGroups(
 
 /** The place of each instance, over all groups that take part: `count` on each GPU of a group, or on the default device. */
 export function placements(
-  groups: readonly InstanceGroup[],
+  groups: readonly ModelInstanceGroup[],
   providers: readonly ExecutionProvider[],
   defaultDeviceId: number,
 ): readonly Placement[] {
@@ -72,7 +72,7 @@ export function placements(
 
 /** A GPU that is asked for is not replaced by the CPU in silence. */
 function providersOf(
-  { kind }: InstanceGroup,
+  { kind }: ModelInstanceGroup,
   providers: readonly ExecutionProvider[],
 ): readonly ExecutionProvider[] {
   if (kind === 'KIND_CPU') return ['cpu']
@@ -85,10 +85,10 @@ function onGpu(providers: readonly ExecutionProvider[]): readonly ExecutionProvi
 
 /** AUTO becomes CPU where no provider for a GPU is at hand; else it stays, and falls back on the CPU if the GPU fails. */
 function kindOf(
-  { kind = 'KIND_AUTO', gpus }: InstanceGroup,
+  { kind = 'KIND_AUTO', gpus }: ModelInstanceGroup,
   providers: readonly ExecutionProvider[],
   missing: typeof missingProviderReason,
-): NonNullable<InstanceGroup['kind']> {
+): NonNullable<ModelInstanceGroup['kind']> {
   if (kind === 'KIND_CPU' || kind === 'KIND_GPU') return kind
   if (gpus.length > 0) return 'KIND_GPU'
   const usable = providers.filter((provider) => missing(provider) === undefined)

@@ -16,7 +16,6 @@ const closeMs = 10_000
 
 /** A thread with a session, seen from the loop that serves requests. */
 export class OnnxInstance implements BackendInstance {
-  readonly exited: Promise<Error>
   readonly #instance: Instance<OnnxLoad, OnnxReady, OnnxJob, OnnxAnswer>
 
   private constructor(
@@ -26,9 +25,7 @@ export class OnnxInstance implements BackendInstance {
     entry: string,
     onBegan?: (thread: number) => void,
   ) {
-    let exit: (error: Error) => void
-    this.exited = new Promise((resolve) => (exit = resolve))
-    this.#instance = new Instance(name, entry, (error) => exit(error), onBegan)
+    this.#instance = new Instance(name, entry, onBegan)
   }
 
   /** @param onBegan - called with the number of its thread. @throws RemoteError, WorkerExitedError */
@@ -46,6 +43,10 @@ export class OnnxInstance implements BackendInstance {
       await instance.close()
       throw error
     }
+  }
+
+  get exited(): Promise<Error> {
+    return this.#instance.exited
   }
 
   get thread(): number | undefined {

@@ -28,7 +28,7 @@ import { createResponseCache } from '../../serving/response-cache/create-respons
 import type { ResponseCache } from '../../serving/response-cache/response-cache.js'
 import { BatchingFindings } from '../../runtime/batching-findings.js'
 import { rateLimiterOf } from '../../runtime/rate-limit/rate-limiter.js'
-import { timers } from '../../runtime/timers.js'
+import { timers } from '../../runtime/scheduler-clock.js'
 import type { StatisticsRecorder } from '../../runtime/statistics-recorder.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import { MemorySettings } from '../../serving/settings.js'

@@ -1,4 +1,4 @@
-import type { InstanceGroup, ModelConfig } from '../model-config.js'
+import type { ModelInstanceGroup, ModelConfig } from '../model-config.js'
 import { type ConfigFault, isGiven, listed, repeated } from './fault.js'
 
 /** Each has a thread and a session: 200 of a model of 100 bytes took 2.8 GB and 13 s to start. */
@@ -82,7 +82,7 @@ function groupFaults(config: ModelConfig): readonly ConfigFault[] {
 }
 
 function resourceFaults(
-  { rate_limiter }: InstanceGroup,
+  { rate_limiter }: ModelInstanceGroup,
   field: string,
   title: string,
 ): readonly ConfigFault[] {
@@ -99,6 +99,6 @@ function resourceFaults(
   ]
 }
 
-function isWithoutGpus({ kind }: InstanceGroup): boolean {
+function isWithoutGpus({ kind }: ModelInstanceGroup): boolean {
   return kind === 'KIND_CPU' || kind === 'KIND_MODEL'
 }

@@ -1,4 +1,4 @@
-import type { SchedulerClock } from '../stream-scheduler.js'
+import type { SchedulerClock } from '../scheduler-clock.js'
 import type { MemoryUse } from '../../lifecycle/memory-use.js'
 import { MemoryAccount, type Worker } from './memory-account.js'
 

@@ -1,4 +1,4 @@
-import type { InstanceGroup, ModelConfig } from '../../repository/model-config.js'
+import type { ModelInstanceGroup, ModelConfig } from '../../repository/model-config.js'
 
 /** So much of a resource for the time of a run. */
 export type Need = Readonly<{
@@ -32,12 +32,12 @@ export function instanceClaims({ instance_group }: ModelConfig): readonly Claim[
   )
 }
 
-function devicesOf({ kind, gpus }: InstanceGroup): readonly string[] {
+function devicesOf({ kind, gpus }: ModelInstanceGroup): readonly string[] {
   if (gpus.length > 0) return gpus.map((gpu) => `gpu${gpu}`)
   return [kind === 'KIND_GPU' ? 'gpu0' : 'cpu']
 }
 
-function claimOf({ rate_limiter }: InstanceGroup, device: string): Claim {
+function claimOf({ rate_limiter }: ModelInstanceGroup, device: string): Claim {
   const needs = (rate_limiter?.resources ?? []).map(({ name = '', global = false, count = 0 }) => ({
     name,
     device: global ? undefined : device,

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { BackendInstance, BatchResult } from '../../src/runtime/backend.js'
-import { InstanceSet } from '../../src/runtime/instance-set.js'
+import type { BackendInstance, BatchResult, Execution } from '../../src/runtime/backend.js'
+import { InstanceGroup } from '../../src/runtime/instance-group.js'
+import { ShortRuns } from '../../src/runtime/instances/short-runs.js'
 import { ManualClock } from '../support/manual-clock.js'
 import { recordingLog } from '../support/silent-log.js'
 import { until } from '../support/until.js'
@@ -42,6 +43,7 @@ function setOf(
   count: number,
   failing: (start: number) => boolean = () => false,
   error = new Error('no memory'),
+  givesUp = true,
 ) {
   const clock = new ManualClock()
   const { log, lines } = recordingLog()
@@ -50,9 +52,9 @@ function setOf(
   const broken: string[] = []
   let idleCalls = 0
   let starts = 0
-  const set = new InstanceSet({
+  const set = new InstanceGroup<readonly Execution[], BatchResult>({
     name: 'm',
-    count,
+    count: () => count,
     start: (index) => {
       if (failing(starts++)) return Promise.reject(error)
       const fake = fakeInstance(index)
@@ -62,15 +64,16 @@ function setOf(
     clock,
     log,
     onIdle: () => (idleCalls += 1),
-    onHung: (reason) => hung.push(reason),
-    hungAfterMs: 1_000,
-    onBroken: (reason) => broken.push(reason),
+    onHung: (instance) => hung.push(instance),
+    runTimeoutMs: 1_000,
+    shortRuns: new ShortRuns(({ times }) => times.computeInferNs / 1e6),
+    ...(givesUp ? { onBroken: (reason: string) => broken.push(reason) } : {}),
   })
-  onTestFinished(() => set.close())
+  onTestFinished(async () => void (await set.stop(5_000)))
   return { set, clock, started, hung, broken, lines, idleCalls: () => idleCalls }
 }
 
-describe('InstanceSet', () => {
+describe('InstanceGroup', () => {
   it('fails the runs of an instance that ends, starts another, and goes on with the rest', async () => {
     const { set, started, lines, idleCalls } = setOf(2)
     await set.start()
@@ -105,7 +108,7 @@ describe('InstanceSet', () => {
     started[0]?.exit(new Error('gone'))
     await until('another', () => started.length === 2, 30_000)
     expect(broken).toEqual([])
-    await set.close()
+    await set.stop(5_000)
   }, 40_000)
 
   it('gives up after five ends within a minute, and not for ends that lie further apart', async () => {
@@ -132,6 +135,50 @@ describe('InstanceSet', () => {
     expect(set.ready).toBe(0)
   })
 
+  it('never gives up where nobody would load the model again, as for cameras', async () => {
+    const { set, clock, started, broken } = setOf(1, undefined, undefined, false)
+    await set.start()
+    for (let count = 1; count <= 7; count++) {
+      started[count - 1]!.exit(new Error(`gone ${count}`))
+      await until('another instance', () => started.length === count + 1 && set.ready === 1)
+      set.run([]).catch(() => undefined)
+      started[count]!.end(1)
+    }
+    expect(clock.nowMs()).toBe(0)
+    expect(broken).toEqual([])
+  })
+
+  it('waits at its end for an instance that is being started', async () => {
+    let up: (instance: Fake) => void = () => undefined
+    const group = new InstanceGroup<readonly Execution[], BatchResult>({
+      name: 'm',
+      count: () => 2,
+      start: (index) =>
+        index === 0 ? Promise.resolve(fakeInstance(0)) : new Promise((resolve) => (up = resolve)),
+      clock: new ManualClock(),
+      log: recordingLog().log,
+      onIdle: () => undefined,
+      onHung: () => undefined,
+      runTimeoutMs: 1_000,
+    })
+    const starting = group.start()
+    await until('the first', () => group.ready === 1)
+    const second = fakeInstance(1)
+    const stopping = group.stop(60_000)
+    await new Promise((resolve) => setImmediate(resolve))
+    up(second)
+    await expect(stopping).resolves.toBe(true)
+    expect(second.closed).toBe(true)
+    await starting
+  })
+
+  it('refuses a run that no instance would take', async () => {
+    const { set } = setOf(1)
+    await set.start()
+    void set.run([]).catch(() => undefined)
+    await expect(set.run([])).rejects.toMatchObject({ code: 'GANTRY_WORKER_EXITED' })
+  })
+
   it('ends what it started when one of the first does not start', async () => {
     const { set, started } = setOf(3, (start) => start === 2)
     await expect(set.start()).rejects.toThrow('no memory')
@@ -149,7 +196,7 @@ describe('InstanceSet', () => {
     expect(hung).toEqual([])
     set.run([]).catch(() => undefined)
     clock.advance(1_500)
-    expect(hung).toEqual([expect.stringContaining('m#0 has not ended a run')])
+    expect(hung).toEqual(['m#0'])
   })
 
   it('hands out the next run ahead of time only while runs are short', async () => {
@@ -162,11 +209,11 @@ describe('InstanceSet', () => {
     }
     await run(0.01)
     const first = set.run([])
-    expect([set.idle(false), set.idle(true)]).toEqual([0, 1])
+    expect([set.idle, set.ahead]).toEqual([0, 1])
     started[0]!.end(100)
     await first
     void set.run([]).catch(() => undefined)
-    expect(set.idle(true)).toBe(0)
+    expect([set.idle, set.ahead]).toEqual([0, 0])
   })
 
   it('keeps the loop awake only while a run that is over in an instant is under way', async () => {

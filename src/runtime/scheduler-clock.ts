@@ -1,5 +1,11 @@
-import type { SchedulerClock } from './stream-scheduler.js'
 import { nowMs } from '../lifecycle/clock.js'
+
+/** Time and timers, passed in. */
+export interface SchedulerClock {
+  nowMs(): number
+  /** @returns cancels the timer. */
+  after(forMs: number, call: () => void): () => void
+}
 
 /** The system's clock. Its timers keep no process alive. */
 export const timers: SchedulerClock = {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { startFew } from '../../src/runtime/start-few.js'
+import { startFew } from '../../../src/runtime/instances/start-few.js'
 
 it('starts two at a time, in their order', async () => {
   let underWay = 0

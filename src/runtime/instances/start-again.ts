@@ -1,6 +1,7 @@
-import { backoffMs } from '../lifecycle/backoff.js'
-import { delay } from '../lifecycle/delay.js'
-import type { Log } from '../lifecycle/log.js'
+import { backoffMs } from '../../lifecycle/backoff.js'
+import { delay } from '../../lifecycle/delay.js'
+import type { Log } from '../../lifecycle/log.js'
+import { isSystemLimit } from '../../lifecycle/system-limit.js'
 
 /** The place of an instance: what starts there, and how often it ended since its last good run. */
 export type Restarted = { readonly index: number; failures: number }
@@ -42,5 +43,30 @@ export async function startAgain(
       if (stopped.aborted) return
       error = failed
     }
+  }
+}
+
+/** So many ends, or failed starts, in that time are no accident. */
+const mostEnds = 5
+const endsWindowMs = 60_000
+
+/** Counts how often instances of a group end. */
+export class EndCount {
+  /** In the last minute. */
+  #endsMs: number[] = []
+  /** The last of them. */
+  #last: unknown
+
+  /** @returns why no more are to be started; `undefined` while that is not so. */
+  add(error: unknown, nowMs: number): string | undefined {
+    // That it cannot be started for want of something is no fault of the model.
+    if (isSystemLimit(error)) return undefined
+    // Instances of the same thread end with it.
+    if (error === this.#last) return undefined
+    this.#last = error
+    this.#endsMs = [...this.#endsMs.filter((endMs) => nowMs - endMs < endsWindowMs), nowMs]
+    if (this.#endsMs.length < mostEnds) return undefined
+    const why = error instanceof Error ? error.message : String(error)
+    return `its instances ended ${mostEnds} times within ${endsWindowMs / 1e3} s: ${why}`
   }
 }

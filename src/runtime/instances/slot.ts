@@ -1,0 +1,43 @@
+/** What a group runs jobs on: one at a time, in a thread of its own or elsewhere. */
+export interface GroupInstance<Job, Result> {
+  /** @throws when the whole job failed. */
+  execute(job: Job): Promise<Result>
+  /** Number of the thread that runs it, by `ownThread`: what that takes of memory is the model's. Absent: it takes none here. */
+  readonly thread?: number | undefined
+  /** Resolves with the cause if the instance ends unasked; it is then started again. Absent: it never does. */
+  readonly exited?: Promise<Error>
+  /**
+   * Ends after the run in progress. Idempotent, never rejects.
+   *
+   * @param forMs - longest that is waited for; absent: as long as fits the instance.
+   * @returns `false`: it did not end in that time.
+   */
+  close(forMs?: number): Promise<boolean | void>
+}
+
+/** The place of an instance in its group; another one takes it when that ends. */
+export class Slot<Job, Result> {
+  /** `undefined` while none is up. */
+  instance: GroupInstance<Job, Result> | undefined
+  /** Jobs given to it and not ended: what it runs, and what waits behind. */
+  running = 0
+  /** When the run in progress began; `Infinity` while it waits for its turn. */
+  sinceMs = 0
+  /** With the way to the instance and back. */
+  lastRunMs = Infinity
+  /** How often it ended since its last good run. */
+  failures = 0
+  /** How often another instance took its place, to give back memory. */
+  replaced = 0
+  isReplacing = false
+
+  constructor(readonly index: number) {}
+
+  get isUp(): boolean {
+    return this.instance !== undefined
+  }
+
+  get isIdle(): boolean {
+    return this.running === 0 && this.isUp
+  }
+}
