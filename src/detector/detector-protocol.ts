@@ -6,7 +6,7 @@ import type { FrameGeometry } from './frame-geometry.js'
 import type { HeadPlan } from './heads/head.js'
 import type { InputPlan } from './input-tensor.js'
 
-/** What the worker of a detector is loaded with, told, and answers; bodies of the messages of `worker-protocol.ts`. */
+/** What the worker of a detector is loaded with, told, and answers; bodies of the messages of `worker-runtime.ts`. */
 export type DetectorLoad = Readonly<{
   /** The first whose providers run it is taken. */
   candidates: readonly DetectorCandidate[]

@@ -1,10 +1,11 @@
 import type { Detection } from '../vision/detection.js'
 import { type Frame, frameBytes } from '../vision/frame.js'
 import { TensorShapeError } from '../repository/errors.js'
-import type { QueueItem } from '../runtime/latest-slots.js'
+import { type BatchRunner, BatchScheduler } from '../runtime/batch-scheduler.js'
+import type { QueueItem } from '../runtime/policies/latest-slots.js'
+import { NewestPerStream } from '../runtime/policies/newest-per-stream.js'
 import { StreamOrder } from '../runtime/stream-order.js'
 import { timers } from '../runtime/scheduler-clock.js'
-import { type StreamRunner, StreamScheduler } from '../runtime/stream-scheduler.js'
 import { nowMs } from '../lifecycle/clock.js'
 import type { CameraDetector, DetectorInfo, DetectorListener } from './camera-detector.js'
 import {
@@ -39,8 +40,9 @@ type Waiting = QueueItem & Readonly<{ frame: Frame }>
 type Settle = (outcome: () => void) => void
 
 /** Frames from cameras through the scheduler to the instances, and results back in order. */
-export class ScheduledDetector implements CameraDetector, StreamRunner<Waiting> {
-  readonly #scheduler: StreamScheduler<Waiting>
+export class ScheduledDetector implements CameraDetector, BatchRunner<Waiting> {
+  readonly #newest: NewestPerStream<Waiting>
+  readonly #scheduler: BatchScheduler<Waiting>
   readonly #order = new StreamOrder()
   readonly #frameBytes: number
   readonly #running = new Set<Promise<void>>()
@@ -56,7 +58,8 @@ export class ScheduledDetector implements CameraDetector, StreamRunner<Waiting> 
     readonly later?: LaterSteps,
   ) {
     this.#frameBytes = frameBytes(info.format)
-    this.#scheduler = new StreamScheduler({ maxBatchSize: info.maxBatchSize, maxQueueDelayMs }, this, timers)
+    this.#newest = new NewestPerStream({ maxBatchSize: info.maxBatchSize, maxQueueDelayMs })
+    this.#scheduler = new BatchScheduler(this.#newest, this, timers)
   }
 
   offer(frame: Frame): void {
@@ -68,12 +71,13 @@ export class ScheduledDetector implements CameraDetector, StreamRunner<Waiting> 
       this.listener.shed(frame, 'inference_failed', this.#wrongSize(frame))
       return
     }
-    const superseded = this.#scheduler.offer({ streamId: frame.cameraId, enqueuedMs: nowMs(), frame })
+    const superseded = this.#newest.put({ streamId: frame.cameraId, enqueuedMs: nowMs(), frame })
+    this.#scheduler.pump()
     if (superseded !== undefined) this.listener.superseded(superseded.frame)
   }
 
   removeCamera(cameraId: string): void {
-    const waiting = this.#scheduler.removeStream(cameraId)
+    const waiting = this.#newest.removeStream(cameraId)
     if (waiting !== undefined) this.listener.shed(waiting.frame, 'stopping')
   }
 

@@ -1,6 +1,6 @@
 import type { Log } from '../lifecycle/log.js'
 import type { ModelConfig } from '../repository/model-config.js'
-import type { ExecutionTimes } from './execution-times.js'
+import type { ExecutionTimes } from './statistics.js'
 import type { SequencePosition } from './infer.js'
 import type { GroupInstance } from './instances/slot.js'
 import type { Tensor, TensorSpec } from '../tensors/tensor.js'

@@ -8,19 +8,16 @@ import { outputLabels } from '../repository/output-labels.js'
 import type { StatisticsRecorder } from './statistics-recorder.js'
 import type { Tensor } from '../tensors/tensor.js'
 import { batchingPays, type BatchingProbe } from './batching-probe.js'
-import { batcherRules } from './batcher-rules.js'
-import { requestRules } from './check-request.js'
+import { requestRules, reshaped } from './check-request.js'
 import { InstanceGroup, type ModelInstances } from './instance-group.js'
 import { ShortRuns } from './instances/short-runs.js'
 import { instanceClaims } from './rate-limit/claims.js'
 import type { RateLimiter } from './rate-limit/rate-limiter.js'
 import { RequestOutcome } from './request-outcome.js'
-import { RequestScheduler } from './request-scheduler.js'
-import { reshaped } from './reshape.js'
-import type { Scheduler } from './scheduler.js'
+import { RequestScheduler, requestSchedulerRules } from './request-scheduler.js'
 import { type SchedulerClock, timers } from './scheduler-clock.js'
-import { ScheduledModel } from './scheduled-model.js'
-import { sequenceStrategy } from './sequence-batch.js'
+import { ScheduledModel, type Scheduler } from './scheduled-model.js'
+import { sequenceStrategy } from './policies/sequence.js'
 import { sequenceControls } from './sequence-controls.js'
 import { type SequenceRules, SequenceScheduler } from './sequence-scheduler.js'
 import { implicitState } from './sequence-state.js'
@@ -107,7 +104,7 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
   memory?.loaded()
   const scheduler: Scheduler =
     sequences === undefined
-      ? new RequestScheduler(batcherRules(chosen.config), instances, outcome, statistics, clock)
+      ? new RequestScheduler(requestSchedulerRules(chosen.config), instances, outcome, statistics, clock)
       : new SequenceScheduler(sequences, instances, outcome, statistics, clock)
   instanceFreed = () => scheduler.pump()
   statistics.recordLoaded()

@@ -1,4 +1,4 @@
-import type { ExecutionTimes } from './execution-times.js'
+import type { ExecutionTimes } from './statistics.js'
 import type { Tensor } from '../tensors/tensor.js'
 import type { RequestTrace } from './tracing/request-trace.js'
 

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { RemoteError, InternalError } from '../errors.js'
 import { atMost } from '../lifecycle/delay.js'
 import { InferenceFailedError, WorkerExitedError } from '../repository/errors.js'
-import type { FromWorker, ToWorker, WorkerBegan } from './worker-protocol.js'
+import type { FromWorker, ToWorker, WorkerBegan } from './worker-runtime.js'
 
 type Pending<Ready, Result> = {
   resolve: (message: FromWorker<Ready, Result>) => void

@@ -2,7 +2,7 @@ import type { Execution } from './backend.js'
 import type { InferRequest } from './infer.js'
 import type { Tensor } from '../tensors/tensor.js'
 import type { CheckedRequest } from './check-request.js'
-import type { QueueEntry } from './request-queue.js'
+import type { QueueEntry } from './policies/request-queue.js'
 
 /** A request that is on its way through a scheduler. It settles once; settling it again does nothing. */
 export class PendingRequest implements QueueEntry {

@@ -1,6 +1,6 @@
 import { nowMs } from '../lifecycle/clock.js'
 import type { BatchResult } from './backend.js'
-import type { ExecutionTimes } from './execution-times.js'
+import type { ExecutionTimes } from './statistics.js'
 import { ServingError } from '../tensors/serving-error.js'
 import type { StatisticsRecorder } from './statistics-recorder.js'
 import type { Tensor } from '../tensors/tensor.js'

@@ -1,22 +1,40 @@
 import { StreamOrder } from './stream-order.js'
 import type { SchedulerClock } from './scheduler-clock.js'
-import type { BatchRunner } from './stream-scheduler.js'
+import type { ModelConfig } from '../repository/model-config.js'
+import { type BatchRunner, BatchScheduler } from './batch-scheduler.js'
 import type { StatisticsRecorder } from './statistics-recorder.js'
 import type { ModelInstances } from './instance-group.js'
 import type { PendingRequest } from './pending-request.js'
-import { type BatcherRules, RequestBatcher } from './request-batcher.js'
+import { batchRules, Dynamic, type DynamicRules } from './policies/dynamic.js'
+import { plainQueue, queueRules } from './policies/queue-rules.js'
 import { backendError, type RequestOutcome } from './request-outcome.js'
-import type { Scheduler } from './scheduler.js'
+import type { Scheduler } from './scheduled-model.js'
 
-export type RequestSchedulerRules = BatcherRules &
+export type RequestSchedulerRules = DynamicRules &
   Readonly<{
     /** Answers leave in the order in which their requests left the queue. */
     preserveOrdering: boolean
   }>
 
+/** How the requests of a model are queued and batched; without `dynamic_batching`, alone and in order. */
+export function requestSchedulerRules(config: ModelConfig): RequestSchedulerRules {
+  const batching = config.dynamic_batching
+  if (batching === undefined) return { queue: plainQueue, batches: undefined, preserveOrdering: false }
+  return {
+    queue: queueRules(batching),
+    batches: batchRules(
+      config.max_batch_size ?? 0,
+      batching.preferred_batch_size,
+      batching.max_queue_delay_microseconds,
+    ),
+    preserveOrdering: batching.preserve_ordering === true,
+  }
+}
+
 /** Requests that know nothing of each other: alone, or batched as they come. */
 export class RequestScheduler implements Scheduler, BatchRunner<PendingRequest> {
-  readonly #batcher: RequestBatcher<PendingRequest>
+  readonly #queue: Dynamic<PendingRequest>
+  readonly #scheduler: BatchScheduler<PendingRequest>
   readonly #order = new StreamOrder()
 
   constructor(
@@ -26,21 +44,26 @@ export class RequestScheduler implements Scheduler, BatchRunner<PendingRequest> 
     readonly statistics: StatisticsRecorder,
     readonly clock: SchedulerClock,
   ) {
-    this.#batcher = new RequestBatcher(rules, this, clock, (pending) => this.#timedOut(pending))
+    this.#queue = new Dynamic(rules, (pending) => this.#timedOut(pending))
+    this.#scheduler = new BatchScheduler(this.#queue, this, clock)
   }
 
   get waiting(): number {
-    return this.#batcher.waiting
+    return this.#queue.waiting
   }
 
   get idle(): number {
-    // A batch that is handed over ahead of time can no longer grow.
-    return this.instances.idle + (this.rules.batches === undefined ? this.instances.ahead : 0)
+    return this.instances.idle
+  }
+
+  get ahead(): number {
+    return this.instances.ahead
   }
 
   offer(pending: PendingRequest): void {
     this.statistics.pending += 1
-    if (this.#batcher.offer(pending)) {
+    if (this.#queue.put(pending)) {
+      this.#scheduler.pump()
       // Most have started by now.
       pending.watch(() => this.#cancel(pending))
       return
@@ -50,7 +73,7 @@ export class RequestScheduler implements Scheduler, BatchRunner<PendingRequest> 
   }
 
   pump(): void {
-    this.#batcher.pump()
+    this.#scheduler.pump()
   }
 
   start(batch: readonly PendingRequest[]): void {
@@ -58,7 +81,7 @@ export class RequestScheduler implements Scheduler, BatchRunner<PendingRequest> 
   }
 
   clear(): readonly PendingRequest[] {
-    const left = this.#batcher.clear()
+    const left = this.#scheduler.clear()
     for (const pending of left) this.#leave(pending)
     return left
   }
@@ -88,7 +111,9 @@ export class RequestScheduler implements Scheduler, BatchRunner<PendingRequest> 
   }
 
   #cancel(pending: PendingRequest): void {
-    if (!this.#batcher.cancel(pending)) return
+    if (!this.#queue.remove(pending)) return
+    // The rest may be a batch that cannot grow now.
+    this.#scheduler.pump()
     this.#leave(pending)
     this.outcome.cancelled(pending)
   }

@@ -19,7 +19,17 @@ import {
 import type { ModelInstances } from './instance-group.js'
 import { PendingRequest } from './pending-request.js'
 import { backendError, cancelledError, type RequestOutcome } from './request-outcome.js'
-import type { Scheduler } from './scheduler.js'
+
+/** Decides which requests run when. Every request it is offered settles, unless it is given back by {@link clear}. */
+export interface Scheduler {
+  /** Requests that have not started. */
+  readonly waiting: number
+  offer(pending: PendingRequest): void
+  /** An instance may have become idle. */
+  pump(): void
+  /** Gives back everything that waits. */
+  clear(): readonly PendingRequest[]
+}
 
 export type ScheduledModelParts = Readonly<{
   name: string

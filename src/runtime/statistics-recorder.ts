@@ -1,9 +1,14 @@
 import { nowMs, wallMs } from '../lifecycle/clock.js'
-import type { ExecutionTimes } from './execution-times.js'
 import { countCopy } from '../tensors/copied-bytes.js'
-import { DurationHistogram } from './duration-histogram.js'
 import type { FailureReason } from '../tensors/serving-error.js'
-import type { BatchStatistics, Duration, ModelStatistics, requestDurations } from './statistics.js'
+import {
+  type BatchStatistics,
+  type Duration,
+  DurationHistogram,
+  type ExecutionTimes,
+  type ModelStatistics,
+  type requestDurations,
+} from './statistics.js'
 
 type DurationName = (typeof requestDurations)[number]
 type Sum = { count: number; ns: number }

@@ -5,7 +5,7 @@ import type { BackendInstance, BatchResult, Execution } from '../../src/runtime/
 import { InstanceGroup } from '../../src/runtime/instance-group.js'
 import { PendingRequest } from '../../src/runtime/pending-request.js'
 import { RequestOutcome } from '../../src/runtime/request-outcome.js'
-import { decideDirect, decideOldest, type SequenceStrategy } from '../../src/runtime/sequence-batch.js'
+import { decideDirect, decideOldest, type SequenceStrategy } from '../../src/runtime/policies/sequence.js'
 import { SequenceScheduler } from '../../src/runtime/sequence-scheduler.js'
 import { implicitState } from '../../src/runtime/sequence-state.js'
 import { StatisticsRecorder } from '../../src/runtime/statistics-recorder.js'

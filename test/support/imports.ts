@@ -15,7 +15,7 @@ export function testFiles(): string[] {
   return readdirSync(test, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts'))
 }
 
-/** `runtime/batch-policy.ts` lies in the room `runtime`, `errors.ts` is the room `errors`. */
+/** `runtime/backend.ts` lies in the room `runtime`, `errors.ts` is the room `errors`. */
 export function roomOf(file: string): string {
   return (file.split(sep)[0] ?? file).replace(/\.ts$/, '')
 }

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { metricLabel } from '../../repository/config-faults/metric-faults.js'
 import { metricsText } from '../../metrics/metrics-text.js'
 import { copiedBytes } from '../../tensors/copied-bytes.js'
-import { bucketSeconds, type DurationHistogram } from '../../runtime/duration-histogram.js'
+import { bucketSeconds, type DurationHistogram } from '../../runtime/statistics.js'
 import type { FailureReason } from '../../tensors/serving-error.js'
 import { type Stage, stages, type StatisticsRecorder } from '../../runtime/statistics-recorder.js'
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LatestSlots } from '../../src/runtime/latest-slots.js'
+import { LatestSlots } from '../../../src/runtime/policies/latest-slots.js'
 
 const item = (streamId: string, enqueuedMs: number) => ({ streamId, enqueuedMs })
 

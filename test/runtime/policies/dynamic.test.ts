@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type BatchDecision, decideBatch } from '../../src/runtime/batch-decision.js'
+import { decideDynamic } from '../../../src/runtime/policies/dynamic.js'
+import type { BatchDecision } from '../../../src/runtime/policies/policy.js'
 
 const run = (count: number): BatchDecision => ({ kind: 'run', count })
 const wait = (forMs: number): BatchDecision => ({ kind: 'wait', forMs })
@@ -12,7 +13,7 @@ function candidates(text: string) {
     .map((word) => ({ batchSize: Number.parseInt(word), shapeKey: word.replace(/\d+/, '') }))
 }
 
-describe('decideBatch, with sizes 4 and 8 preferred and 10 at most', () => {
+describe('decideDynamic, with sizes 4 and 8 preferred and 10 at most', () => {
   const rules = { maxBatchSize: 10, preferredSizes: [4, 8], maxDelayMs: 20 }
 
   it.each<[string, string, number, BatchDecision]>([
@@ -32,19 +33,19 @@ describe('decideBatch, with sizes 4 and 8 preferred and 10 at most', () => {
     ['runs a request over the preferred sizes alone', '9', 0, run(1)],
     ['waits with one request of another shape behind nothing', '1b', 0, wait(20)],
   ])('%s', (_, waiting, oldestMs, decision) => {
-    expect(decideBatch({ candidates: candidates(waiting), oldestMs, timeoutInMs: undefined }, rules)).toEqual(
-      decision,
-    )
+    expect(
+      decideDynamic({ candidates: candidates(waiting), oldestMs, timeoutInMs: undefined }, rules),
+    ).toEqual(decision)
   })
 
   it('wakes up for a time-out that comes before the end of the delay', () => {
     const waiting = { candidates: candidates('1'), oldestMs: 5, timeoutInMs: 3 }
-    expect(decideBatch(waiting, rules)).toEqual(wait(3))
-    expect(decideBatch({ ...waiting, timeoutInMs: 30 }, rules)).toEqual(wait(15))
+    expect(decideDynamic(waiting, rules)).toEqual(wait(3))
+    expect(decideDynamic({ ...waiting, timeoutInMs: 30 }, rules)).toEqual(wait(15))
   })
 })
 
-describe('decideBatch, without delay', () => {
+describe('decideDynamic, without delay', () => {
   const rules = { maxBatchSize: 4, preferredSizes: [4], maxDelayMs: 0 }
 
   it.each<[string, string, BatchDecision]>([
@@ -53,7 +54,7 @@ describe('decideBatch, without delay', () => {
     ['stops at another shape', '1 1b 1', run(1)],
   ])('%s', (_, waiting, decision) => {
     expect(
-      decideBatch({ candidates: candidates(waiting), oldestMs: 0, timeoutInMs: undefined }, rules),
+      decideDynamic({ candidates: candidates(waiting), oldestMs: 0, timeoutInMs: undefined }, rules),
     ).toEqual(decision)
   })
 })

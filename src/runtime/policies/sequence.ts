@@ -1,7 +1,7 @@
-import type { SequenceBatching } from '../repository/model-config.js'
-import { type BatchDecision, type BatchRules, decideBatch } from './batch-decision.js'
-import { batchRules } from './batcher-rules.js'
-import type { Sequence } from './sequence-slots.js'
+import type { SequenceBatching } from '../../repository/model-config.js'
+import type { Sequence } from '../sequence-slots.js'
+import { type BatchRules, batchRules, decideDynamic } from './dynamic.js'
+import type { BatchDecision } from './policy.js'
 
 /** A batch by slot, with gaps where a slot has nothing to run. */
 export type SequenceBatch = readonly (Sequence | undefined)[]
@@ -69,7 +69,7 @@ export function decideOldest(
   const decision: BatchDecision =
     rules === undefined
       ? { kind: 'run', count: 1 }
-      : decideBatch(
+      : decideDynamic(
           {
             candidates: ready.map(head),
             oldestMs: nowMs - head(oldest).enqueuedMs,

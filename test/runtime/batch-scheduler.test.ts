@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { SchedulerClock } from '../../src/runtime/scheduler-clock.js'
-import { StreamScheduler } from '../../src/runtime/stream-scheduler.js'
+import { BatchScheduler } from '../../src/runtime/batch-scheduler.js'
+import { NewestPerStream } from '../../src/runtime/policies/newest-per-stream.js'
 
 type Item = Readonly<{ streamId: string; enqueuedMs: number; number: number }>
 
@@ -52,11 +53,12 @@ function simulate(options: {
       const next = behind.shift()
       if (next === undefined) idle += 1
       else begin(next)
-      scheduler.pump()
+      pumped.pump()
     })
   }
-  const scheduler: StreamScheduler<Item> = new StreamScheduler(
-    options,
+  const newest = new NewestPerStream<Item>(options)
+  const pumped: BatchScheduler<Item> = new BatchScheduler(
+    newest,
     {
       get idle() {
         return idle
@@ -75,10 +77,21 @@ function simulate(options: {
     },
     clock,
   )
+  const scheduler = {
+    get waiting() {
+      return newest.waiting
+    },
+    clear: () => pumped.clear(),
+    offer(item: Item) {
+      const superseded = newest.put(item)
+      pumped.pump()
+      return superseded
+    },
+  }
   return { clock, scheduler, batches, idle: () => idle }
 }
 
-describe('StreamScheduler', () => {
+describe('BatchScheduler with the newest of each stream', () => {
   it('runs a frame at once when a runner is idle and batches are off', () => {
     const { scheduler, batches } = simulate({ runners: 1, runMs: 10, maxBatchSize: 1, maxQueueDelayMs: 5 })
     scheduler.offer({ streamId: 'a', enqueuedMs: 0, number: 1 })

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { decideBatch } from '../../src/runtime/batch-policy.js'
+import { decideNewest } from '../../../src/runtime/policies/newest-per-stream.js'
 
 const limits = { maxBatchSize: 4, maxQueueDelayMs: 10 }
 const single = { maxBatchSize: 1, maxQueueDelayMs: 10 }
 
-describe('decideBatch', () => {
+describe('decideNewest', () => {
   it.each([
     ['does nothing when nothing waits', limits, { count: 0, oldestMs: 0, possible: 8 }, { kind: 'idle' }],
     ['runs a full batch at once', limits, { count: 6, oldestMs: 0, possible: 8 }, { kind: 'run', count: 4 }],
@@ -57,6 +57,6 @@ describe('decideBatch', () => {
       { kind: 'run', count: 1 },
     ],
   ])('%s', (_, given, waiting, decision) => {
-    expect(decideBatch(waiting, given)).toEqual(decision)
+    expect(decideNewest(waiting, given)).toEqual(decision)
   })
 })

@@ -1,5 +1,11 @@
-import type { Candidate } from './batch-decision.js'
 import { levelOf, type LevelRules, type QueueRules, timeoutOf } from './queue-rules.js'
+
+export type Candidate = Readonly<{
+  /** Items of the request, from 1 to the limit. */
+  batchSize: number
+  /** Requests share a run only if this is the same: shapes of their items, and which optional inputs they have. */
+  shapeKey: string
+}>
 
 /** What a queue needs to know of a request. Times are of {@link nowMs}. */
 export interface QueueEntry extends Candidate {

@@ -1,4 +1,4 @@
-import type { DynamicBatching, QueuePolicy } from '../repository/model-config.js'
+import type { DynamicBatching, QueuePolicy } from '../../repository/model-config.js'
 
 /** What a queue of one priority level does with its requests. */
 export type LevelRules = Readonly<{

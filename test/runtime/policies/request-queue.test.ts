@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { parseModelConfig } from '../../src/repository/model-config-text.js'
-import { queueRules } from '../../src/runtime/queue-rules.js'
-import { RequestQueue } from '../../src/runtime/request-queue.js'
+import { parseModelConfig } from '../../../src/repository/model-config-text.js'
+import { queueRules } from '../../../src/runtime/policies/queue-rules.js'
+import { RequestQueue } from '../../../src/runtime/policies/request-queue.js'
 
 type Entry = Readonly<{
   name: string
