@@ -3,6 +3,7 @@ import type { ExecutionProvider } from '../config/inference.js'
 import type { StepFailures } from './later-steps.js'
 import type { Backend } from '../repository/supported-config.js'
 import type { Frame, FrameFormat } from '../vision/frame.js'
+import type { CountedStatistics } from '../runtime/counted-statistics.js'
 import type { ShedCause } from '../vision/accounting.js'
 
 /** What runs behind the cameras. */
@@ -52,6 +53,8 @@ export interface DetectorListener {
  */
 export interface CameraDetector {
   readonly info: DetectorInfo
+  /** What its models did, by model. */
+  statistics(): readonly CountedStatistics[]
   /** Takes the frame and its buffer. Every offered frame comes back in exactly one call of the listener. */
   offer(frame: Frame): void
   /** Forgets the camera; its waiting frame is shed as `stopping`. */

@@ -126,6 +126,7 @@ class LoadedDetector {
       frames.map((frame) => frame.rgbHwc),
       rows,
     )
+    const inputMs = nowMs() - startedMs
     const outputs = await this.#runModel(input, rows)
     let beganMs = nowMs()
     const inferMs = beganMs - startedMs
@@ -137,7 +138,7 @@ class LoadedDetector {
       beganMs = endedMs
       return { rgbHwc, rows, postprocessMs, belowFirst }
     })
-    return { startedMs, inferMs, frames: detections }
+    return { startedMs, inferMs, inputMs, frames: detections }
   }
 
   /**

@@ -57,5 +57,7 @@ export type DetectorAnswer = Readonly<{
   startedMs: number
   /** Filling the input and running the model, for the whole batch. */
   inferMs: number
+  /** Filling the input alone. */
+  inputMs: number
   frames: readonly FrameDetections[]
 }>

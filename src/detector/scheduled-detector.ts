@@ -5,7 +5,9 @@ import { type BatchRunner, BatchScheduler } from '../runtime/batch-scheduler.js'
 import type { QueueItem } from '../runtime/policies/latest-slots.js'
 import { NewestPerStream } from '../runtime/policies/newest-per-stream.js'
 import { StreamOrder } from '../runtime/stream-order.js'
+import { type CountedStatistics, counted } from '../runtime/counted-statistics.js'
 import { timers } from '../runtime/scheduler-clock.js'
+import type { StatisticsRecorder } from '../runtime/statistics-recorder.js'
 import { nowMs } from '../lifecycle/clock.js'
 import type { CameraDetector, DetectorInfo, DetectorListener } from './camera-detector.js'
 import {
@@ -38,6 +40,7 @@ export interface FrameRunner {
 
 type Waiting = QueueItem & Readonly<{ frame: Frame }>
 type Settle = (outcome: () => void) => void
+type Places = readonly Readonly<{ waiting: Waiting; settle: Settle }>[]
 
 /** Frames from cameras through the scheduler to the instances, and results back in order. */
 export class ScheduledDetector implements CameraDetector, BatchRunner<Waiting> {
@@ -46,6 +49,8 @@ export class ScheduledDetector implements CameraDetector, BatchRunner<Waiting> {
   readonly #order = new StreamOrder()
   readonly #frameBytes: number
   readonly #running = new Set<Promise<void>>()
+  /** Of the run that ended last. */
+  readonly #times = { computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 }
   #stopped: Promise<void> | undefined
 
   constructor(
@@ -54,12 +59,20 @@ export class ScheduledDetector implements CameraDetector, BatchRunner<Waiting> {
     readonly pool: FrameRunner,
     readonly listener: DetectorListener,
     readonly doubts: ClassDoubts,
+    /** Counts frames as requests of the detector; absent where that counts for itself. */
+    readonly recorder?: StatisticsRecorder,
     /** Run for each frame with boxes, while the instances go on. */
     readonly later?: LaterSteps,
   ) {
     this.#frameBytes = frameBytes(info.format)
     this.#newest = new NewestPerStream({ maxBatchSize: info.maxBatchSize, maxQueueDelayMs })
     this.#scheduler = new BatchScheduler(this.#newest, this, timers)
+  }
+
+  statistics(): readonly CountedStatistics[] {
+    if (this.recorder === undefined) return []
+    this.recorder.pending = this.#newest.waiting
+    return [counted(this.recorder)]
   }
 
   offer(frame: Frame): void {
@@ -109,17 +122,22 @@ export class ScheduledDetector implements CameraDetector, BatchRunner<Waiting> {
     this.#running.add(run)
   }
 
-  async #run(places: readonly Readonly<{ waiting: Waiting; settle: Settle }>[]): Promise<void> {
+  async #run(places: Places): Promise<void> {
     const frames = places.map(({ waiting }) => waiting.frame)
     const job = { frames: frames.map((frame) => ({ rgbHwc: frame.rgbHwc, geometry: geometryOf(frame) })) }
     try {
       const answer = await this.pool.run(job)
+      if (this.recorder !== undefined) this.#count(places, answer, this.recorder)
       const last = places.map(({ waiting, settle }, index) =>
         this.#end(waiting, settle, answer, answer.frames[index]),
       )
       if (this.later !== undefined) await Promise.all(last.filter((each) => each !== undefined))
     } catch (error) {
       const cause = this.#stopped === undefined ? 'inference_failed' : 'stopping'
+      const endedMs = nowMs()
+      const reason = cause === 'stopping' ? 'CANCELED' : 'BACKEND'
+      for (const { waiting } of places)
+        this.recorder?.recordFailure(reason, (endedMs - waiting.enqueuedMs) * 1e6)
       for (const { waiting, settle } of places) settle(() => this.listener.shed(waiting.frame, cause, error))
     }
   }
@@ -142,6 +160,22 @@ export class ScheduledDetector implements CameraDetector, BatchRunner<Waiting> {
       const postprocessMs = found.postprocessMs + nowMs() - beganMs
       settle(() => this.#deliver(waiting, answer, { ...found, ...result, postprocessMs }))
     })
+  }
+
+  /** Each frame as a request. */
+  #count(places: Places, answer: DetectorAnswer, recorder: StatisticsRecorder): void {
+    const { startedMs, inferMs, inputMs, frames } = answer
+    const times = this.#times
+    times.computeInputNs = inputMs * 1e6
+    times.computeInferNs = (inferMs - inputMs) * 1e6
+    times.computeOutputNs = 0
+    for (const { postprocessMs } of frames) times.computeOutputNs += postprocessMs * 1e6
+    recorder.recordExecution(frames.length, times)
+    const endedMs = nowMs()
+    for (const { waiting } of places) {
+      const queueNs = Math.max(0, startedMs - waiting.enqueuedMs) * 1e6
+      recorder.recordSuccess(1, (endedMs - waiting.enqueuedMs) * 1e6, queueNs, times)
+    }
   }
 
   #deliver({ frame, enqueuedMs }: Waiting, answer: DetectorAnswer, found: FrameDetections): void {

@@ -3,6 +3,7 @@ import { type DeviceKind, deviceOf, gpuProvidersOf } from '../backends/onnxrunti
 import { graphOptimization } from '../repository/graph-optimization.js'
 import { InstanceGroup } from '../runtime/instance-group.js'
 import { timers } from '../runtime/scheduler-clock.js'
+import { StatisticsRecorder } from '../runtime/statistics-recorder.js'
 import type { OnnxModel, Repositories } from '../repository/model-repository.js'
 import { failuresOf, logNotes, noteText } from '../backends/onnxruntime/provider-notes.js'
 import { sessionConfig } from '../backends/onnxruntime/session-settings.js'
@@ -92,6 +93,10 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
     runTimeoutMs: inference.runTimeoutMs,
     onHung: (instance) => listener.hung(new RunHungError(instance, inference.runTimeoutMs)),
   })
+  const recorders = choices.map(
+    ({ detector: { name: model, version, config } }) =>
+      new StatisticsRecorder(model, version, config.metric_tags),
+  )
   await instances.start()
   const first = firstReady!
   const later = await laterSteps(model, choices[first.candidate]!.plan, options).catch(
@@ -100,6 +105,8 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
       throw error
     },
   )
+  const recorder = recorders[first.candidate]!
+  recorder.recordLoaded()
   const settings = settingsFor(first)
   const { plan, detector: running } = choices[first.candidate]!
   const detector = new ScheduledDetector(
@@ -124,6 +131,7 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
       plan.head.columns === undefined ? (plan.head.options?.firstClass ?? 0) : 0,
       log,
     ),
+    recorder,
     later,
   )
   instanceFreed = () => detector.pump()

@@ -40,7 +40,7 @@ class StepRunner implements FrameRunner {
           belowFirst: 0,
         })),
       )
-      return { startedMs, inferMs: nowMs() - startedMs, frames: found }
+      return { startedMs, inferMs: nowMs() - startedMs, inputMs: 0, frames: found }
     } finally {
       this.#running -= 1
       queueMicrotask(this.onIdle)

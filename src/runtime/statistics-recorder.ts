@@ -1,22 +1,19 @@
 import { nowMs, wallMs } from '../lifecycle/clock.js'
+import type { CountedStatistics } from './counted-statistics.js'
 import { countCopy } from '../tensors/copied-bytes.js'
 import type { FailureReason } from '../tensors/serving-error.js'
 import {
   type BatchStatistics,
-  type Duration,
   DurationHistogram,
   type ExecutionTimes,
   type ModelStatistics,
   type requestDurations,
+  type Stage,
 } from './statistics.js'
 
 type DurationName = (typeof requestDurations)[number]
 type Sum = { count: number; ns: number }
 type BatchSums = { computeInput: Sum; computeInfer: Sum; computeOutput: Sum }
-
-/** Stages of a request, each with a histogram. */
-export const stages = ['request', 'queue', 'compute_input', 'compute_infer', 'compute_output'] as const
-export type Stage = (typeof stages)[number]
 
 /**
  * Counts what becomes of the requests of one version of a model, from when it is loaded.
@@ -24,7 +21,7 @@ export type Stage = (typeof stages)[number]
  * Durations are whole nanoseconds. The three compute durations are always counted together, and the cache's stay 0 unless one is
  * asked.
  */
-export class StatisticsRecorder {
+export class StatisticsRecorder implements CountedStatistics {
   readonly histograms: Readonly<Record<Stage, DurationHistogram>> = {
     request: new DurationHistogram(),
     queue: new DurationHistogram(),
@@ -36,9 +33,12 @@ export class StatisticsRecorder {
   /** Requests that wait for an instance. */
   pending = 0
   copiedBytes = 0
-  #loadSeconds = 0
+  inferenceCount = 0
+  executionCount = 0
+  /** From when this was created until the model served. */
+  loadSeconds = 0
   readonly #createdMs = nowMs()
-  readonly #inference: Record<DurationName, Sum> = {
+  readonly inference: Record<DurationName, Sum> = {
     success: zero(),
     fail: zero(),
     queue: zero(),
@@ -50,8 +50,6 @@ export class StatisticsRecorder {
   }
   readonly #batches = new Map<number, BatchSums>()
   #lastInferenceMs = 0
-  #inferenceCount = 0
-  #executionCount = 0
 
   constructor(
     readonly model: string,
@@ -62,11 +60,7 @@ export class StatisticsRecorder {
 
   /** The model serves; the load began when this was created. */
   recordLoaded(): void {
-    this.#loadSeconds = (nowMs() - this.#createdMs) / 1e3
-  }
-
-  get loadSeconds(): number {
-    return this.#loadSeconds
+    this.loadSeconds = (nowMs() - this.#createdMs) / 1e3
   }
 
   /**
@@ -77,7 +71,7 @@ export class StatisticsRecorder {
    */
   recordSuccess(items: number, requestNs: number, queueNs: number, times: ExecutionTimes): void {
     this.#lastInferenceMs = wallMs()
-    this.#inferenceCount += items
+    this.inferenceCount += items
     this.#add('success', requestNs)
     this.#add('queue', queueNs)
     this.#add('compute_input', times.computeInputNs)
@@ -92,7 +86,7 @@ export class StatisticsRecorder {
 
   /** A run ended well. @param items - in all its requests together. */
   recordExecution(items: number, times: ExecutionTimes): void {
-    this.#executionCount += 1
+    this.executionCount += 1
     this.copiedBytes += times.copiedBytes ?? 0
     countCopy(times.copiedBytes ?? 0)
     let sums = this.#batches.get(items)
@@ -122,19 +116,7 @@ export class StatisticsRecorder {
   /** The response cache was asked in vain. @param ns - for the look-up and for keeping the answer; the request took so much longer. */
   recordCacheMiss(ns: number): void {
     this.#add('cache_miss', ns)
-    this.#inference.success.ns += Math.max(0, Math.round(ns))
-  }
-
-  duration(name: DurationName): Duration {
-    return this.#inference[name]
-  }
-
-  get inferenceCount(): number {
-    return this.#inferenceCount
-  }
-
-  get executionCount(): number {
-    return this.#executionCount
+    this.inference.success.ns += Math.max(0, Math.round(ns))
   }
 
   statistics(memory: ModelStatistics['memory'] = []): ModelStatistics {
@@ -142,9 +124,9 @@ export class StatisticsRecorder {
       name: this.model,
       version: this.version,
       lastInferenceMs: this.#lastInferenceMs,
-      inferenceCount: this.#inferenceCount,
-      executionCount: this.#executionCount,
-      inference: structuredClone(this.#inference),
+      inferenceCount: this.inferenceCount,
+      executionCount: this.executionCount,
+      inference: structuredClone(this.inference),
       batches: this.#batchStatistics(),
       memory,
     }
@@ -157,7 +139,7 @@ export class StatisticsRecorder {
   }
 
   #add(name: DurationName, ns: number): void {
-    addTo(this.#inference[name], ns)
+    addTo(this.inference[name], ns)
   }
 }
 

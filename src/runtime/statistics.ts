@@ -64,3 +64,7 @@ export class DurationHistogram {
     this.sumNs += ns
   }
 }
+
+/** Stages of a request, each with a histogram. */
+export const stages = ['request', 'queue', 'compute_input', 'compute_infer', 'compute_output'] as const
+export type Stage = (typeof stages)[number]

@@ -17,6 +17,7 @@ import type { CameraEntry } from '../../cameras/camera-entry.js'
 import { EngineProcess } from '../engine/engine-process.js'
 import type { ModelServerProcess } from '../model-server/model-server-process.js'
 import type { StreamProcess } from '../stream/stream-process.js'
+import { ModelCounts } from './model-counts.js'
 import type { CameraView } from '../../cameras/camera-view.js'
 import type { EngineResult } from '../../cameras/engine-report.js'
 import type { EngineHealth, Gantry, Readiness } from '../../api/gantry.js'
@@ -54,6 +55,7 @@ export class GantryService implements Gantry {
   readonly #deps: ServiceDeps
   /** A camera is saved before its engine is told; two changes of one must not reach the engine the other way round. */
   readonly #turns = new Turns()
+  readonly #modelCounts = new ModelCounts()
   #draining = false
 
   constructor(deps: ServiceDeps) {
@@ -193,7 +195,7 @@ export class GantryService implements Gantry {
       metrics.sinkUp.set({ sink: health.name }, health.state === 'up' ? 1 : 0)
       metrics.sinkQueued.set({ sink: health.name }, health.queued)
     }
-    const models = modelServer?.text()
+    const models = this.#modelCounts.text(async (question) => modelServer?.modelMetrics(question))
     await this.stream.measure()
     yield* metricsText(metrics.registry)
     const text = await models
@@ -233,6 +235,7 @@ export class GantryService implements Gantry {
     this.#deps.metrics.engineUp.set({ engine }, 0)
     this.#deps.metrics.engineRestarts.inc({ engine })
     this.#engineCpuSeconds.delete(index)
+    this.#modelCounts.engineGone(index)
     for (const entry of this.#deps.directory) if (entry.engine === index) entry.engineGone(reason)
     this.#deps.directory.engineGone(index)
   }
@@ -268,11 +271,12 @@ export class GantryService implements Gantry {
         metrics.engineInstanceExits.inc({ engine })
         return
       case 'beat': {
-        const { rssBytes, loopP99Ms, cpuSeconds, stepFailures, cameras } = message.beat
+        const { rssBytes, loopP99Ms, cpuSeconds, stepFailures, cameras, models } = message.beat
         for (const { step, failed, late } of stepFailures) {
           metrics.stepFailures.inc({ step, reason: 'failed' }, failed)
           metrics.stepFailures.inc({ step, reason: 'late' }, late)
         }
+        this.#modelCounts.report(index, models)
         metrics.engineRss.set({ engine }, rssBytes)
         metrics.engineLoopP99.set({ engine }, loopP99Ms / 1_000)
         metrics.engineCpu.inc({ engine }, Math.max(0, cpuSeconds - (this.#engineCpuSeconds.get(index) ?? 0)))

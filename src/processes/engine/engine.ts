@@ -355,7 +355,8 @@ export class Engine {
       frozen: unit.freeze.frozen,
     }))
     const stepFailures = this.#detector?.takeStepFailures() ?? []
-    this.send({ type: 'beat', beat: { ...this.#beat.read(), stepFailures, cameras } })
+    const models = this.#detector?.statistics() ?? []
+    this.send({ type: 'beat', beat: { ...this.#beat.read(), stepFailures, cameras, models } })
   }
 }
 

@@ -10,6 +10,7 @@ import type { CameraStatus } from '../../vision/camera-state.js'
 import type { SourceWarning } from '../../vision/frame-source.js'
 import type { Base64 } from '../../lifecycle/base64.js'
 import type { LogSettings } from '../../lifecycle/log.js'
+import type { CountedStatistics } from '../../runtime/counted-statistics.js'
 
 /** What an engine needs to know once, at its start. Paths are absolute. */
 export type EngineSetup = Readonly<{
@@ -56,6 +57,8 @@ export type EngineBeat = Readonly<{
   /** Since the beat before. */
   stepFailures: readonly StepFailures[]
   cameras: readonly CameraBeat[]
+  /** What its models did since it began. */
+  models: readonly CountedStatistics[]
 }>
 
 /** Engine -> control. */

@@ -68,7 +68,7 @@ async function answer(
 ): Promise<ModelServerAnswers[ModelServerQuestion['type']]> {
   switch (question.type) {
     case 'metrics':
-      return (await host?.server.metrics()) ?? ''
+      return host?.metrics(question) ?? { text: '', clients: [], ended: [] }
     case 'drain':
       await host?.drain(question.withinMs)
       return null

@@ -28,6 +28,13 @@ import { createResponseCache } from '../../serving/response-cache/create-respons
 import type { ResponseCache } from '../../serving/response-cache/response-cache.js'
 import { BatchingFindings } from '../../runtime/batching-findings.js'
 import { rateLimiterOf } from '../../runtime/rate-limit/rate-limiter.js'
+import {
+  addUp,
+  beganAnew,
+  counted,
+  type CountedStatistics,
+  isSameModel,
+} from '../../runtime/counted-statistics.js'
 import { timers } from '../../runtime/scheduler-clock.js'
 import type { StatisticsRecorder } from '../../runtime/statistics-recorder.js'
 import { ServingError } from '../../tensors/serving-error.js'
@@ -41,7 +48,7 @@ import { RequestsUnderWay } from '../../api/requests-under-way.js'
 import { AdoptedConnections } from './adopted-connections.js'
 import { GrpcListener } from './grpc-listener.js'
 import { ModelServerLog } from './model-server-log.js'
-import type { ModelServerBeat, ModelServerSetup } from './protocol.js'
+import type { ModelMetrics, ModelMetricsQuestion, ModelServerBeat, ModelServerSetup } from './protocol.js'
 import { RunRecordFile, runRecordFile } from './run-record.js'
 
 /** Between two looks whether the repositories can be read. */
@@ -68,6 +75,8 @@ export class ModelServerHost {
   readonly #grpc: GrpcListener
   /** Of both protocols. */
   readonly #pool: CodecPool
+  /** What was counted elsewhere of models, when metrics were last asked for. */
+  #forCameras: readonly CountedStatistics[] = []
   readonly #tracer: Tracer
   /** By model, of its last load. */
   readonly #providerFailures = new Map<string, readonly string[]>()
@@ -127,7 +136,7 @@ export class ModelServerHost {
       (changed) => new ModelServerLog(log, setup.log.level).apply(changed),
       this.#tracer,
     )
-    const metrics = new ServingMetrics(() => this.#recorders())
+    const metrics = new ServingMetrics(() => this.#counts())
     this.server = new LocalModelServer({
       version: setup.version,
       manager: this.#manager,
@@ -179,6 +188,21 @@ export class ModelServerHost {
     }
   }
 
+  /** Metrics of the models, with what was counted elsewhere. */
+  async metrics({ cameras, clients: before }: ModelMetricsQuestion): Promise<ModelMetrics> {
+    const clients = this.#recorders()
+      .filter((recorder) => cameras.some((each) => isSameModel(each, recorder)))
+      .map(counted)
+    const ended = before.filter((each) =>
+      beganAnew(
+        each,
+        clients.find((now) => isSameModel(now, each)),
+      ),
+    )
+    this.#forCameras = addUp([...cameras, ...ended])
+    return { text: await this.server.metrics(), clients, ended }
+  }
+
   /** From here on it is not ready, and refuses what is new. Resolves when what was begun is answered, or after `withinMs`. */
   async drain(withinMs: number): Promise<void> {
     this.#watch.stop()
@@ -219,6 +243,16 @@ export class ModelServerHost {
     this.#record.over(model, reason)
     this.log.fatal({ model, reason }, 'a model takes too much memory, ending the model server')
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), refusedWithinMs)
+  }
+
+  /** Of models that cameras have, what was done for both; the others as they are. */
+  #counts(): readonly CountedStatistics[] {
+    const others = [...this.#forCameras]
+    const own = this.#recorders().map((recorder) => {
+      const at = others.findIndex((each) => isSameModel(each, recorder))
+      return at < 0 ? recorder : addUp([recorder, ...others.splice(at, 1)])[0]!
+    })
+    return [...own, ...others]
   }
 
   #recorders(): readonly StatisticsRecorder[] {

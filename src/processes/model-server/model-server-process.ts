@@ -9,7 +9,14 @@ import { entryPath } from '../../lifecycle/entry.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { ServiceMetrics } from '../../metrics/service-metrics.js'
 import type { ModelUpstream } from '../../api/model-proxy.js'
-import type { FromModelServer, ModelServerBeat, ModelServerSetup, ToModelServer } from './protocol.js'
+import type {
+  FromModelServer,
+  ModelServerBeat,
+  ModelServerSetup,
+  ToModelServer,
+  ModelMetrics,
+  ModelMetricsQuestion,
+} from './protocol.js'
 import { runRecordFile, takeRunRecord } from './run-record.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import type { ModelServerHealth } from '../../api/gantry.js'
@@ -119,14 +126,14 @@ export class ModelServerProcess {
     this.#process.tell({ type: 'giveWay' })
   }
 
-  /** Prometheus text of its models; empty while it is away. */
-  async text(): Promise<string> {
-    if (!this.#process.ready) return ''
+  /** Metrics of its models; `undefined` while it is away. */
+  async modelMetrics(question: ModelMetricsQuestion): Promise<ModelMetrics | undefined> {
+    if (!this.#process.ready) return undefined
     try {
-      return String(await this.#process.ask({ type: 'metrics' }, metricsAtMostMs))
+      return (await this.#process.ask(question, metricsAtMostMs)) as ModelMetrics
     } catch (error) {
       this.log.debug({ err: error }, 'metrics of the model server left out')
-      return ''
+      return undefined
     }
   }
 

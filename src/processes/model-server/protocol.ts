@@ -4,6 +4,7 @@ import type { ErrorRecord } from '../../errors.js'
 import type { Base64 } from '../../lifecycle/base64.js'
 import type { LogSettings } from '../../lifecycle/log.js'
 import type { AccessSettings } from '../../api/access.js'
+import type { CountedStatistics } from '../../runtime/counted-statistics.js'
 
 /** What the model server needs to know once, at its start. Paths are absolute. */
 export type ModelServerSetup = Readonly<{
@@ -33,13 +34,28 @@ export type ModelServerSetup = Readonly<{
 
 type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Body>
 
+/** With what was counted elsewhere: for cameras, and of their models for API clients when this was last asked. */
+export type ModelMetricsQuestion = Message<
+  'metrics',
+  { cameras: readonly CountedStatistics[]; clients: readonly CountedStatistics[] }
+>
+
+export type ModelMetrics = Readonly<{
+  /** Prometheus text; models of cameras with what was done for them. */
+  text: string
+  /** What is counted here of the models of cameras. */
+  clients: readonly CountedStatistics[]
+  /** What was counted and is not in `clients`, as counting began anew. */
+  ended: readonly CountedStatistics[]
+}>
+
 /** A question with an answer: {@link FromModelServer} `answer` carries the same `requestId`. */
 export type ModelServerQuestion =
-  | Message<'metrics'>
+  | ModelMetricsQuestion
   /** Take nothing new; answered when what was begun is, or after `withinMs`. */
   | Message<'drain', { withinMs: number }>
 
-export type ModelServerAnswers = { metrics: string; drain: null }
+export type ModelServerAnswers = { metrics: ModelMetrics; drain: null }
 
 /** Control -> model server. */
 export type ToModelServer =
