@@ -1,8 +1,11 @@
 import ort from '../backends/onnxruntime/onnxruntime.js'
 import { ModelInvalidError } from '../repository/errors.js'
+import { toOrt } from '../backends/onnxruntime/onnx-session.js'
 import { OrtModel } from '../backends/onnxruntime/ort-model.js'
+import { packInputs } from '../backends/pack-inputs.js'
 import { ProviderUnavailableError, type ProviderNote } from '../backends/onnxruntime/provider-notes.js'
 import { deviceOf, oneShape } from '../backends/onnxruntime/providers.js'
+import { warmUpError } from '../runtime/warm-up.js'
 import type { Outgoing, WorkerBackend } from '../runtime/worker-runtime.js'
 import type { TensorType } from '../tensors/tensor-type.js'
 import type { SizePx } from '../vision/letterbox.js'
@@ -46,6 +49,7 @@ export class DetectorBackend implements WorkerBackend<
     const loadedMs = nowMs()
     const detector = new LoadedDetector(model, { ...options, ...options.candidates[candidate]! })
     await detector.warmUp()
+    await detector.runWarmUps()
     this.#loaded = detector
     return {
       candidate,
@@ -89,6 +93,8 @@ async function openFirst(
   throw new ProviderUnavailableError(notes)
 }
 
+type Typed = Readonly<{ type: TensorType }>
+
 class LoadedDetector {
   readonly #inputs = new Map<number, Float32Array | Uint8Array>()
   readonly #reader: FrameReader
@@ -116,6 +122,24 @@ class LoadedDetector {
         geometry,
       }))
       await this.run({ frames })
+    }
+  }
+
+  /** Runs what `model_warmup` asks for, in batches no larger than those of frames. @throws ModelConfigError */
+  async runWarmUps(): Promise<void> {
+    for (const { batch, count } of this.options.warmUps) {
+      const fits = batch.slice(0, this.#maxBatchSize)
+      while (this.#filledUp && this.options.batched && fits.length < this.#maxBatchSize) fits.push(batch[0]!)
+      try {
+        const { inputs } = await packInputs(fits, this.options.batched)
+        const feeds = inputs.map((input) => {
+          const { type } = this.model.session.inputMetadata.find(({ name }) => name === input.name) as Typed
+          return { name: input.name, tensor: toOrt(input, type).tensor }
+        })
+        for (let run = 0; run < count; run++) await this.model.runOnce(feeds)
+      } catch (error) {
+        throw warmUpError(error)
+      }
     }
   }
 

@@ -2,6 +2,7 @@ import type { Attribute } from '../vision/detection.js'
 import type { ExecutionProvider } from '../config/inference.js'
 import type { OrtSessionOptions } from '../backends/onnxruntime/ort-session.js'
 import type { ProviderNote } from '../backends/onnxruntime/provider-notes.js'
+import type { WarmUp } from '../runtime/warm-up.js'
 import type { FrameGeometry } from './frame-geometry.js'
 import type { HeadPlan } from './heads/head.js'
 import type { InputPlan } from './input-tensor.js'
@@ -20,6 +21,10 @@ export type DetectorCandidate = Readonly<{
   session: OrtSessionOptions
   input: InputPlan
   head: HeadPlan
+  /** Of its `model_warmup`. */
+  warmUps: readonly WarmUp[]
+  /** Its configuration has a batch dimension. */
+  batched: boolean
   /** Most frames in one run, by device. */
   maxBatchSize: Readonly<{ cpu: number; gpu: number }>
 }>

@@ -35,11 +35,12 @@ export function instanceSettings(
   }
 }
 
-/** Sum over the groups of the model's configuration that are meant for the device or for any; a group without a count counts once. */
+/** Sum over the groups of the model's configuration that take part and are meant for the device or for any; a group without a count counts once. */
 function instancesInConfig({ config }: OnnxModel, device: DeviceKind): number | undefined {
   const kind = device === 'cpu' ? 'KIND_CPU' : 'KIND_GPU'
   const groups = config.instance_group.filter(
-    ({ kind: wanted = 'KIND_AUTO' }) => wanted === kind || wanted === 'KIND_AUTO',
+    ({ kind: wanted = 'KIND_AUTO', passive }) =>
+      passive !== true && (wanted === kind || wanted === 'KIND_AUTO'),
   )
   const count = groups.reduce((sum, group) => sum + Math.max(1, group.count ?? 1), 0)
   return count === 0 ? undefined : count

@@ -1,10 +1,12 @@
+import { join } from 'node:path'
 import type { ExecutionProvider, InferenceConfig } from '../config/inference.js'
 import { type DeviceKind, deviceOf, gpuProvidersOf } from '../backends/onnxruntime/providers.js'
 import { graphOptimization } from '../repository/graph-optimization.js'
 import { InstanceGroup } from '../runtime/instance-group.js'
 import { timers } from '../runtime/scheduler-clock.js'
 import { StatisticsRecorder } from '../runtime/statistics-recorder.js'
-import type { OnnxModel, Repositories } from '../repository/model-repository.js'
+import { type WarmUp, warmUpRequests } from '../runtime/warm-up.js'
+import { type OnnxModel, type Repositories, repositoryWith } from '../repository/model-repository.js'
 import { failuresOf, logNotes, noteText } from '../backends/onnxruntime/provider-notes.js'
 import { sessionConfig } from '../backends/onnxruntime/session-settings.js'
 import { entryPath } from '../lifecycle/entry.js'
@@ -64,7 +66,7 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
   if (own === undefined && ensemble !== undefined)
     return createStepwiseDetector({ ...model, ensemble }, graphHost(options), listener)
   if (own === undefined) throw new TypeError('a model without an ensemble has a detector')
-  const choices = choicesOf(own, model, inference)
+  const choices = await choicesOf(own, model, inference, options.repositories)
   const warnings = new Set([...model.warnings, ...choices.flatMap(({ plan }) => plan.notes)])
   for (const note of warnings) log.warn({ model: own.name }, note)
 
@@ -172,18 +174,28 @@ function graphHost({ steps, inference, log, ensemble }: CameraDetectorOptions): 
 type Choice = Readonly<{
   detector: OnnxModel
   plan: DetectorPlan
+  warmUps: readonly WarmUp[]
   providers: readonly ExecutionProvider[]
 }>
 
 /** In the order of the providers: the model for GPUs on those, the ensemble's own on the CPU. */
-function choicesOf(
+async function choicesOf(
   detector: OnnxModel,
   { gpuDetector }: CameraModel,
   { providers }: InferenceConfig,
-): readonly Choice[] {
-  const own = { detector, plan: planDetector(detector) }
+  repositories: Repositories,
+): Promise<readonly Choice[]> {
+  const choiceOf = async (chosen: OnnxModel) => ({
+    detector: chosen,
+    plan: planDetector(chosen),
+    warmUps: await warmUpRequests(
+      chosen.config,
+      join(repositoryWith(repositories, chosen.name), chosen.name),
+    ),
+  })
+  const own = await choiceOf(detector)
   if (gpuDetector === undefined) return [{ ...own, providers }]
-  const forGpu = { detector: gpuDetector, plan: planDetector(gpuDetector) }
+  const forGpu = await choiceOf(gpuDetector)
   const onGpu = gpuProvidersOf(providers)
   return [
     { ...forGpu, providers: onGpu },
@@ -197,7 +209,7 @@ function loadOptions(
   inference: InferenceConfig,
   first: DetectorReady | undefined,
 ): DetectorLoad {
-  const candidates = choices.map(({ detector, plan, providers }): DetectorCandidate => {
+  const candidates = choices.map(({ detector, plan, warmUps, providers }): DetectorCandidate => {
     const batchOn = (device: DeviceKind) =>
       instanceSettings(device, inference, detector, plan.maxBatchSize).maxBatchSize
     return {
@@ -211,6 +223,8 @@ function loadOptions(
       },
       input: plan.input,
       head: plan.head,
+      warmUps,
+      batched: (detector.config.max_batch_size ?? 0) > 0,
       maxBatchSize: { cpu: batchOn('cpu'), gpu: batchOn('gpu') },
     }
   })

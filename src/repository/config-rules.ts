@@ -149,12 +149,6 @@ export const ignored: readonly Rule[] = [
     why: 'one file serves every device',
   },
   {
-    field: 'model_warmup',
-    isSet: (c) => c.model_warmup.length > 0,
-    why: 'instances for cameras warm up with zeros',
-    only: 'cameras',
-  },
-  {
     field: 'response_cache',
     isSet: (c) => c.response_cache?.enable === true,
     why: 'pictures of cameras hardly ever repeat bit by bit',
@@ -217,7 +211,6 @@ export const ignored: readonly Rule[] = [
     field: 'metric_tags of model, version or le',
     isSet: (c) => Object.keys(c.metric_tags).some((tag) => serverLabels.includes(metricLabel(tag))),
     why: 'the server sets these labels itself',
-    only: 'server',
   },
   {
     field: 'gantry.kserve_*',
@@ -294,18 +287,6 @@ export const ignored: readonly Rule[] = [
       !['', 'onnxruntime'].includes(c.backend ?? '') &&
       c.instance_group.some(({ kind, gpus }) => kind === 'KIND_GPU' || gpus.length > 0),
     why: 'only backend onnxruntime runs on a GPU',
-  },
-  {
-    field: 'instance_group.passive',
-    isSet: (c) => c.instance_group.some((group) => group.passive === true),
-    why: 'every instance takes part',
-    only: 'cameras',
-  },
-  {
-    field: 'metric_tags',
-    isSet: (c) => Object.keys(c.metric_tags).length > 0,
-    why: 'labels of the metrics of cameras are fixed',
-    only: 'cameras',
   },
   {
     field: 'parameters of the ONNX Runtime backend',

@@ -47,12 +47,16 @@ export async function warmUp(instance: BackendInstance, warmUps: readonly WarmUp
       }
   } catch (error) {
     await instance.close()
-    throw new ModelConfigError(
-      `model_warmup failed: ${error instanceof Error ? error.message : String(error)}`,
-      'Correct the inputs of model_warmup in config.pbtxt.',
-      error,
-    )
+    throw warmUpError(error)
   }
+}
+
+export function warmUpError(error: unknown): ModelConfigError {
+  return new ModelConfigError(
+    `model_warmup failed: ${error instanceof Error ? error.message : String(error)}`,
+    'Correct the inputs of model_warmup in config.pbtxt.',
+    error,
+  )
 }
 
 async function warmUpTensor(

@@ -240,6 +240,64 @@ describe('camera detector', () => {
     ])
   })
 
+  describe('with model_warmup', () => {
+    const warmUp = (input: string, more = '') =>
+      repositoryWith(
+        redDetector('uint8-nhwc'),
+        `max_batch_size: 4
+        model_warmup { name: "w" ${more} inputs { key: "images" value { data_type: TYPE_UINT8 dims: [ 64, 64, 3 ] ${input} } } }`,
+      )
+
+    it('runs it in each instance before the first frame, batches cut to those of frames', async () => {
+      const repositoryDir = warmUp('random_data: true', 'batch_size: 4 count: 3')
+      const rig = await startDetector({
+        repositoryDir,
+        ensemble: 'red',
+        inference: { instances: 2, maxBatchSize: 2 },
+      })
+      await expect(rig.detect(rig.frame('cam', 1, [204, 20, 30]))).resolves.toMatchObject({
+        kind: 'detected',
+      })
+      expect(JSON.stringify(rig.logLines)).not.toContain('model_warmup')
+    })
+
+    it('takes its data from files, and names one that is not there', async () => {
+      const repositoryDir = warmUp('input_data_file: "gone"')
+      await expect(startDetector({ repositoryDir, ensemble: 'red' })).rejects.toMatchObject({
+        code: 'GANTRY_MODEL_CONFIG',
+        message: expect.stringContaining('model_warmup "w", input "images": there is no file') as string,
+      })
+    })
+
+    it('does not start with one that the model cannot run', async () => {
+      const config = `max_batch_size: 4
+        model_warmup { name: "w" inputs { key: "images" value { data_type: TYPE_UINT8 dims: [ 32, 32, 3 ] random_data: true } } }`
+      await expect(
+        startDetector({ repositoryDir: repositoryWith(redDetector('uint8-nhwc'), config), ensemble: 'red' }),
+      ).rejects.toMatchObject({
+        code: 'GANTRY_MODEL_CONFIG',
+        message: expect.stringContaining('model_warmup failed') as string,
+      })
+    })
+  })
+
+  it('counts frames as requests of its model, under the labels of its configuration', async () => {
+    const repositoryDir = repositoryWith(redDetector('uint8-nhwc'), 'metric_tags { key: "site" value: "a" }')
+    const rig = await startDetector({ repositoryDir, ensemble: 'red', workerEntry: fragile })
+    await rig.detect(rig.frame('cam', 1, [204, 20, 30]))
+    await rig.detect(rig.frame('cam', 2, [201, 0, 0]))
+    const [counted] = rig.detector.statistics()
+    expect(counted).toMatchObject({
+      model: 'red',
+      version: '1',
+      metricTags: { site: 'a' },
+      executionCount: 1,
+      failures: { BACKEND: 1 },
+    })
+    expect(counted?.inference.compute_infer.ns).toBeGreaterThan(0)
+    expect(counted?.inference.success.ns).toBeGreaterThanOrEqual(counted?.inference.compute_infer.ns ?? 0)
+  })
+
   it('refuses a model that does not keep to its declared output', async () => {
     const onnx = detectorOnnx({
       input: 'uint8-nhwc',

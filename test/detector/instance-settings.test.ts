@@ -43,6 +43,11 @@ describe('instanceSettings', () => {
     expect(settings('cpu', { instances: 7 }, groups).instances).toBe(7)
   })
 
+  it('leaves out groups that are passive', () => {
+    const groups = `instance_group [ { kind: KIND_CPU count: 3 }, { count: 2 passive: true } ]`
+    expect(settings('cpu', {}, groups).instances).toBe(3)
+  })
+
   it('never batches more than the model takes', () => {
     expect(settings('cpu', { maxBatchSize: 4 }).maxBatchSize).toBe(4)
     expect(settings('cpu', { maxBatchSize: 64 }).maxBatchSize).toBe(16)

@@ -25,7 +25,6 @@ describe('checkSupported', () => {
       'execution_accelerators',
     ],
     ['response_cache { enable: true }', 'response_cache'],
-    ['model_warmup { name: "w" batch_size: 1 }', 'model_warmup'],
     ['dynamic_batching { max_queue_delay_microseconds: 100 }', 'dynamic_batching'],
     ['dynamic_batching { preferred_batch_size: 4 }', 'dynamic_batching'],
     ['parameters { key: "intra_op_thread_count" value { string_value: "2" } }', 'ONNX Runtime backend'],

@@ -61,7 +61,8 @@ export class OnnxSession implements WorkerBackend<OnnxLoad, OnnxReady, OnnxJob, 
   }
 }
 
-function toOrt(
+/** An input of a whole batch as ONNX Runtime takes it; copied where its parts do not lie together. */
+export function toOrt(
   { shape, parts }: PackedInput,
   type: TensorType,
 ): Readonly<{ tensor: ort.Tensor; copiedBytes: number }> {

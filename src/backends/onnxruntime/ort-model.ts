@@ -53,6 +53,11 @@ export class OrtModel {
     return outputs
   }
 
+  /** A run whose shapes may be others than those of all that follow. */
+  async runOnce(inputs: readonly Feed[]): Promise<void> {
+    await this.#run(Object.fromEntries(inputs.map(({ name, tensor }) => [name, tensor])), this.wanted.names)
+  }
+
   async #run(
     feeds: Record<string, ort.Tensor>,
     fetches: readonly string[] | Record<string, ort.Tensor>,
