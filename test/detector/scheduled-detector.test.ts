@@ -31,6 +31,7 @@ it('tells the frames of a camera in order, whichever the later steps end with fi
       Promise.resolve({
         startedMs: 0,
         inferMs: 0,
+        inputMs: 0,
         frames: frames.map(({ rgbHwc }) => ({ rgbHwc, rows, postprocessMs: 0, belowFirst: 0 })),
       }),
     stop: () => Promise.resolve(),

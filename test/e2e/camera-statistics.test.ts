@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { afterEach, describe, expect, it } from 'vitest'
-import { addModel, redDetector } from '../support/onnx-models.js'
+import { ensembleStep, pictureEnsemble, redSteps } from '../support/ensemble-text.js'
+import { addJsModel, addModel, redDetector } from '../support/onnx-models.js'
 import { TestService } from '../support/service.js'
 import { until } from '../support/until.js'
 
@@ -13,13 +14,20 @@ describe('what models did for cameras and for API clients', () => {
     for (const step of cleanUp.splice(0).reverse()) await step()
   })
 
-  async function running(modelServer: Readonly<{ enabled: boolean }>): Promise<TestService> {
+  function repositoryOfRed(): string {
     const dir = mkdtempSync(join(tmpdir(), 'gantry-counts-'))
     cleanUp.push(() => rmSync(dir, { recursive: true, force: true }))
     addModel(dir, 'red', { onnx: redDetector('uint8-nhwc') })
-    const cameras = [{ id: 'a', url: 'push:' }]
+    return dir
+  }
+
+  async function running(modelServer: Readonly<{ enabled: boolean }>): Promise<TestService> {
+    return started({ models: { repository: repositoryOfRed() }, ensemble: 'red', modelServer })
+  }
+
+  async function started(pipeline: Readonly<Record<string, unknown>>): Promise<TestService> {
     const service = await TestService.start({
-      pipeline: { models: { repository: dir }, ensemble: 'red', modelServer, cameras },
+      pipeline: { ...pipeline, cameras: [{ id: 'a', url: 'push:' }] },
     })
     cleanUp.push(() => service[Symbol.asyncDispose]())
     return service
@@ -77,5 +85,35 @@ describe('what models did for cameras and for API clients', () => {
       return [...text.matchAll(requests)][0]?.[1] === '2' ? text : undefined
     })
     expect(page).toMatch(/^nv_inference_compute_infer_duration_us\{model="red",version="1"\} [1-9]/m)
+  }, 60_000)
+
+  it('counts the models of later steps under their names', async () => {
+    const dir = repositoryOfRed()
+    const rows = (name: string) => `{ name: "${name}" data_type: TYPE_FP32 dims: [ -1, 6 ] }`
+    addJsModel(
+      dir,
+      'after',
+      `input ${rows('IN')} output ${rows('OUT')}`,
+      'export default () => ({ execute: ({ inputs }) => ({ OUT: inputs.IN }) })',
+    )
+    const steps = [
+      redSteps.letterbox,
+      redSteps.detect,
+      ensembleStep('detection_head', { output0: 'head', geometry: 'geometry' }, { detections: 'raw' }),
+      ensembleStep('after', { IN: 'raw' }, { OUT: 'detections' }),
+    ]
+    addModel(dir, 'site', { config: pictureEnsemble({ steps }) })
+    const service = await started({
+      models: { repository: dir, allowJsBackends: true },
+      ensemble: 'site',
+      modelServer: { enabled: false },
+    })
+    await push(service)
+    await push(service)
+    const counted = /^nv_inference_request_success\{model="(\w+)",version="1"\} 2$/gm
+    await until('both counts', async () => {
+      const names = [...(await service.metrics()).matchAll(counted)].map(([, name]) => name)
+      return names.sort().join() === 'after,red'
+    })
   }, 60_000)
 })

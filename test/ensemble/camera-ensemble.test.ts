@@ -1,10 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { findCameraModel } from '../../src/ensemble/camera-model.js'
 import { startDetector } from '../support/detector-rig.js'
 import { ensembleStep, type EnsembleText, pictureEnsemble, redSteps } from '../support/ensemble-text.js'
-import { addModel, detectorOnnx, namesMetadata, redDetector } from '../support/onnx-models.js'
+import { addJsModel, addModel, detectorOnnx, namesMetadata, redDetector } from '../support/onnx-models.js'
 import { tempDir } from '../support/temp-dir.js'
 
 const { letterbox, detect, head } = redSteps
@@ -87,13 +87,6 @@ describe('what counts as a detection', () => {
   })
 })
 
-/** A `js` model in a repository. */
-function addJs(repository: string, name: string, tensors: string, code: string): void {
-  const dir = addModel(repository, name, { config: `backend: "js"\n${tensors}` })
-  mkdirSync(join(dir, '1'))
-  writeFileSync(join(dir, '1', 'model.js'), code)
-}
-
 const rows = '{ name: "IN" data_type: TYPE_FP32 dims: [ -1, 6 ] }'
 const rowsOut = '{ name: "OUT" data_type: TYPE_FP32 dims: [ -1, 6 ] }'
 const rowsToRows = `input ${rows} output ${rowsOut}`
@@ -102,7 +95,7 @@ describe('a step behind the head', () => {
   const raw = ensembleStep('detection_head', { output0: 'head', geometry: 'geometry' }, { detections: 'raw' })
   const after = ensembleStep('after', { IN: 'raw' }, { OUT: 'detections' })
   const site = { steps: [letterbox, detect, raw, after] }
-  const withJs = (code: string) => siteRepository(site, (dir) => addJs(dir, 'after', rowsToRows, code))
+  const withJs = (code: string) => siteRepository(site, (dir) => addJsModel(dir, 'after', rowsToRows, code))
 
   it('runs on cameras: what it makes of the boxes is published', async () => {
     const repositoryDir = withJs(`export default () => ({
@@ -146,7 +139,9 @@ describe('a step behind the head', () => {
   })
 
   it('that cannot be loaded is told by name', async () => {
-    const repositoryDir = siteRepository(site, (dir) => addJs(dir, 'after', rowsToRows, 'export default 3'))
+    const repositoryDir = siteRepository(site, (dir) =>
+      addJsModel(dir, 'after', rowsToRows, 'export default 3'),
+    )
     await expect(startDetector({ repositoryDir, ensemble: 'site' })).rejects.toThrow(
       /model "after", which a step of the cameras runs, cannot be loaded: /,
     )
@@ -160,7 +155,7 @@ describe('a step behind the head', () => {
         outputs: 'output { name: "text" data_type: TYPE_UINT8 dims: [ -1, -1, 3 ] }',
       },
       (dir) =>
-        addJs(
+        addJsModel(
           dir,
           'after',
           'input { name: "IN" data_type: TYPE_UINT8 dims: [ -1, -1, 3 ] } output { name: "OUT" data_type: TYPE_UINT8 dims: [ -1, -1, 3 ] }',
@@ -185,7 +180,7 @@ describe('a detector that is a step like any other', () => {
     'input { name: "pixels" data_type: TYPE_UINT8 dims: [ 1, 64, 64, 3 ] } output { name: "boxes" data_type: TYPE_FP32 dims: [ -1, 6 ] label_filename: "labels.txt" }'
   const repositoryOf = (source: string) =>
     siteRepository({ steps: [letterbox, code] }, (dir) => {
-      addJs(dir, 'code', tensors, source)
+      addJsModel(dir, 'code', tensors, source)
       writeFileSync(join(dir, 'code', 'labels.txt'), 'blue\nred\n')
     })
 
@@ -237,7 +232,7 @@ it('attributes of later steps stand with their boxes, whatever step said them, a
     },
     (dir) => {
       addModel(dir, 'red', { onnx: twoBoxes() })
-      addJs(
+      addJsModel(
         dir,
         'names',
         `input ${rows} ${text}`,
@@ -245,7 +240,7 @@ it('attributes of later steps stand with their boxes, whatever step said them, a
           OUT: { shape: [IN.shape[0]], data: Array.from({ length: IN.shape[0] }, (_, i) => (IN.data[i * 6 + 1] < 30 ? 'above' : '')) },
         }) })`,
       )
-      addJs(
+      addJsModel(
         dir,
         'scores',
         `input ${rows} ${numbers}`,
@@ -254,7 +249,7 @@ it('attributes of later steps stand with their boxes, whatever step said them, a
         }) })`,
       )
       writeFileSync(join(dir, 'scores', 'labels.txt'), 'white\nyellow\n')
-      addJs(
+      addJsModel(
         dir,
         'failing',
         `input ${rows} ${text}`,

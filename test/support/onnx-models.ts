@@ -167,3 +167,10 @@ export function endlessOnnx(): Uint8Array {
     constants: [{ name: 'shape', shape: [2], data: BigInt64Array.of(side, side) }],
   })
 }
+
+/** A `js` model in a repository. */
+export function addJsModel(repository: string, name: string, tensors: string, code: string): void {
+  const dir = addModel(repository, name, { config: `backend: "js"\n${tensors}` })
+  mkdirSync(join(dir, '1'))
+  writeFileSync(join(dir, '1', 'model.js'), code)
+}

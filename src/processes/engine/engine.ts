@@ -44,6 +44,7 @@ export class Engine {
   readonly #beat = new ProcessBeat()
   readonly #gate: ConnectGate
   readonly #addresses: Readonly<{ all: AddressPolicy; loopbackClosed: AddressPolicy }>
+  readonly #steps: EngineSteps
   #detector: CameraDetector | undefined
   #pool = new FramePool(0, 0)
   #pictureCameras: ReadonlySet<string> = new Set()
@@ -60,6 +61,13 @@ export class Engine {
     readonly log: Log,
   ) {
     this.#gate = new ConnectGate(setup.maxConcurrentConnects)
+    this.#steps = new EngineSteps({
+      repositories: setup.repositories,
+      inference: setup.inference,
+      allowJsBackends: setup.allowJsBackends,
+      onHung: (reason) => this.#hung(new InternalError(reason)),
+      log,
+    })
     this.#addresses = {
       all: new AddressPolicy(setup.cameraNetworks),
       loopbackClosed: new AddressPolicy({ ...setup.cameraNetworks, loopbackClosed: true }),
@@ -74,13 +82,7 @@ export class Engine {
       inference: this.setup.inference,
       listener: this.#detectorListener(),
       log: this.log,
-      steps: new EngineSteps({
-        repositories: this.setup.repositories,
-        inference: this.setup.inference,
-        allowJsBackends: this.setup.allowJsBackends,
-        onHung: (reason) => this.#hung(new InternalError(reason)),
-        log: this.log,
-      }),
+      steps: this.#steps,
     })
     this.#detector = detector
     this.#pool = new FramePool(frameBytes(detector.info.format), pooledFrames)
@@ -355,7 +357,7 @@ export class Engine {
       frozen: unit.freeze.frozen,
     }))
     const stepFailures = this.#detector?.takeStepFailures() ?? []
-    const models = this.#detector?.statistics() ?? []
+    const models = [...(this.#detector?.statistics() ?? []), ...this.#steps.statistics()]
     this.send({ type: 'beat', beat: { ...this.#beat.read(), stepFailures, cameras, models } })
   }
 }

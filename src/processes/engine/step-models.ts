@@ -9,8 +9,10 @@ import type { EnsembleHost } from '../../ensemble/create-ensemble-model.js'
 import type { StepModels } from '../../ensemble/open-camera-graph.js'
 import type { Log } from '../../lifecycle/log.js'
 import { ModelConfigError } from '../../repository/errors.js'
+import { type CountedStatistics, counted } from '../../runtime/counted-statistics.js'
 import { createScheduledModel } from '../../runtime/create-scheduled-model.js'
 import { StatisticsRecorder } from '../../runtime/statistics-recorder.js'
+import { recorderOf } from '../../serving/metrics/recorder-of.js'
 import { ModelOpener } from '../../serving/model-opener.js'
 import { ModelManager } from '../../serving/repository/model-manager.js'
 
@@ -77,6 +79,12 @@ export class EngineSteps implements StepModels {
           onHung,
         }),
     }
+  }
+
+  /** What the models did since they were loaded, none before that. */
+  statistics(): readonly CountedStatistics[] {
+    const serving = this.#manager?.records().flatMap((record) => record.serving) ?? []
+    return serving.map(recorderOf).flatMap((recorder) => (recorder === undefined ? [] : [counted(recorder)]))
   }
 
   close(forMs: number): Promise<void> {
