@@ -86,13 +86,13 @@ function outcome(text: string, audience: Audience): 'used' | 'refused' | 'warned
   }
 }
 
-/** What docs/models.md says of a field: the row that names it or the nearest field above it. */
+/** What docs/models.md says of a field: the row that names it or the nearest field above it. An empty last cell: for cameras too. */
 function documented(): ReadonlyMap<string, Readonly<Record<Audience, string>>> {
   const page = readFileSync(join(import.meta.dirname, '../../docs/models.md'), 'utf8')
   const table = page.slice(page.indexOf('### Every field'), page.indexOf('## Detectors that are understood'))
-  const rows = [...table.matchAll(/^\| (`.*`)\s*\| (\w+)[^|]*\| (\w+)[^|]*\|$/gm)]
+  const rows = [...table.matchAll(/^\| (`.*`)\s*\| (\w+)[^|]*\|(?: (\w+)[,:] [^|]*)? \|$/gm)]
   return new Map(
-    rows.flatMap(([, fields = '', server = '', cameras = '']) =>
+    rows.flatMap(([, fields = '', server = '', cameras = server]) =>
       [...fields.matchAll(/`([\w.]+)`/g)].map(([, field = '']) => [field, { server, cameras }]),
     ),
   )
