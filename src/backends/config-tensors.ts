@@ -1,6 +1,5 @@
 import type { ModelConfig, ModelInput, ModelOutput } from '../repository/model-config.js'
-import type { DataType } from '../tensors/tensor-type.js'
-import { configOfDatatype, datatypeOfConfig } from '../tensors/datatype.js'
+import { configOfDatatype, datatypeOfConfig } from '../tensors/element-type.js'
 import type { TensorSpec } from '../tensors/tensor.js'
 
 /** A configuration with the tensors a backend gives itself, without the batch dimension where there is one. */
@@ -12,7 +11,7 @@ export function configTensors(
   const batched = (config.max_batch_size ?? 0) > 0
   const written = ({ name, datatype, shape, optional }: TensorSpec): ModelInput & ModelOutput => ({
     name,
-    data_type: configOfDatatype(datatype) as DataType,
+    data_type: configOfDatatype(datatype),
     dims: batched ? shape.slice(1) : shape,
     ...(optional === true ? { optional } : {}),
   })

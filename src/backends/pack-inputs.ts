@@ -1,7 +1,6 @@
 import type { Execution } from '../runtime/backend.js'
-import { copyAllInTurns } from '../tensors/copy-in-turns.js'
-import { leastMovedBytes } from '../tensors/movable-tensors.js'
 import type { Tensor } from '../tensors/tensor.js'
+import { copyAllInTurns, leastMovedBytes } from '../tensors/tensor-buffers.js'
 
 /** An input of a whole batch, as it travels to the thread of a model. */
 export type PackedInput = Readonly<{

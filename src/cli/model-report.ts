@@ -1,6 +1,6 @@
 import { classText } from '../detector/class-table.js'
 import type { DetectorReport, ModelReport, ModelSummary } from '../tools/model-catalog.js'
-import { describeTensor, type ModelTensor } from '../tensors/tensor-type.js'
+import { describeTensor, type ModelTensor } from '../tensors/tensor.js'
 import { styled } from './terminal.js'
 import { table } from './table.js'
 

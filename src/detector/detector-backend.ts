@@ -7,7 +7,7 @@ import { ProviderUnavailableError, type ProviderNote } from '../backends/onnxrun
 import { deviceOf, oneShape } from '../backends/onnxruntime/providers.js'
 import { warmUpError } from '../runtime/warm-up.js'
 import type { Outgoing, WorkerBackend } from '../runtime/worker-runtime.js'
-import type { TensorType } from '../tensors/tensor-type.js'
+import type { OnnxType } from '../tensors/element-type.js'
 import type { SizePx } from '../vision/letterbox.js'
 import { nowMs } from '../lifecycle/clock.js'
 import {
@@ -93,7 +93,7 @@ async function openFirst(
   throw new ProviderUnavailableError(notes)
 }
 
-type Typed = Readonly<{ type: TensorType }>
+type Typed = Readonly<{ type: OnnxType }>
 
 class LoadedDetector {
   readonly #inputs = new Map<number, Float32Array | Uint8Array>()
@@ -239,7 +239,7 @@ function headOutput(
   if (data instanceof Float32Array) return { values: data, shape: output.dims }
   const { buffer, byteOffset, byteLength } = data as Uint8Array<ArrayBuffer>
   const own = buffer.slice(byteOffset, byteOffset + byteLength)
-  return { values: headValues(own, output.type as TensorType, head.quantised?.[index]), shape: output.dims }
+  return { values: headValues(own, output.type as OnnxType, head.quantised?.[index]), shape: output.dims }
 }
 
 function toRows(

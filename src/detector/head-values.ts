@@ -1,5 +1,5 @@
-import { floatsOf } from '../tensors/float16.js'
-import type { TensorType } from '../tensors/tensor-type.js'
+import { floatsOf } from '../tensors/elements.js'
+import type { OnnxType } from '../tensors/element-type.js'
 
 /** `real = (stored - zeroPoint) * scale`, as ONNX has it. */
 export type Quantisation = Readonly<{ scale: number; zeroPoint: number }>
@@ -11,7 +11,7 @@ export type Quantisation = Readonly<{ scale: number; zeroPoint: number }>
  * @param quantised - for integers that stand for real numbers.
  * @throws TypeError for types that are no numbers.
  */
-export function headValues(buffer: ArrayBuffer, type: TensorType, quantised?: Quantisation): Float32Array {
+export function headValues(buffer: ArrayBuffer, type: OnnxType, quantised?: Quantisation): Float32Array {
   if (type === 'float32') return new Float32Array(buffer)
   const stored = integers(buffer, type)
   if (quantised === undefined) return Float32Array.from(stored, Number)
@@ -21,7 +21,7 @@ export function headValues(buffer: ArrayBuffer, type: TensorType, quantised?: Qu
 
 function integers(
   buffer: ArrayBuffer,
-  type: TensorType,
+  type: OnnxType,
 ): Iterable<number | bigint> & { readonly length: number } {
   switch (type) {
     case 'uint8':

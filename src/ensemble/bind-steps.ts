@@ -9,7 +9,7 @@ import type { CropForm } from '../detector/crop/crop-parameters.js'
 import type { HeadBinding } from '../detector/detection-head/head-parameters.js'
 import type { LetterboxPlan } from '../detector/letterbox/letterbox-parameters.js'
 import type { LoadedModel } from '../runtime/loaded-model.js'
-import { modelTensorOf } from '../tensors/model-tensor.js'
+import { modelTensorOf } from '../tensors/tensor.js'
 
 /** A step of an ensemble; without a model it is a built-in one that takes its settings from its neighbours. */
 export type BindingStep = Readonly<{ title: string; step: EnsembleStep; model: LoadedModel | undefined }>

@@ -1,8 +1,7 @@
-import { elementBytes } from '../tensors/datatype.js'
+import { elementBytes } from '../tensors/element-type.js'
 import { stringsOf } from '../tensors/elements.js'
+import { elementCount, type Tensor } from '../tensors/tensor.js'
 import { ServingError } from '../tensors/serving-error.js'
-import { elementCount } from '../tensors/tensor-type.js'
-import type { Tensor } from '../tensors/tensor.js'
 import type { LoadedModel } from '../runtime/loaded-model.js'
 import type { PlannedStep } from './step-model.js'
 

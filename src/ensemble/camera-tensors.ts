@@ -3,10 +3,8 @@ import { frameElements, inputShape, writeFrame } from '../detector/input-tensor.
 import { rowLength } from '../detector/detector-protocol.js'
 import type { FrameGeometry } from '../detector/frame-geometry.js'
 import type { ModelConfig, ModelInput } from '../repository/model-config.js'
-import { configOfDatatype } from '../tensors/datatype.js'
-import { dataOf, float32Tensor } from '../tensors/numeric-data.js'
-import type { Tensor, TensorSpec } from '../tensors/tensor.js'
-import type { DataType } from '../tensors/tensor-type.js'
+import { configOfDatatype } from '../tensors/element-type.js'
+import { dataOf, float32Tensor, type Tensor, type TensorSpec } from '../tensors/tensor.js'
 import type { CameraTensor } from './camera-steps.js'
 
 /** A frame of a camera, and the boxes in it where they are known: rows as in `FrameDetections`. */
@@ -38,7 +36,7 @@ export class CameraTensors {
       return [
         {
           name,
-          data_type: configOfDatatype(datatype) as DataType,
+          data_type: configOfDatatype(datatype),
           dims: this.#batched ? shape.slice(1) : shape,
         },
       ]

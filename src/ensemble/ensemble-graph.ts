@@ -11,7 +11,7 @@ import {
   repositoryWith,
 } from '../repository/model-repository.js'
 import type { Backend } from '../repository/supported-config.js'
-import type { ModelTensor } from '../tensors/tensor-type.js'
+import type { ModelTensor } from '../tensors/tensor.js'
 import { builtInStepNames, builtInSteps, isBuiltInStep } from './built-in-steps.js'
 import { checkGraph, type GraphStep, type GraphTensor } from './graph-check.js'
 

@@ -2,8 +2,7 @@ import { boxRowsOf } from './box-rows.js'
 import { checkGraph, type GraphStep, type GraphTensor } from './graph-check.js'
 import { ModelConfigError } from '../repository/errors.js'
 import type { ModelConfig } from '../repository/model-config.js'
-import type { DataType } from '../tensors/tensor-type.js'
-import { configOfDatatype } from '../tensors/datatype.js'
+import { configOfDatatype } from '../tensors/element-type.js'
 import type { TensorSpec } from '../tensors/tensor.js'
 import { specsOf } from '../backends/config-tensors.js'
 import type { PlannedStep, StepModel } from './step-model.js'
@@ -75,7 +74,7 @@ export function planEnsemble(
 function graphTensor({ name, datatype, shape, optional }: TensorSpec): GraphTensor {
   return {
     name,
-    dataType: configOfDatatype(datatype) as DataType,
+    dataType: configOfDatatype(datatype),
     shape,
     ...(optional === true ? { optional } : {}),
   }

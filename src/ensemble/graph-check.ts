@@ -1,10 +1,10 @@
 import { ModelConfigError } from '../repository/errors.js'
-import type { DataType } from '../tensors/tensor-type.js'
+import type { ConfigType } from '../tensors/element-type.js'
 
 /** A tensor of a step or of the ensemble. What is not known of it fits everything. */
 export type GraphTensor = Readonly<{
   name: string
-  dataType?: DataType
+  dataType?: ConfigType
   /** With the batch dimension; -1 is any size. */
   shape?: readonly number[]
   /** Inputs that may be left out. */

@@ -1,7 +1,8 @@
 import type { ModelConfig, ModelInput, ModelOutput } from './model-config.js'
 import type { OnnxInfo } from './onnx-file.js'
 import { hiddenInputs, stateOutputs } from './sequence-tensors.js'
-import { configDataType, type ModelTensor } from '../tensors/tensor-type.js'
+import { configOfOnnx } from '../tensors/element-type.js'
+import type { ModelTensor } from '../tensors/tensor.js'
 
 /** Batch size given to a model that can batch and does not say how much; the default of Triton's ONNX backend. */
 export const defaultMaxBatchSize = 4
@@ -40,7 +41,7 @@ function ioOf(tensor: ModelTensor, maxBatchSize: number): ModelInput & ModelOutp
   const shape = maxBatchSize > 0 ? tensor.shape.slice(1) : tensor.shape
   return {
     name: tensor.name,
-    data_type: configDataType(tensor.type),
+    data_type: configOfOnnx(tensor.type),
     dims: shape.map((size) => (typeof size === 'number' ? size : -1)),
   }
 }

@@ -2,7 +2,8 @@ import { ModelInvalidError } from './errors.js'
 import type { ModelConfig, ModelInput, ModelOutput, SequenceControl } from './model-config.js'
 import type { OnnxInfo } from './onnx-file.js'
 import { hiddenInputs } from './sequence-tensors.js'
-import { configDataType, describeTensor, type ModelTensor, type DataType } from '../tensors/tensor-type.js'
+import { configOfOnnx, type ConfigType } from '../tensors/element-type.js'
+import { describeTensor, type ModelTensor } from '../tensors/tensor.js'
 
 /**
  * Checks that a configuration and the model file speak of the same tensors.
@@ -40,7 +41,7 @@ function matchSequenceTensors(
     const tensor = find('input', name, onnx.inputs, file)
     const [first] = control
     const expected = first && controlType(first)
-    if (expected !== undefined && configDataType(tensor.type) !== expected)
+    if (expected !== undefined && configOfOnnx(tensor.type) !== expected)
       throw new ModelInvalidError(
         `${file}: control_input "${name}" is ${describeTensor(tensor)} in the model, but ${expected} is expected`,
         'Give the values of the control the type of that input.',
@@ -52,7 +53,7 @@ function matchSequenceTensors(
   }
 }
 
-function controlType(control: SequenceControl): DataType | undefined {
+function controlType(control: SequenceControl): ConfigType | undefined {
   if (control.kind === 'CONTROL_SEQUENCE_CORRID') return control.data_type
   if (control.int32_false_true.length > 0) return 'TYPE_INT32'
   if (control.fp32_false_true.length > 0) return 'TYPE_FP32'
@@ -86,7 +87,7 @@ function matchOne(
   const tensor = find(side, wanted.name, tensors, file)
   const own = wanted.reshape?.shape ?? wanted.dims
   const dims = maxBatchSize > 0 ? [-1, ...own] : own
-  const sameType = configDataType(tensor.type) === wanted.data_type
+  const sameType = configOfOnnx(tensor.type) === wanted.data_type
   if (sameType && sameShape(dims, tensor.shape, maxBatchSize > 0)) return
   const batchMisfits =
     maxBatchSize > 0 && (dims.length !== tensor.shape.length || typeof tensor.shape[0] === 'number')

@@ -1,9 +1,9 @@
-import type { DataType } from '../tensors/tensor-type.js'
+import type { ConfigType } from '../tensors/element-type.js'
 
 /** `dims` are without the batch dimension when `max_batch_size > 0`; -1 is any size. */
 export type ModelInput = Readonly<{
   name: string
-  data_type: DataType
+  data_type: ConfigType
   format?: 'FORMAT_NONE' | 'FORMAT_NHWC' | 'FORMAT_NCHW'
   dims: readonly number[]
   reshape?: Readonly<{ shape: readonly number[] }>
@@ -15,7 +15,7 @@ export type ModelInput = Readonly<{
 
 export type ModelOutput = Readonly<{
   name: string
-  data_type: DataType
+  data_type: ConfigType
   dims: readonly number[]
   label_filename?: string
   reshape?: Readonly<{ shape: readonly number[] }>
@@ -69,17 +69,17 @@ export type SequenceControl = Readonly<{
   int32_false_true: readonly number[]
   fp32_false_true: readonly number[]
   bool_false_true: readonly boolean[]
-  data_type?: DataType
+  data_type?: ConfigType
 }>
 
 export type SequenceState = Readonly<{
   input_name: string
   output_name: string
-  data_type: DataType
+  data_type: ConfigType
   dims: readonly number[]
   initial_state: readonly Readonly<{
     name?: string
-    data_type?: DataType
+    data_type?: ConfigType
     dims: readonly number[]
     zero_data?: boolean
     data_file?: string
@@ -111,7 +111,7 @@ export type ModelWarmup = Readonly<{
     Record<
       string,
       Readonly<{
-        data_type?: DataType
+        data_type?: ConfigType
         dims: readonly number[]
         zero_data?: boolean
         random_data?: boolean

@@ -4,7 +4,8 @@ import { isSystemLimit, byTrueName } from '../lifecycle/system-limit.js'
 import { ModelInvalidError } from './errors.js'
 import { FileCursor, readField, readVarint, skipField } from './file-cursor.js'
 import { onnxProto } from './onnx-schema.js'
-import { type ModelTensor, type TensorType, tensorTypes } from '../tensors/tensor-type.js'
+import type { ModelTensor } from '../tensors/tensor.js'
+import { onnxTypeOf } from '../tensors/element-type.js'
 
 /** What an ONNX file says about itself. */
 export type OnnxInfo = Readonly<{
@@ -43,9 +44,6 @@ const root = protobuf.parse(onnxProto, { keepCase: true }).root
 const valueInfoType = root.lookupType('onnx.ValueInfoProto')
 const opsetType = root.lookupType('onnx.OperatorSetIdProto')
 const entryType = root.lookupType('onnx.StringStringEntryProto')
-
-/** Its number in `TensorProto.DataType`; between it and the others lie complex numbers. */
-const bfloat16 = 16
 
 /** A model description is never larger; a longer field is damage. */
 const maxDescriptionBytes = 16 * 1024 * 1024
@@ -167,16 +165,12 @@ function modelTensor(value: ValueInfo): ModelTensor {
   const dims = tensor?.shape?.dim ?? []
   return {
     name: value.name,
-    type: elementType(tensor?.elem_type ?? 0),
+    type: onnxTypeOf(tensor?.elem_type ?? 0),
     shape: dims.map((dim) => {
       if (dim.dim_param !== undefined && dim.dim_param !== '') return dim.dim_param
       return dim.dim_value === undefined || dim.dim_value < 0 ? '?' : dim.dim_value
     }),
   }
-}
-
-function elementType(number: number): TensorType {
-  return number === bfloat16 ? 'bfloat16' : (tensorTypes[number] ?? 'other')
 }
 
 function text(error: unknown): string {

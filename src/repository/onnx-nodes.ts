@@ -1,13 +1,13 @@
 import { type FileCursor, readField, readVarint, skipField } from './file-cursor.js'
 import { description } from './onnx-file.js'
-import { type TensorType, tensorTypes } from '../tensors/tensor-type.js'
+import { type OnnxType, onnxTypeOf } from '../tensors/element-type.js'
 
 /** Where the elements of a constant are: in the model file, or in one beside it. Without `bytes` they go to the file's end. */
 export type DataPlace = Readonly<{ location?: string; offset: number; bytes?: number; packed: boolean }>
 
 export type OnnxConstant = Readonly<{
   name: string
-  type: TensorType
+  type: OnnxType
   shape: readonly number[]
   /** Absent where it has no elements, or has them in a field for other types. */
   data?: DataPlace
@@ -95,7 +95,7 @@ function constantIn(cursor: FileCursor, length: number): OnnxConstant {
     const shape: number[] = []
     const external: Record<string, string> = {}
     let name = ''
-    let type: TensorType = 'other'
+    let type: OnnxType = 'other'
     let inFile: DataPlace | undefined
     eachField(cursor, (field) => {
       if (field.number === 1 && field.length < 0) shape.push(readVarint(cursor))
@@ -103,7 +103,7 @@ function constantIn(cursor: FileCursor, length: number): OnnxConstant {
         cursor.within(field.length, () => {
           while (!cursor.atEnd) shape.push(readVarint(cursor))
         })
-      else if (field.number === 2 && field.length < 0) type = tensorTypes[readVarint(cursor)] ?? 'other'
+      else if (field.number === 2 && field.length < 0) type = onnxTypeOf(readVarint(cursor))
       else if (isMessage(field, 8)) name = text(cursor, field)
       else if (isMessage(field, 13)) {
         const [key, value] = cursor.within(field.length, () => readEntry(cursor))

@@ -1,7 +1,7 @@
 import type { ModelConfig } from '../repository/model-config.js'
 import { nowMs } from '../lifecycle/clock.js'
 import type { BatchResult, Execution } from './backend.js'
-import { datatypeOfConfig, elementBytes } from '../tensors/datatype.js'
+import { datatypeOfConfig, elementBytes } from '../tensors/element-type.js'
 import { filledTensor } from './filled-tensor.js'
 
 export type BatchingProbe = Readonly<{

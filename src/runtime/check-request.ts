@@ -1,10 +1,9 @@
 import type { ModelConfig, ModelInput } from '../repository/model-config.js'
 import { atOnce, inTurns, type Pieces } from '../lifecycle/in-turns.js'
-import { elementCount } from '../tensors/tensor-type.js'
-import { type Datatype, datatypeOfConfig, elementBytes } from '../tensors/datatype.js'
+import { elementCount, type Tensor } from '../tensors/tensor.js'
+import { type Datatype, datatypeOfConfig, elementBytes } from '../tensors/element-type.js'
 import type { InferRequest } from './infer.js'
 import { ServingError } from '../tensors/serving-error.js'
-import type { Tensor } from '../tensors/tensor.js'
 
 type InputRules = Readonly<{
   input: ModelInput

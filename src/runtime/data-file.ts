@@ -1,11 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { elementCount } from '../tensors/tensor-type.js'
+import { stringsOf } from '../tensors/elements.js'
+import { elementCount, type Tensor } from '../tensors/tensor.js'
 import { inTurns, type Pieces } from '../lifecycle/in-turns.js'
 import { isThere } from '../lifecycle/system-limit.js'
-import { stringsOf } from '../tensors/elements.js'
-import type { Tensor } from '../tensors/tensor.js'
 
 /**
  * A tensor whose data lie in a file beside a model. The loop goes on while a large one is read.

@@ -1,12 +1,11 @@
 import { randomFillSync } from 'node:crypto'
-import { elementCount, type DataType } from '../tensors/tensor-type.js'
+import { type ConfigType, type Datatype, datatypeOfConfig, elementBytes } from '../tensors/element-type.js'
+import { elementCount, type Tensor } from '../tensors/tensor.js'
 import { ModelConfigError } from '../repository/errors.js'
 import { inTurns, type Pieces } from '../lifecycle/in-turns.js'
-import { type Datatype, datatypeOfConfig, elementBytes } from '../tensors/datatype.js'
-import type { Tensor } from '../tensors/tensor.js'
 
 /** A tensor of zeros, or of empty strings. @throws ModelConfigError for a type that is none */
-export function filledTensor(name: string, dataType: DataType, shape: readonly number[]): Tensor {
+export function filledTensor(name: string, dataType: ConfigType, shape: readonly number[]): Tensor {
   const datatype = datatypeOfConfig(dataType)
   if (datatype === undefined)
     throw new ModelConfigError(`input "${name}" has data type ${dataType}`, 'Set data_type in config.pbtxt.')
@@ -18,7 +17,7 @@ export function filledTensor(name: string, dataType: DataType, shape: readonly n
 /** Random values of any kind of number: floats in 0..1, booleans, whole numbers over their range; strings are empty. */
 export async function randomTensor(
   name: string,
-  dataType: DataType,
+  dataType: ConfigType,
   shape: readonly number[],
 ): Promise<Tensor> {
   const tensor = filledTensor(name, dataType, shape)

@@ -1,7 +1,7 @@
 import type { ControlKind, ModelConfig, SequenceControl } from '../repository/model-config.js'
-import type { DataType } from '../tensors/tensor-type.js'
-import { ServingError } from '../tensors/serving-error.js'
+import type { ConfigType } from '../tensors/element-type.js'
 import type { Tensor } from '../tensors/tensor.js'
+import { ServingError } from '../tensors/serving-error.js'
 
 /** What a control input tells the model of one request. */
 export type ControlState = Readonly<{ start: boolean; end: boolean; ready: boolean; id: string }>
@@ -56,7 +56,7 @@ function correlationId({ data_type = 'TYPE_UINT64' }: SequenceControl) {
   return ({ id }: ControlState) => encode(id)
 }
 
-const idEncoders: Readonly<Partial<Record<DataType, (id: string) => Content>>> = {
+const idEncoders: Readonly<Partial<Record<ConfigType, (id: string) => Content>>> = {
   TYPE_UINT64: (id) => content('UINT64', BigUint64Array.of(number(id))),
   TYPE_INT64: (id) => content('INT64', BigInt64Array.of(number(id))),
   TYPE_UINT32: (id) => content('UINT32', Uint32Array.of(Number(number(id)))),

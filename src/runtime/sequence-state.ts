@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { ModelConfigError } from '../repository/errors.js'
 import type { ModelConfig, SequenceState } from '../repository/model-config.js'
-import { copyInTurns } from '../tensors/copy-in-turns.js'
 import type { Tensor } from '../tensors/tensor.js'
+import { copyInTurns } from '../tensors/tensor-buffers.js'
 import { tensorFromFile } from './data-file.js'
 import { filledTensor } from './filled-tensor.js'
 

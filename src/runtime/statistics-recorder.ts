@@ -1,6 +1,6 @@
 import { nowMs, wallMs } from '../lifecycle/clock.js'
 import type { CountedStatistics } from './counted-statistics.js'
-import { countCopy } from '../tensors/copied-bytes.js'
+import { countCopy } from '../tensors/tensor-buffers.js'
 import type { FailureReason } from '../tensors/serving-error.js'
 import {
   type BatchStatistics,

@@ -1,10 +1,11 @@
 import { atOnce, inTurns, type Pieces } from '../lifecycle/in-turns.js'
-import { elementsOf, isNumberDatatype } from '../tensors/elements.js'
+import { elementsOf } from '../tensors/elements.js'
+import type { Tensor } from '../tensors/tensor.js'
+import { isNumberDatatype } from '../tensors/element-type.js'
 import { GrowingBytes } from './growing-bytes.js'
 import type { InferRequest } from '../runtime/infer.js'
 import type { LoadedModel } from '../runtime/loaded-model.js'
 import { ServingError } from '../tensors/serving-error.js'
-import type { Tensor } from '../tensors/tensor.js'
 
 /** More elements than this in one item are not sorted for anybody. */
 const mostElements = 1_000_000

@@ -1,45 +1,19 @@
-import { uint32At } from './tensor-check.js'
-import type { Datatype } from './datatype.js'
+import { type ArrayDatatype, arrayOf, type Datatype, elementBytes } from './element-type.js'
 
-/** Types whose elements JavaScript can name. FP16 and BF16 travel as bytes only. */
-export type NumberDatatype = Exclude<Datatype, 'FP16' | 'BF16' | 'BYTES'>
-
-type NumberArray =
-  | Uint8Array
-  | Uint16Array
-  | Uint32Array
-  | BigUint64Array
-  | Int8Array
-  | Int16Array
-  | Int32Array
-  | BigInt64Array
-  | Float32Array
-  | Float64Array
-
-const arrays = {
-  BOOL: Uint8Array,
-  UINT8: Uint8Array,
-  UINT16: Uint16Array,
-  UINT32: Uint32Array,
-  UINT64: BigUint64Array,
-  INT8: Int8Array,
-  INT16: Int16Array,
-  INT32: Int32Array,
-  INT64: BigInt64Array,
-  FP32: Float32Array,
-  FP64: Float64Array,
-} satisfies Record<NumberDatatype, unknown>
-
-/** Elements of little-endian bytes: a view where they are aligned, else of a copy. Bytes past the last whole element are left out. */
-export function elementsOf(datatype: NumberDatatype, data: Uint8Array): NumberArray {
-  const kind = arrays[datatype]
-  const length = Math.floor(data.byteLength / kind.BYTES_PER_ELEMENT)
-  const aligned = data.byteOffset % kind.BYTES_PER_ELEMENT === 0 ? data : new Uint8Array(data)
-  return new kind(aligned.buffer as ArrayBuffer, aligned.byteOffset, length)
+/** Whether bytes at that place can be read as elements without a copy. */
+export function isAligned(datatype: Datatype, { byteOffset }: Uint8Array): boolean {
+  return byteOffset % Math.max(1, elementBytes(datatype)) === 0
 }
 
-export function isNumberDatatype(datatype: Datatype): datatype is NumberDatatype {
-  return datatype in arrays
+/** Elements of little-endian bytes: a view where they are aligned, else of a copy. Bytes past the last whole element are left out. */
+export function elementsOf(
+  datatype: ArrayDatatype,
+  data: Uint8Array,
+): InstanceType<ReturnType<typeof arrayOf>> {
+  const kind = arrayOf(datatype)
+  const length = Math.floor(data.byteLength / kind.BYTES_PER_ELEMENT)
+  const aligned = isAligned(datatype, data) ? data : new Uint8Array(data)
+  return new kind(aligned.buffer as ArrayBuffer, aligned.byteOffset, length)
 }
 
 /** The elements of BYTES, as views. Ends where a length does not fit any more. */
@@ -63,4 +37,32 @@ export function packStrings(elements: readonly Uint8Array[]): Uint8Array {
     at += element.byteLength
   }
   return packed
+}
+
+/** Little-endian, at any offset. */
+export function uint32At(data: Uint8Array, at: number): number {
+  return (
+    ((data[at] ?? 0) |
+      ((data[at + 1] ?? 0) << 8) |
+      ((data[at + 2] ?? 0) << 16) |
+      ((data[at + 3] ?? 0) << 24)) >>>
+    0
+  )
+}
+
+/** The bits of float16 numbers, over the same memory: outputs are `Float16Array` or `Uint16Array`, by the version of Node. */
+export function float16Bits(data: ArrayBufferView): Uint16Array {
+  return new Uint16Array(data.buffer, data.byteOffset, data.byteLength / 2)
+}
+
+/** IEEE 754 half precision to floats. */
+export function floatsOf(bits: Uint16Array): Float32Array {
+  return Float32Array.from(bits, (half) => {
+    const sign = half & 0x8000 ? -1 : 1
+    const exponent = (half >> 10) & 0x1f
+    const fraction = half & 0x3ff
+    if (exponent === 0) return sign * fraction * 2 ** -24
+    if (exponent === 0x1f) return fraction === 0 ? sign * Infinity : Number.NaN
+    return sign * (1 + fraction / 1024) * 2 ** (exponent - 15)
+  })
 }

@@ -1,9 +1,10 @@
-import { elementBytes, type Datatype } from './datatype.js'
-import { ServingError } from './serving-error.js'
+import { type Datatype, elementBytes } from './element-type.js'
+import { uint32At } from './elements.js'
 import type { Tensor } from './tensor.js'
+import { ServingError } from './serving-error.js'
 
 /** How the server's messages about a request begin, so that a client finds it among its own. */
-export function requestPrefix(id: string): string {
+export function idPrefix(id: string): string {
   return `[request id: ${id === '' ? '<id_unknown>' : id}] `
 }
 
@@ -12,7 +13,7 @@ export function requestPrefix(id: string): string {
  *
  * @throws ServingError `INVALID_ARG` for sizes that are negative or no safe integers, and for products that are none
  */
-export function elementCount(input: string, shape: readonly number[]): number {
+export function checkedCount(input: string, shape: readonly number[]): number {
   let count = 1
   for (const size of shape) {
     if (!Number.isSafeInteger(size) || size < 0)
@@ -56,13 +57,13 @@ export function checkedTensor(tensor: Tensor, model: string, requestId: string):
  * @throws ServingError `INVALID_ARG` in the words of Triton
  */
 export function checkTensor(tensor: Tensor, model: string, requestId: string): void {
-  const count = elementCount(tensor.name, tensor.shape)
+  const count = checkedCount(tensor.name, tensor.shape)
   if (tensor.datatype === 'BYTES') return checkStrings(tensor, count, model, requestId)
   const expected = byteCount(tensor.name, tensor.datatype, count)
   if (tensor.data.byteLength === expected) return
   throw new ServingError(
     'INVALID_ARG',
-    `${requestPrefix(requestId)}input byte size mismatch for input '${tensor.name}' for model '${model}'. ` +
+    `${idPrefix(requestId)}input byte size mismatch for input '${tensor.name}' for model '${model}'. ` +
       `Expected ${expected}, got ${tensor.data.byteLength}`,
   )
 }
@@ -94,19 +95,8 @@ function checkStrings(tensor: Tensor, count: number, model: string, requestId: s
   if (found !== count) throw wrong(requestId, `expected ${count} string elements ${place}, got ${found}`)
 }
 
-/** Little-endian, at any offset. */
-export function uint32At(data: Uint8Array, at: number): number {
-  return (
-    ((data[at] ?? 0) |
-      ((data[at + 1] ?? 0) << 8) |
-      ((data[at + 2] ?? 0) << 16) |
-      ((data[at + 3] ?? 0) << 24)) >>>
-    0
-  )
-}
-
 function wrong(requestId: string, message: string): ServingError {
-  return new ServingError('INVALID_ARG', requestPrefix(requestId) + message)
+  return new ServingError('INVALID_ARG', idPrefix(requestId) + message)
 }
 
 function invalidShape(input: string, shape: readonly number[], problem: string): ServingError {

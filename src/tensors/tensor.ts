@@ -1,4 +1,4 @@
-import type { Datatype } from './datatype.js'
+import { type Datatype, onnxOfDatatype, type OnnxType } from './element-type.js'
 
 /**
  * A tensor as it travels between client, scheduler and backend.
@@ -30,3 +30,30 @@ export type TensorSpec = Readonly<{
   /** Inputs that a request may leave out. */
   optional?: boolean
 }>
+
+/** A tensor in the words of a model file. A dimension is a size, or the name the exporter gave to one that may vary. */
+export type ModelTensor = Readonly<{ name: string; type: OnnxType; shape: readonly (number | string)[] }>
+
+/** A tensor of a served model in the words of model files; free sizes are called `?`. */
+export function modelTensorOf({ name, datatype, shape }: TensorSpec): ModelTensor {
+  return { name, type: onnxOfDatatype(datatype), shape: shape.map((size) => (size === -1 ? '?' : size)) }
+}
+
+/** `float32 [1, 3, 640, 640]`, for people. */
+export function describeTensor({ type, shape }: ModelTensor): string {
+  return `${type} [${shape.join(', ')}]`
+}
+
+/** Elements of a tensor of that shape. */
+export function elementCount(shape: readonly number[]): number {
+  return shape.reduce((product, size) => product * size, 1)
+}
+
+/** Bytes of a typed array, as the data of a tensor. Nothing is copied. */
+export function dataOf(array: ArrayBufferView): Uint8Array {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength)
+}
+
+export function float32Tensor(name: string, shape: readonly number[], values: Float32Array): Tensor {
+  return { name, datatype: 'FP32', shape, data: dataOf(values) }
+}

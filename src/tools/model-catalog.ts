@@ -8,7 +8,7 @@ import {
   readModelEntry,
 } from '../repository/model-repository.js'
 import { type Processor, thisProcessor } from '../backends/onnxruntime/processor.js'
-import type { ModelTensor } from '../tensors/tensor-type.js'
+import type { ModelTensor } from '../tensors/tensor.js'
 import { saturationOf } from '../backends/onnxruntime/wide-weights.js'
 import { findCameraModel } from '../ensemble/camera-model.js'
 import { classTable, type HeadClass } from '../detector/class-table.js'

@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { atOnce } from '../../src/lifecycle/in-turns.js'
 import { emptyModelConfig, type ModelConfig } from '../../src/repository/model-config.js'
 import { classify } from '../../src/serving/classification.js'
-import { configOfDatatype, type Datatype } from '../../src/tensors/datatype.js'
+import { configOfDatatype, type Datatype } from '../../src/tensors/element-type.js'
+import type { Tensor } from '../../src/tensors/tensor.js'
 import type { InferRequest, InferResponse } from '../../src/runtime/infer.js'
 import type { IndexEntry, LoadRequest, ModelMetadata, ModelServer } from '../../src/serving/model-server.js'
 import { ServingError } from '../../src/tensors/serving-error.js'
 import { MemorySettings } from '../../src/serving/settings.js'
 import { requestDurations, type ModelStatistics } from '../../src/runtime/statistics.js'
-import type { Tensor } from '../../src/tensors/tensor.js'
 import { TraceFiles } from '../../src/runtime/tracing/trace-files.js'
 import { Tracer } from '../../src/runtime/tracing/tracer.js'
 import { silentLog } from './silent-log.js'
@@ -69,7 +69,7 @@ export class FakeModelServer implements ModelServer {
   config(name: string, version: string): ModelConfig {
     const { datatype, shape, config } = this.#served(name, version)
     const dims = shape[0] === -1 ? shape.slice(1) : shape
-    const data_type = configOfDatatype(datatype) as ModelConfig['input'][number]['data_type']
+    const data_type = configOfDatatype(datatype)
     return {
       ...emptyModelConfig,
       name,

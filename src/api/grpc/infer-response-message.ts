@@ -1,5 +1,5 @@
 import type { InferResponse, ParameterValue } from '../../runtime/infer.js'
-import { countCopy } from '../../tensors/copied-bytes.js'
+import { countCopy } from '../../tensors/tensor-buffers.js'
 import type { Tensor } from '../../tensors/tensor.js'
 import { type EncodedMessage, MessageInParts } from './message-in-parts.js'
 

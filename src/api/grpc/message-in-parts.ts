@@ -1,6 +1,6 @@
 import { Metadata, ServerInterceptingCall, type ServerInterceptor, status } from '@grpc/grpc-js'
 import type { ServerHttp2Stream } from 'node:http2'
-import { countCopy } from '../../tensors/copied-bytes.js'
+import { countCopy } from '../../tensors/tensor-buffers.js'
 
 /** A message as the buffers that hold it, one behind the other; they stay as they are until it is sent. */
 export class MessageInParts {

@@ -1,4 +1,4 @@
-import type { Datatype } from '../../tensors/datatype.js'
+import type { Datatype } from '../../tensors/element-type.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import { GrowingBytes } from '../../serving/growing-bytes.js'
 import { ProtoReader } from './proto-reader.js'

@@ -2,8 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createDeflate, createGunzip, createGzip, createInflate } from 'node:zlib'
-import { copyAllInTurns } from '../../tensors/copy-in-turns.js'
-import { countCopy } from '../../tensors/copied-bytes.js'
+import { copyAllInTurns, countCopy } from '../../tensors/tensor-buffers.js'
 import { ServingError } from '../../tensors/serving-error.js'
 
 /** A body that is larger than the server takes. */

@@ -1,10 +1,10 @@
-import { datatypes, type Datatype } from '../../tensors/datatype.js'
+import { type Datatype, datatypes } from '../../tensors/element-type.js'
+import { movableTensors } from '../../tensors/tensor-buffers.js'
+import { checkedCount, checkedTensor } from '../../tensors/tensor-check.js'
+import type { Tensor } from '../../tensors/tensor.js'
 import type { ParameterValue, RequestedOutput, SentRequest, SequencePosition } from '../../runtime/infer.js'
 import { checkCount, type requestLimits } from '../../serving/request-limits.js'
 import { ServingError } from '../../tensors/serving-error.js'
-import { movableTensors } from '../../tensors/movable-tensors.js'
-import { checkedTensor, elementCount } from '../../tensors/tensor-check.js'
-import type { Tensor } from '../../tensors/tensor.js'
 import { TooLongHereError } from '../codec/here-or-elsewhere.js'
 import { bytesOfJson } from './json-tensor.js'
 import { asObject, member, parseInferJson, type JsonObject } from './json.js'
@@ -88,7 +88,7 @@ class InputReader {
 
   /** They are looked at one by one, those that the shape has and those that are there. */
   #countElements(name: string, shape: readonly number[], data: Uint8Array): void {
-    this.#elements += Math.min(elementCount(name, shape), data.byteLength / 4)
+    this.#elements += Math.min(checkedCount(name, shape), data.byteLength / 4)
     if (this.#elements > this.mostElements) throw new TooLongHereError()
   }
 

@@ -1,8 +1,8 @@
-import { elementsOf, isNumberDatatype } from '../../tensors/elements.js'
+import { elementsOf, uint32At } from '../../tensors/elements.js'
+import type { Tensor } from '../../tensors/tensor.js'
+import { isNumberDatatype } from '../../tensors/element-type.js'
 import { GrowingBytes } from '../../serving/growing-bytes.js'
 import { ServingError } from '../../tensors/serving-error.js'
-import { uint32At } from '../../tensors/tensor-check.js'
-import type { Tensor } from '../../tensors/tensor.js'
 
 /** Elements whose texts are made and joined at once. */
 const pieceElements = 4_096

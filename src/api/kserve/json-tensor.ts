@@ -1,8 +1,13 @@
 import { isUtf8 } from 'node:buffer'
-import { elementBytes, type Datatype } from '../../tensors/datatype.js'
-import { elementsOf, isNumberDatatype, type NumberDatatype } from '../../tensors/elements.js'
+import {
+  type Datatype,
+  elementBytes,
+  isNumberDatatype,
+  type NumberDatatype,
+} from '../../tensors/element-type.js'
+import { elementsOf } from '../../tensors/elements.js'
+import { byteCount, checkedCount } from '../../tensors/tensor-check.js'
 import { ServingError } from '../../tensors/serving-error.js'
-import { byteCount, elementCount } from '../../tensors/tensor-check.js'
 import { JsonArrayText } from './json-scanner.js'
 import { JsonReader } from './json.js'
 
@@ -31,7 +36,7 @@ export function bytesOfJson(
   shape: readonly number[],
   data: unknown,
 ): Uint8Array {
-  const count = elementCount(input, shape)
+  const count = checkedCount(input, shape)
   if (count === 0) return nothing(data)
   if (!(data instanceof JsonArrayText))
     throw new ServingError('INVALID_ARG', "Unable to parse 'data': attempt to access JSON non-array as array")

@@ -1,10 +1,10 @@
 import type { ModelServer } from '../../serving/model-server.js'
-import { elementBytes } from '../../tensors/datatype.js'
-import { ServingError } from '../../tensors/serving-error.js'
-import { movableTensors } from '../../tensors/movable-tensors.js'
+import { elementBytes } from '../../tensors/element-type.js'
+import { movableTensors } from '../../tensors/tensor-buffers.js'
 import { packStrings } from '../../tensors/elements.js'
-import { checkedTensor, requestPrefix } from '../../tensors/tensor-check.js'
+import { checkedTensor, idPrefix } from '../../tensors/tensor-check.js'
 import type { Tensor, TensorSpec } from '../../tensors/tensor.js'
+import { ServingError } from '../../tensors/serving-error.js'
 import type { ParsedInfer } from './infer-body.js'
 
 /**
@@ -58,5 +58,5 @@ function rawTensor({ name, datatype, shape }: TensorSpec, batched: boolean, body
 }
 
 function refused(message: string): ServingError {
-  return new ServingError('INVALID_ARG', requestPrefix('') + message)
+  return new ServingError('INVALID_ARG', idPrefix('') + message)
 }

@@ -1,4 +1,4 @@
-import { copyInTurns } from '../../tensors/copy-in-turns.js'
+import { copyInTurns } from '../../tensors/tensor-buffers.js'
 import type { Tensor } from '../../tensors/tensor.js'
 import type { CodecPool } from '../codec/codec-pool.js'
 import { mostHere } from '../codec/here-or-elsewhere.js'

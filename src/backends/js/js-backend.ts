@@ -13,10 +13,10 @@ import type {
   Execution,
   OpenedModel,
 } from '../../runtime/backend.js'
-import { elementBytes } from '../../tensors/datatype.js'
-import { transferable } from '../../tensors/numeric-data.js'
-import { ServingError } from '../../tensors/serving-error.js'
+import { elementBytes } from '../../tensors/element-type.js'
+import { transferable } from '../../tensors/tensor-buffers.js'
 import type { Tensor, TensorSpec } from '../../tensors/tensor.js'
+import { ServingError } from '../../tensors/serving-error.js'
 import { configTensors, specsOf } from '../config-tensors.js'
 import { eachAlone } from '../each-alone.js'
 import { WorkerInstance } from '../worker-instance.js'

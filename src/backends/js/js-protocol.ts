@@ -1,4 +1,4 @@
-import type { Datatype } from '../../tensors/datatype.js'
+import type { Datatype } from '../../tensors/element-type.js'
 import type { JsContext } from './js-model.js'
 
 /** What the worker of a `js` model is loaded with, told, and answers. */

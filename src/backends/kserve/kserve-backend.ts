@@ -9,8 +9,8 @@ import type {
   Execution,
   OpenedModel,
 } from '../../runtime/backend.js'
-import { movableTensors } from '../../tensors/movable-tensors.js'
 import type { Tensor, TensorSpec } from '../../tensors/tensor.js'
+import { movableTensors } from '../../tensors/tensor-buffers.js'
 import { configTensors, specsOf } from '../config-tensors.js'
 import { eachAlone } from '../each-alone.js'
 import { packInputs } from '../pack-inputs.js'

@@ -1,7 +1,7 @@
-import { type Datatype, datatypes } from '../../tensors/datatype.js'
+import { type Datatype, datatypes } from '../../tensors/element-type.js'
+import type { TensorSpec } from '../../tensors/tensor.js'
 import { decodeMessage, grpcRoot, type Message } from '../../kserve/grpc-schema.js'
 import { ServingError } from '../../tensors/serving-error.js'
-import type { TensorSpec } from '../../tensors/tensor.js'
 import type { RemoteRequest } from './kserve-protocol.js'
 import type { KserveSettings } from './kserve-settings.js'
 

@@ -1,5 +1,5 @@
 import protobuf from 'protobufjs'
-import type { Datatype } from '../../tensors/datatype.js'
+import type { Datatype } from '../../tensors/element-type.js'
 
 type Kind = Readonly<
   /** Number of the list in the message. */

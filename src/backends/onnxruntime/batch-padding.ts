@@ -1,6 +1,6 @@
 import { TensorShapeError } from '../../repository/errors.js'
-import { elementCount } from '../../tensors/tensor-type.js'
-import { elementBytes } from '../../tensors/datatype.js'
+import { elementBytes } from '../../tensors/element-type.js'
+import { elementCount } from '../../tensors/tensor.js'
 import type { PackedInput } from '../pack-inputs.js'
 import type { FullBatch, OnnxJobOutput } from './onnx-protocol.js'
 import { stringOffsets } from './strings.js'

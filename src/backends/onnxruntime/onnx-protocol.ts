@@ -1,8 +1,7 @@
 import type { ExecutionProvider } from '../../config/inference.js'
 import type { OrtSessionOptions } from './ort-session.js'
 import type { ProviderNote } from './provider-notes.js'
-import type { TensorType } from '../../tensors/tensor-type.js'
-import type { Datatype } from '../../tensors/datatype.js'
+import type { Datatype, OnnxType } from '../../tensors/element-type.js'
 import type { PackedInput } from '../pack-inputs.js'
 
 /** What batches of a model are filled up to where its session may see one shape only. */
@@ -17,7 +16,7 @@ export type FullBatch = Readonly<{
 export type OnnxLoad = Readonly<{
   session: OrtSessionOptions
   /** By the names of the model. */
-  inputTypes: Readonly<Record<string, TensorType>>
+  inputTypes: Readonly<Record<string, OnnxType>>
   /** `undefined` for models without a batch dimension: they run in the shapes that clients send. */
   fullBatch: FullBatch | undefined
 }>

@@ -3,11 +3,11 @@ import { nowMs } from '../../lifecycle/clock.js'
 import { ortTensor } from './ort-tensor.js'
 import { openOrtSession, runFailure } from './ort-session.js'
 import { oneShape } from './providers.js'
-import type { TensorType } from '../../tensors/tensor-type.js'
+import { datatypeOfOnnx, isArrayDatatype, type OnnxType } from '../../tensors/element-type.js'
+import { elementsOf, isAligned } from '../../tensors/elements.js'
 import type { Outgoing, WorkerBackend } from '../../runtime/worker-runtime.js'
 import type { PackedInput } from '../pack-inputs.js'
 import { BatchPadding } from './batch-padding.js'
-import { datatypeOf, elementsOf, isAligned } from './element-arrays.js'
 import type { OnnxAnswer, OnnxJob, OnnxJobOutput, OnnxLoad, OnnxReady } from './onnx-protocol.js'
 import { decodeStrings, encodeStrings } from './strings.js'
 
@@ -64,16 +64,18 @@ export class OnnxSession implements WorkerBackend<OnnxLoad, OnnxReady, OnnxJob, 
 /** An input of a whole batch as ONNX Runtime takes it; copied where its parts do not lie together. */
 export function toOrt(
   { shape, parts }: PackedInput,
-  type: TensorType,
+  type: OnnxType,
 ): Readonly<{ tensor: ort.Tensor; copiedBytes: number }> {
   const dims = [...shape]
   if (type === 'string') {
     const strings = parts.length === 1 ? decodeStrings(parts[0]!) : parts.flatMap(decodeStrings)
     return { tensor: new ort.Tensor('string', strings, dims), copiedBytes: 0 }
   }
+  const datatype = datatypeOfOnnx(type)
+  if (!isArrayDatatype(datatype)) throw new TypeError(`there are no arrays of type ${type}`)
   const [only] = parts
-  const whole = parts.length === 1 && only !== undefined && isAligned(type, only) ? only : gathered(parts)
-  const elements = elementsOf(type, whole as Uint8Array<ArrayBuffer>)
+  const whole = parts.length === 1 && only !== undefined && isAligned(datatype, only) ? only : gathered(parts)
+  const elements = elementsOf(datatype, whole)
   return {
     tensor: ortTensor(type as ort.Tensor.Type, elements, dims),
     copiedBytes: whole === only ? 0 : whole.byteLength,
@@ -96,7 +98,7 @@ function gathered(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
 
 function fromOrt(name: string, tensor: ort.Tensor | undefined): OnnxJobOutput {
   if (tensor === undefined) throw new Error(`the run left out output "${name}"`)
-  const datatype = datatypeOf(tensor.type as TensorType)
+  const datatype = datatypeOfOnnx(tensor.type) ?? 'BYTES'
   const { data } = tensor
   return {
     name,

@@ -19,15 +19,13 @@ import { logNotes, type ProviderNote } from './provider-notes.js'
 import { type DeviceKind, deviceOf, type missingProviderReason } from './providers.js'
 import { stateOutputs } from '../../repository/sequence-tensors.js'
 import { sessionSettings } from './session-settings.js'
-import { describeTensor } from '../../tensors/tensor-type.js'
+import { describeTensor, type Tensor, type TensorSpec } from '../../tensors/tensor.js'
+import { datatypeOfConfig, datatypeOfOnnx, isArrayDatatype } from '../../tensors/element-type.js'
 import { isThere } from '../../lifecycle/system-limit.js'
 import type { Backend, BackendContext, BackendInstance, OpenedModel } from '../../runtime/backend.js'
-import { datatypeOfConfig } from '../../tensors/datatype.js'
 import { mostItems, zeros } from '../../runtime/batching-probe.js'
 import { sequenceControls } from '../../runtime/sequence-controls.js'
 import { implicitState } from '../../runtime/sequence-state.js'
-import type { Tensor, TensorSpec } from '../../tensors/tensor.js'
-import { isSupported } from './element-arrays.js'
 import { completeGroups, placements } from './instance-groups.js'
 import { OnnxInstance } from './onnx-instance.js'
 import type { OnnxLoad } from './onnx-protocol.js'
@@ -192,7 +190,9 @@ function isOfShape(error: unknown): error is Error {
 }
 
 function checkTypes(onnx: OnnxInfo, path: string): void {
-  const foreign = [...onnx.inputs, ...onnx.outputs].find((tensor) => !isSupported(tensor.type))
+  const foreign = [...onnx.inputs, ...onnx.outputs].find(
+    ({ type }) => type !== 'string' && !isArrayDatatype(datatypeOfOnnx(type)),
+  )
   if (foreign === undefined) return
   throw new ModelInvalidError(
     `${path}: tensor "${foreign.name}" ${describeTensor(foreign)} has a type that ONNX Runtime's binding for Node does not take`,

@@ -1,8 +1,9 @@
-import ort from './onnxruntime.js'
+import type ort from './onnxruntime.js'
 import type { ExecutionProvider } from '../../config/inference.js'
 import { openOrtSession, type OrtSessionOptions, runFailure } from './ort-session.js'
 import type { ProviderNote } from './provider-notes.js'
-import { elementCount, type TensorType } from '../../tensors/tensor-type.js'
+import { datatypeOfOnnx, isArrayDatatype } from '../../tensors/element-type.js'
+import { emptyTensor } from './ort-tensor.js'
 
 export type WantedOutputs = Readonly<{
   /** Others are not copied out. */
@@ -45,7 +46,7 @@ export class OrtModel {
     }
     const outputs = await this.#run(feeds, this.wanted.names)
     const isKnown = this.wanted.sizeIsKnown || this.wanted.names.every((name) => this.#isFixed(name))
-    if (isKnown && this.wanted.names.every((name) => (outputs[name]?.type ?? '') in arrays))
+    if (isKnown && this.wanted.names.every((name) => isReusable(outputs[name]?.type)))
       this.#preallocated.set(
         batchSize,
         Object.fromEntries(this.wanted.names.map((name) => [name, emptyLike(outputs[name])])),
@@ -77,23 +78,17 @@ export class OrtModel {
   /** Whether the output's shape follows from the batch size alone. */
   #isFixed(name: string): boolean {
     const metadata = this.session.outputMetadata.find((output) => output.name === name)
-    if (metadata?.isTensor !== true || !(metadata.type in arrays)) return false
+    if (metadata?.isTensor !== true || !isReusable(metadata.type)) return false
     return metadata.shape.slice(1).every((size) => typeof size === 'number')
   }
 }
 
-const arrays: Readonly<Partial<Record<TensorType, (length: number) => ort.Tensor.DataType>>> = {
-  float32: (length) => new Float32Array(length),
-  float64: (length) => new Float64Array(length),
-  uint8: (length) => new Uint8Array(length),
-  int8: (length) => new Int8Array(length),
-  int32: (length) => new Int32Array(length),
-  int64: (length) => new BigInt64Array(length),
+/** Its elements lie in memory that another run can write over. */
+function isReusable(type = ''): boolean {
+  return isArrayDatatype(datatypeOfOnnx(type))
 }
 
 function emptyLike(tensor: ort.Tensor | undefined): ort.Tensor {
   if (tensor === undefined) throw new Error('the run left out an output it was asked for')
-  const allocate = arrays[tensor.type as TensorType]
-  if (allocate === undefined) throw new Error(`cannot allocate a tensor of type ${tensor.type}`)
-  return new ort.Tensor(tensor.type, allocate(elementCount(tensor.dims)), tensor.dims)
+  return emptyTensor(tensor.type, tensor.dims)
 }

@@ -1,5 +1,7 @@
 import ort from './onnxruntime.js'
-import { float16Bits } from '../../tensors/float16.js'
+import { arrayOf, datatypeOfOnnx, isArrayDatatype } from '../../tensors/element-type.js'
+import { float16Bits } from '../../tensors/elements.js'
+import { elementCount } from '../../tensors/tensor.js'
 
 /**
  * A tensor as ONNX Runtime's binding reads it, on every version of Node.
@@ -17,4 +19,13 @@ export function ortTensor(
   if (type !== 'float16') return new ort.Tensor(type, data, dims)
   const bits = float16Bits(data as ArrayBufferView)
   return Object.defineProperty(new ort.Tensor(type, bits, dims), 'data', { value: bits })
+}
+
+/** A tensor of zeros, or of empty strings. @throws TypeError for a type of which there are no arrays */
+export function emptyTensor(type: ort.Tensor.Type, dims: readonly number[]): ort.Tensor {
+  const length = elementCount(dims)
+  if (type === 'string') return new ort.Tensor(type, new Array<string>(length).fill(''), dims)
+  const datatype = datatypeOfOnnx(type)
+  if (!isArrayDatatype(datatype)) throw new TypeError(`there are no arrays of type ${type}`)
+  return ortTensor(type, new (arrayOf(datatype))(length), dims)
 }

@@ -1,9 +1,8 @@
 import { TensorShapeError } from '../../repository/errors.js'
 import type { Pieces } from '../../lifecycle/in-turns.js'
-import { elementCount } from '../../tensors/tensor-type.js'
-import { elementBytes } from '../../tensors/datatype.js'
+import { elementCount, type Tensor } from '../../tensors/tensor.js'
+import { elementBytes } from '../../tensors/element-type.js'
 import { ServingError } from '../../tensors/serving-error.js'
-import type { Tensor } from '../../tensors/tensor.js'
 import type { OnnxJobOutput } from './onnx-protocol.js'
 import { itemOffsets } from './strings.js'
 

@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { atOnce, type Pieces } from '../../lifecycle/in-turns.js'
-import { uint32At } from '../../tensors/tensor-check.js'
+import { uint32At } from '../../tensors/elements.js'
 
 /** Elements of BYTES, whose form has been checked, as places in `data`. */
 function* places(data: Uint8Array): Generator<Uint8Array> {

@@ -10,7 +10,7 @@ import {
 } from '../../repository/onnx-nodes.js'
 import { addsInt8In16Bits, type Processor, thisProcessor } from './processor.js'
 import { sessionConfig } from './session-settings.js'
-import { type TensorType, tensorTypes } from '../../tensors/tensor-type.js'
+import { type OnnxType, onnxTypeOf } from '../../tensors/element-type.js'
 
 /** The largest amount of a weight of which two, each times 255, fit 16 bits with a sign. */
 export const largestSafeWeight = 64
@@ -156,11 +156,11 @@ class QuantisedGraph {
     if (!('op' in source)) return source.type === 'int8' ? source : undefined
     if (!isNode(source, 'QuantizeLinear')) return undefined
     const ofConstant = !('op' in (this.#source(source.inputs[0]) ?? { op: '' }))
-    const type = this.#zeroPointType(source, 2) ?? tensorTypes[source.attributes.output_dtype ?? 0]
+    const type = this.#zeroPointType(source, 2) ?? onnxTypeOf(source.attributes.output_dtype ?? 0)
     return ofConstant && type === 'int8' ? 'quantised here' : undefined
   }
 
-  #zeroPointType({ inputs }: OnnxNode, at = -1): TensorType | undefined {
+  #zeroPointType({ inputs }: OnnxNode, at = -1): OnnxType | undefined {
     return this.#constants.get(inputs[at] ?? '')?.type
   }
 }

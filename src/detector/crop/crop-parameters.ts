@@ -3,7 +3,7 @@ import { numberParameter } from '../../repository/parameter-choice.js'
 import { parseSize } from '../detector-plan.js'
 import { frameElements, type InputPlan } from '../input-tensor.js'
 import { pixelType } from '../letterbox/letterbox-parameters.js'
-import { elementBytes } from '../../tensors/datatype.js'
+import { elementBytes } from '../../tensors/element-type.js'
 import type { SizePx } from '../../vision/letterbox.js'
 
 /** What a crop step writes. */

@@ -1,8 +1,8 @@
 import { nowMs } from '../../lifecycle/clock.js'
 import type { BackendInstance, BatchResult, Execution } from '../../runtime/backend.js'
-import { float32Tensor, transferable } from '../../tensors/numeric-data.js'
+import { float32Tensor, type Tensor } from '../../tensors/tensor.js'
+import { transferable } from '../../tensors/tensor-buffers.js'
 import { ServingError } from '../../tensors/serving-error.js'
-import type { Tensor } from '../../tensors/tensor.js'
 import { eachAlone } from '../../backends/each-alone.js'
 import type { WorkerInstance } from '../../backends/worker-instance.js'
 import {

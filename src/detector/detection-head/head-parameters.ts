@@ -4,8 +4,7 @@ import { type HeadPlan, outputsOf } from '../heads/head.js'
 import { numberParameter } from '../../repository/parameter-choice.js'
 import type { SizePx } from '../../vision/letterbox.js'
 import { type ModelConfig, parameterOf } from '../../repository/model-config.js'
-import { modelTensorOf } from '../../tensors/model-tensor.js'
-import type { TensorSpec } from '../../tensors/tensor.js'
+import { modelTensorOf, type TensorSpec } from '../../tensors/tensor.js'
 import { specsOf } from '../../backends/config-tensors.js'
 
 /** How a detection head reads the outputs of its detector. */

@@ -1,7 +1,7 @@
 import type { DetectionLimits } from '../frame-reader.js'
 import type { HeadPlan } from '../heads/head.js'
 import type { SizePx } from '../../vision/letterbox.js'
-import type { Datatype } from '../../tensors/datatype.js'
+import type { Datatype } from '../../tensors/element-type.js'
 
 /** What the worker of a detection head is loaded with, told, and answers. */
 export type HeadLoad = Readonly<{ plan: HeadPlan; input: SizePx; limits: DetectionLimits }>

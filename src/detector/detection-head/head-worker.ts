@@ -4,17 +4,9 @@ import { toSourceBox } from '../frame-geometry.js'
 import { type FrameFindings, FrameReader } from '../frame-reader.js'
 import { headValues } from '../head-values.js'
 import { InternalError } from '../../errors.js'
-import { configDataType, tensorTypes } from '../../tensors/tensor-type.js'
+import { onnxOfDatatype } from '../../tensors/element-type.js'
 import { type Outgoing, serveWorker, type WorkerBackend } from '../../runtime/worker-runtime.js'
-import { configOfDatatype } from '../../tensors/datatype.js'
-import {
-  geometryLength,
-  type HeadAnswer,
-  type HeadJob,
-  type HeadLoad,
-  type HeadTensor,
-  rowLength,
-} from './head-protocol.js'
+import { geometryLength, type HeadAnswer, type HeadJob, type HeadLoad, rowLength } from './head-protocol.js'
 
 /** Decodes and suppresses, in a worker thread: outputs of a detector in, boxes in pixels of the picture out. */
 class HeadWorker implements WorkerBackend<HeadLoad, unknown, HeadJob, HeadAnswer> {
@@ -29,7 +21,7 @@ class HeadWorker implements WorkerBackend<HeadLoad, unknown, HeadJob, HeadAnswer
     const reader = this.#reader
     if (reader === undefined) throw new InternalError('run before load')
     const values = outputs.map((output, index) => ({
-      values: headValues(output.buffer, typeOf(output), reader.plan.quantised?.[index]),
+      values: headValues(output.buffer, onnxOfDatatype(output.datatype), reader.plan.quantised?.[index]),
       shape: output.shape,
     }))
     const frames = Array.from({ length: geometry.length / geometryLength }, (_, frame) => {
@@ -42,11 +34,6 @@ class HeadWorker implements WorkerBackend<HeadLoad, unknown, HeadJob, HeadAnswer
   release(): Promise<void> {
     return Promise.resolve()
   }
-}
-
-function typeOf({ datatype }: HeadTensor): (typeof tensorTypes)[number] {
-  const dataType = configOfDatatype(datatype)
-  return tensorTypes.find((type) => configDataType(type) === dataType) ?? 'other'
 }
 
 function rowsOf({ found, kept }: FrameFindings, geometry: Float32Array): Float32Array<ArrayBuffer> {

@@ -1,5 +1,5 @@
 import { TensorShapeError } from '../../repository/errors.js'
-import { elementCount } from '../../tensors/tensor-type.js'
+import { elementCount } from '../../tensors/tensor.js'
 import type { SizePx } from '../../vision/letterbox.js'
 import type { Candidates } from './candidates.js'
 import { EndToEndHead } from './end-to-end.js'

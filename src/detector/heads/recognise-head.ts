@@ -1,5 +1,5 @@
 import type { SizePx } from '../../vision/letterbox.js'
-import { describeTensor, type ModelTensor } from '../../tensors/tensor-type.js'
+import { describeTensor, type ModelTensor } from '../../tensors/tensor.js'
 import { HeadUnknownError } from '../errors.js'
 import { stridesFor } from './grid.js'
 import { defaultHeadOptions, headKinds, type HeadKind, type HeadPlan } from './head.js'

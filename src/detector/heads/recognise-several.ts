@@ -1,5 +1,5 @@
 import type { SizePx } from '../../vision/letterbox.js'
-import type { ModelTensor } from '../../tensors/tensor-type.js'
+import type { ModelTensor } from '../../tensors/tensor.js'
 import { gridCells } from './grid.js'
 import { defaultHeadOptions, type HeadKind, type HeadOptions, type HeadPlan } from './head.js'
 import type { HeadSettings } from './head-settings.js'

@@ -2,7 +2,7 @@ import { normalisation, parseSize } from '../detector-plan.js'
 import { choice } from '../../repository/parameter-choice.js'
 import { elementType, type InputPlan, inputLayouts } from '../input-tensor.js'
 import { type ModelConfig, parameterOf } from '../../repository/model-config.js'
-import type { Datatype } from '../../tensors/datatype.js'
+import type { Datatype } from '../../tensors/element-type.js'
 
 /** What a letterbox writes; the name of the input does not matter to it. */
 export type LetterboxPlan = Omit<InputPlan, 'name'>

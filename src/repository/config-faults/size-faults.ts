@@ -1,5 +1,6 @@
 import type { ModelConfig } from '../model-config.js'
-import { type DataType, elementCount } from '../../tensors/tensor-type.js'
+import { type ConfigType, datatypeOfConfig, elementBytes } from '../../tensors/element-type.js'
+import { elementCount } from '../../tensors/tensor.js'
 import type { ConfigFault } from './fault.js'
 import { configuredInstances } from './instance-faults.js'
 
@@ -52,12 +53,12 @@ function above(field: string, problem: string, value: number, most: number): rea
 }
 
 /** Open sizes count once. */
-function bytesOf(type: DataType | undefined, dims: readonly number[]): number {
-  return elementCount(dims.map((size) => Math.max(1, size))) * elementBytes(type)
+function bytesOf(type: ConfigType | undefined, dims: readonly number[]): number {
+  return elementCount(dims.map((size) => Math.max(1, size))) * leastBytes(type)
 }
 
-function elementBytes(type: DataType | undefined): number {
-  const bits = /\d+$/.exec(type ?? '')
-  if (bits !== null) return Number(bits[0]) / 8
-  return type === 'TYPE_STRING' ? 4 : 1
+function leastBytes(type: ConfigType | undefined): number {
+  const datatype = datatypeOfConfig(type ?? 'TYPE_INVALID')
+  // An empty string has its length.
+  return datatype === 'BYTES' ? 4 : datatype === undefined ? 1 : elementBytes(datatype)
 }

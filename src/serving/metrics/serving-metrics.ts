@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client'
 import { metricLabel } from '../../repository/config-faults/metric-faults.js'
 import { metricsText } from '../../metrics/metrics-text.js'
-import { copiedBytes } from '../../tensors/copied-bytes.js'
+import { copiedBytes } from '../../tensors/tensor-buffers.js'
 import type { CountedStatistics } from '../../runtime/counted-statistics.js'
 import { bucketSeconds, type Stage, stages } from '../../runtime/statistics.js'
 import type { FailureReason } from '../../tensors/serving-error.js'

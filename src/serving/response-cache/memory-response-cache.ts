@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { copyInTurns } from '../../tensors/copy-in-turns.js'
+import { copyInTurns } from '../../tensors/tensor-buffers.js'
 import type { Tensor } from '../../tensors/tensor.js'
 import type { ResponseCache } from './response-cache.js'
 

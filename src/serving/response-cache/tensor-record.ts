@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { copyAllInTurns } from '../../tensors/copy-in-turns.js'
-import { datatypes } from '../../tensors/datatype.js'
+import { copyAllInTurns } from '../../tensors/tensor-buffers.js'
+import { datatypes } from '../../tensors/element-type.js'
 import type { Tensor } from '../../tensors/tensor.js'
 
 /** An answer as one record: length of a JSON header, the header, the bytes of the tensors in its order. */

@@ -1,8 +1,8 @@
 import ort from '../../backends/onnxruntime/onnxruntime.js'
 import { ModelInvalidError } from '../../repository/errors.js'
-import { float16Bits, floatsOf } from '../../tensors/float16.js'
+import { float16Bits, floatsOf } from '../../tensors/elements.js'
+import type { ModelTensor } from '../../tensors/tensor.js'
 import { ortTensor } from '../../backends/onnxruntime/ort-tensor.js'
-import type { ModelTensor } from '../../tensors/tensor-type.js'
 import { randomInputs } from './random-inputs.js'
 
 /** How far the stages are from the whole model. */

@@ -1,14 +1,15 @@
 import ort from '../../backends/onnxruntime/onnxruntime.js'
 import { rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { elementCount, type ModelTensor, type TensorType } from '../../tensors/tensor-type.js'
+import { elementCount, type ModelTensor } from '../../tensors/tensor.js'
+import { datatypeOfOnnx, elementBytes, type OnnxType } from '../../tensors/element-type.js'
 import type { GraphParts } from './graph-parts.js'
 import { randomInputs } from './random-inputs.js'
 import { valueInfo, writeGraph } from './write-graph.js'
 
 /** A tensor as it was seen in a run with batch size 1. */
 export type MeasuredTensor = Readonly<{
-  type: TensorType
+  type: OnnxType
   /** Sizes that follow those of the inputs have names. */
   shape: readonly (number | string)[]
   /** In that run. */
@@ -21,22 +22,6 @@ export type MeasuredTensor = Readonly<{
 
 /** Another than that of usual random inputs, and as easily divided. */
 const otherFreeSize = 128
-
-const elementBytes: Readonly<Record<string, number>> = {
-  float32: 4,
-  float64: 8,
-  float16: 2,
-  bfloat16: 2,
-  int64: 8,
-  uint64: 8,
-  int32: 4,
-  uint32: 4,
-  int16: 2,
-  uint16: 2,
-  int8: 1,
-  uint8: 1,
-  bool: 1,
-}
 
 /**
  * Shapes and types of everything that the nodes of a model give, from runs with random inputs: files seldom tell them.
@@ -76,7 +61,7 @@ export async function measureGraph(
   }
 }
 
-type Seen = Readonly<{ type: TensorType; dims: readonly number[] }>
+type Seen = Readonly<{ type: OnnxType; dims: readonly number[] }>
 
 async function shapesOf(
   session: ort.InferenceSession,
@@ -86,7 +71,7 @@ async function shapesOf(
 ): Promise<ReadonlyMap<string, Seen>> {
   const outputs = await session.run(randomInputs(inputs, batchSize, 1, freeSize))
   return new Map(
-    Object.entries(outputs).map(([name, { type, dims }]) => [name, { type: type as TensorType, dims }]),
+    Object.entries(outputs).map(([name, { type, dims }]) => [name, { type: type as OnnxType, dims }]),
   )
 }
 
@@ -115,7 +100,13 @@ function measured(name: string, one: Seen, two: Seen, other: Seen, freeBatch: bo
     ),
     dims: one.dims,
     elements,
-    bytes: elements * (elementBytes[one.type] ?? 8),
+    bytes: elements * bytesOf(one.type),
     batched: freeBatch && changed[0] === true && !changed.slice(1).includes(true),
   }
+}
+
+/** Eight of an element whose size is not known. */
+function bytesOf(type: OnnxType): number {
+  const datatype = datatypeOfOnnx(type)
+  return (datatype && elementBytes(datatype)) || 8
 }

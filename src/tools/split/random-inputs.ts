@@ -1,6 +1,6 @@
 import ort from '../../backends/onnxruntime/onnxruntime.js'
 import { ModelInvalidError } from '../../repository/errors.js'
-import { describeTensor, elementCount, type ModelTensor } from '../../tensors/tensor-type.js'
+import { describeTensor, elementCount, type ModelTensor } from '../../tensors/tensor.js'
 
 /** Free sizes other than the batch; pictures of detectors are at least this large. */
 const usualFreeSize = 64

@@ -1,6 +1,6 @@
 import type { ModelConfig, ModelInput, ModelOutput } from '../../repository/model-config.js'
 import { sessionConfig } from '../../backends/onnxruntime/session-settings.js'
-import { configDataType } from '../../tensors/tensor-type.js'
+import { configOfOnnx } from '../../tensors/element-type.js'
 import type { BorderTensor } from './write-graph.js'
 
 /** Where a stage runs. */
@@ -68,7 +68,7 @@ function border({ name, type, shape }: BorderTensor, maxBatchSize: number): stri
   const dims = (maxBatchSize > 0 ? shape.slice(1) : shape).map((size) =>
     typeof size === 'number' ? size : -1,
   )
-  return `{ name: "${name}" data_type: ${configDataType(type)} dims: [ ${dims.join(', ')} ] }`
+  return `{ name: "${name}" data_type: ${configOfOnnx(type)} dims: [ ${dims.join(', ')} ] }`
 }
 
 function whole(tensor: ModelInput | ModelOutput): string {

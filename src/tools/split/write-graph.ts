@@ -1,10 +1,10 @@
 import protobuf from 'protobufjs'
 import { onnxProto } from '../../repository/onnx-schema.js'
-import { type TensorType, tensorTypes } from '../../tensors/tensor-type.js'
+import { onnxNumberOf, type OnnxType } from '../../tensors/element-type.js'
 import type { GraphParts, NodePart } from './graph-parts.js'
 
 /** A tensor that enters or leaves a part of a model. A dimension is a size or a name. */
-export type BorderTensor = Readonly<{ name: string; type: TensorType; shape: readonly (number | string)[] }>
+export type BorderTensor = Readonly<{ name: string; type: OnnxType; shape: readonly (number | string)[] }>
 
 const valueInfoType = protobuf.parse(onnxProto, { keepCase: true }).root.lookupType('onnx.ValueInfoProto')
 
@@ -14,7 +14,7 @@ export function valueInfo(name: string, tensor?: BorderTensor): Uint8Array {
   const dim = tensor.shape.map((size) =>
     typeof size === 'number' ? { dim_value: size } : { dim_param: size },
   )
-  const elem_type = tensorTypes.findIndex((type) => type === tensor.type)
+  const elem_type = onnxNumberOf(tensor.type)
   return valueInfoType.encode({ name, type: { tensor_type: { elem_type, shape: { dim } } } }).finish()
 }
 

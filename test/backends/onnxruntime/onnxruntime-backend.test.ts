@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Datatype } from '../../../src/tensors/datatype.js'
+import type { Datatype } from '../../../src/tensors/element-type.js'
 import type { Tensor } from '../../../src/tensors/tensor.js'
 import { buildOnnx, type ElementType } from '../../support/onnx-builder.js'
 import { floats, fp32, inferRequest, scheduledModel } from '../../support/scheduled-model.js'

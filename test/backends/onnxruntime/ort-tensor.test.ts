@@ -1,6 +1,6 @@
 import ort from 'onnxruntime-node'
 import { describe, expect, it } from 'vitest'
-import { float16Bits, floatsOf } from '../../../src/tensors/float16.js'
+import { float16Bits, floatsOf } from '../../../src/tensors/elements.js'
 import { ortTensor } from '../../../src/backends/onnxruntime/ort-tensor.js'
 import { buildOnnx } from '../../support/onnx-builder.js'
 
