@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cameraIdSchema, cameraSchema } from '../config/camera.js'
-import { backends } from '../repository/supported-config.js'
+import { backendNames } from '../repository/supported-config.js'
 import { executionProviders } from '../config/inference.js'
 import { detectionsMessageSchema } from '../messages/detections-message.js'
 import { shedCauses } from '../vision/accounting.js'
@@ -126,7 +126,7 @@ const detectorSchema = z.strictObject({
   labels: z.array(z.string()),
   head: z.string().describe('Detector head, as recognised or configured.'),
   provider: z
-    .enum([...executionProviders, ...backends])
+    .enum([...executionProviders, ...backendNames])
     .describe(
       'Execution provider of the model file; the backend where the detector is none, such as kserve.',
     ),

@@ -1,7 +1,7 @@
 import type { Detection, StageTimings } from '../vision/detection.js'
 import type { ExecutionProvider } from '../config/inference.js'
 import type { StepFailures } from './later-steps.js'
-import type { Backend } from '../repository/supported-config.js'
+import type { BackendName } from '../repository/supported-config.js'
 import type { Frame, FrameFormat } from '../vision/frame.js'
 import type { CountedStatistics } from '../runtime/counted-statistics.js'
 import type { ShedCause } from '../vision/accounting.js'
@@ -18,7 +18,7 @@ export type DetectorInfo = Readonly<{
   /** Detector head, as recognised or as configured. */
   head: string
   /** Of the model file; the backend of a detector that has none here. */
-  provider: ExecutionProvider | Backend
+  provider: ExecutionProvider | BackendName
   /** Why a provider earlier in the configured order does not run. */
   providerNotes: readonly string[]
   /** Those of them that are faults: the provider is installed. */

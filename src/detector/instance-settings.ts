@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import type { InferenceConfig } from '../config/inference.js'
-import type { OnnxModel } from '../repository/model-repository.js'
+import type { OnnxModel } from '../repository/onnx-model.js'
 import type { DeviceKind } from '../backends/onnxruntime/providers.js'
 
 /** How many sessions run and how much they take at once. */

@@ -1,12 +1,7 @@
 import { ModelConfigError, ModelNotFoundError } from '../repository/errors.js'
-import {
-  type ModelEntry,
-  openOnnxModel,
-  type OnnxModel,
-  readModelEntry,
-  type Repositories,
-  repositoryWith,
-} from '../repository/model-repository.js'
+import { readModel, type RepositoryModel } from '../repository/model-definition.js'
+import { type OnnxModel, openOnnxModel } from '../repository/onnx-model.js'
+import type { Repositories } from '../repository/repository-files.js'
 import type { ModelConfig } from '../repository/model-config.js'
 import { cameraSteps, type CameraSteps, type FusedSteps } from './camera-steps.js'
 import { type EnsembleGraph, readEnsemble, type ResolvedStep } from './ensemble-graph.js'
@@ -54,7 +49,7 @@ export function findCameraModel(repositories: Repositories, name: string): Camer
   }
 }
 
-function ofEnsemble(repositories: Repositories, entry: ModelEntry): CameraModel {
+function ofEnsemble(repositories: Repositories, entry: RepositoryModel): CameraModel {
   const { name, config } = entry
   const graph = readEnsemble(repositories, entry)
   const steps = cameraSteps(graph, config)
@@ -67,7 +62,7 @@ function ofEnsemble(repositories: Repositories, entry: ModelEntry): CameraModel 
     detector,
     gpuDetector,
     head: fused === undefined ? entry : headOf(fused.head),
-    ensemble: { steps, config, dir: entry.dir },
+    ensemble: { steps, config, dir: entry.folder.dir },
     warnings: [...entry.warnings, ...(detector?.warnings ?? []), ...(gpuDetector?.warnings ?? [])],
   }
 }
@@ -75,13 +70,13 @@ function ofEnsemble(repositories: Repositories, entry: ModelEntry): CameraModel 
 /** The detector as cameras use it, which not every field of a configuration fits. */
 function detectorOf(repositories: Repositories, { detector: { step } }: FusedSteps): OnnxModel {
   const { model_name: name, model_version: version = -1 } = step
-  return openOnnxModel(readModelEntry(repositoryWith(repositories, name), name), version <= 0 ? -1 : version)
+  return openOnnxModel(readModel(repositories, name), version <= 0 ? -1 : version)
 }
 
 /** Checks that the model for GPUs fits where the ensemble's own is. */
 function gpuDetectorOf(
   repositories: Repositories,
-  entry: ModelEntry,
+  entry: RepositoryModel,
   graph: EnsembleGraph,
   detector: OnnxModel | undefined,
 ): OnnxModel | undefined {
@@ -107,9 +102,9 @@ function headOf({ step, config, ensemble }: ResolvedStep): CameraModel['head'] {
   return config === undefined ? ensemble : { name: step.model_name, config }
 }
 
-function entryOf(repositories: Repositories, name: string): ModelEntry {
+function entryOf(repositories: Repositories, name: string): RepositoryModel {
   try {
-    return readModelEntry(repositoryWith(repositories, name), name)
+    return readModel(repositories, name)
   } catch (error) {
     if (!(error instanceof ModelNotFoundError)) throw error
     const wayOut = 'Name a detector as `ensemble`, or set `engines: 0` to serve models without cameras.'

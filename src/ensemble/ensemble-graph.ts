@@ -1,16 +1,10 @@
 import { ModelConfigError } from '../repository/errors.js'
+import { readModel, type RepositoryModel } from '../repository/model-definition.js'
+import { type OnnxModel, openOnnxModel } from '../repository/onnx-model.js'
+import { modelNames, type Repositories } from '../repository/repository-files.js'
+import { type BackendName, knownBackend } from '../repository/supported-config.js'
 import { knownOutputs } from '../repository/match-tensors.js'
 import type { EnsembleStep, ModelConfig, ModelInput, ModelOutput } from '../repository/model-config.js'
-import {
-  type ModelEntry,
-  modelNames,
-  openOnnxModel,
-  type OnnxModel,
-  readModelEntry,
-  type Repositories,
-  repositoryWith,
-} from '../repository/model-repository.js'
-import type { Backend } from '../repository/supported-config.js'
 import type { ModelTensor } from '../tensors/tensor.js'
 import { builtInStepNames, builtInSteps, isBuiltInStep } from './built-in-steps.js'
 import { checkGraph, type GraphStep, type GraphTensor } from './graph-check.js'
@@ -19,7 +13,7 @@ export type ResolvedStep = Readonly<{
   /** `step[1] (ppe_detect)`, for errors. */
   title: string
   step: EnsembleStep
-  backend: Backend
+  backend: BackendName
   /** For steps that run a model file. */
   model: OnnxModel | undefined
   /** For steps with a folder. */
@@ -36,7 +30,7 @@ export type EnsembleGraph = Readonly<{ name: string; version: string; steps: rea
  *
  * @throws ModelConfigError naming step and tensor; what opening a step's model throws.
  */
-export function readEnsemble(repositories: Repositories, entry: ModelEntry): EnsembleGraph {
+export function readEnsemble(repositories: Repositories, entry: RepositoryModel): EnsembleGraph {
   const steps = (entry.config.ensemble_scheduling?.step ?? []).map((step, index) =>
     resolveStep(repositories, entry, step, index),
   )
@@ -50,7 +44,7 @@ export function readEnsemble(repositories: Repositories, entry: ModelEntry): Ens
 
 function resolveStep(
   repositories: Repositories,
-  entry: ModelEntry,
+  entry: RepositoryModel,
   step: EnsembleStep,
   index: number,
 ): ResolvedStep {
@@ -65,12 +59,12 @@ function resolveStep(
       `It has: ${names.join(', ')}; built in are: ${builtInStepNames.join(', ')}.`,
     )
   }
-  const model = readModelEntry(repositoryWith(repositories, step.model_name), step.model_name, 'server')
+  const model = readModel(repositories, step.model_name, 'server')
   const version = step.model_version === undefined || step.model_version === 0 ? -1 : step.model_version
   return {
     title,
     step,
-    backend: model.backend,
+    backend: knownBackend(model.config, model.folder.configFile),
     model: model.backend === 'onnxruntime' ? openOnnxModel(model, version) : undefined,
     config: model.config,
     ensemble: entry,

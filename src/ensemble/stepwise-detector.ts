@@ -3,7 +3,7 @@ import type { CameraDetector, DetectorListener } from '../detector/camera-detect
 import type { DetectorAnswer, DetectorJob } from '../detector/detector-protocol.js'
 import { type FrameRunner, ScheduledDetector } from '../detector/scheduled-detector.js'
 import type { EnsembleStep } from '../repository/model-config.js'
-import type { Backend } from '../repository/supported-config.js'
+import type { BackendName } from '../repository/supported-config.js'
 import { nowMs } from '../lifecycle/clock.js'
 import type { CameraGraph } from './camera-graph.js'
 import type { CameraModel } from './camera-model.js'
@@ -97,7 +97,7 @@ export async function createStepwiseDetector(
 function detectorStep({
   letterbox,
   others,
-}: CameraSteps): Readonly<{ step: EnsembleStep; backend: Backend }> {
+}: CameraSteps): Readonly<{ step: EnsembleStep; backend: BackendName }> {
   const { pixels } = letterbox.step.output_map
   const detector = others.find(({ step }) => Object.values(step.input_map).includes(pixels ?? ''))
   return detector ?? letterbox

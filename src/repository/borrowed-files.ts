@@ -1,10 +1,9 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { isThere } from '../lifecycle/system-limit.js'
 import { ModelConfigError } from './errors.js'
-import { emptyModelConfig, type ModelConfig, parameterOf } from './model-config.js'
-import { parseModelConfig } from './model-config-text.js'
-import { isModelName } from './model-name.js'
+import { type ModelConfig, parameterOf } from './model-config.js'
+import { readModelConfig } from './model-config-text.js'
+import { isModelName } from './repository-files.js'
 
 /** A model as far as its configuration says. */
 export type ConfiguredModel = Readonly<{
@@ -32,14 +31,11 @@ export function filesDirOf({ repositoryDir, name, config, source }: ConfiguredMo
     throw wrong('which is no other model of this repository', nameOne)
   if (readdirSync(own).some((entry) => /^[1-9]\d*$/.test(entry) && isFolder(join(own, entry))))
     throw wrong('but the model has version folders of its own', 'Leave out the one or the others.')
-  if (parameterOf(configIn(join(repositoryDir, other)), 'gantry.files_of') !== undefined)
+  if (
+    parameterOf(readModelConfig(join(repositoryDir, other, 'config.pbtxt')), 'gantry.files_of') !== undefined
+  )
     throw wrong('which has no files of its own', nameOne)
   return join(repositoryDir, other)
-}
-
-function configIn(dir: string): ModelConfig {
-  const file = join(dir, 'config.pbtxt')
-  return isThere(file) ? parseModelConfig(readFileSync(file, 'utf8'), file) : emptyModelConfig
 }
 
 function isFolder(path: string): boolean {

@@ -1,7 +1,9 @@
+import { readFileSync, statSync } from 'node:fs'
 import protobuf from 'protobufjs'
 import textformat from 'protobufjs/ext/textformat.js'
+import { isThere } from '../lifecycle/system-limit.js'
 import { ModelConfigError } from './errors.js'
-import type { ModelConfig } from './model-config.js'
+import { emptyModelConfig, type ModelConfig } from './model-config.js'
 import { modelConfigProto } from './model-config-schema.js'
 
 /** `inference.ModelConfig` of the public schema. */
@@ -20,6 +22,20 @@ const fileType = configType(
 
 function configType(proto: string): protobuf.Type {
   return protobuf.parse(proto, { keepCase: true }).root.lookupType('inference.ModelConfig')
+}
+
+const maxConfigBytes = 4 * 1024 ** 2
+
+/**
+ * The configuration in a file; one that says nothing where there is no file.
+ *
+ * @throws ModelConfigError as {@link parseModelConfig}; SystemLimitError, and what else the file system throws
+ */
+export function readModelConfig(file: string): ModelConfig {
+  if (!isThere(file)) return emptyModelConfig
+  if (statSync(file).size > maxConfigBytes)
+    throw new ModelConfigError(`${file} has more than ${maxConfigBytes} bytes`, 'It is no configuration.')
+  return parseModelConfig(readFileSync(file, 'utf8'), file)
 }
 
 /**

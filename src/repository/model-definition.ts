@@ -1,87 +1,128 @@
-import { readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
-import { gpuModelOf } from './gpu-model.js'
-import { filesDirOf } from './borrowed-files.js'
-import { ModelConfigError } from './errors.js'
-import { emptyModelConfig, type ModelConfig } from './model-config.js'
-import { parseModelConfigJson } from './model-config-json.js'
-import { parseModelConfig } from './model-config-text.js'
-import { isModelName } from './model-name.js'
-import { checkSupported } from './supported-config.js'
+import { statSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { byTrueName, isThere } from '../lifecycle/system-limit.js'
+import { filesDirOf } from './borrowed-files.js'
+import type { Audience } from './config-rules.js'
+import { ModelConfigError, ModelNotFoundError } from './errors.js'
+import { gpuModelOf } from './gpu-model.js'
+import type { ModelConfig } from './model-config.js'
+import { parseModelConfigJson } from './model-config-json.js'
+import { readModelConfig } from './model-config-text.js'
+import {
+  findFolder,
+  type FolderPrint,
+  isModelName,
+  type ModelFolder,
+  printModel,
+  type Repositories,
+  repositoryWith,
+} from './repository-files.js'
+import { backendOf, checkSupported, knownBackend } from './supported-config.js'
 import { versionsIn } from './version-policy.js'
-import { isFileName, printModel, type FolderPrint, type ModelFolder } from './repository-files.js'
 
-const maxConfigBytes = 4 * 1024 ** 2
 /** Of a client's, in characters. It is read by the loop that serves; an ensemble of a hundred steps has a tenth of it. */
 const maxSentConfigLength = 256 * 1024
 
-/** A model as its folder, or a client, describes it; nothing of it runs yet. */
-export type ModelDefinition = Readonly<{
+/** A model of a repository, `<repository>/<name>/[config.pbtxt] [labels] <version>/model.onnx`, as it is read; nothing of it runs yet. */
+export type RepositoryModel = Readonly<{
   name: string
   folder: ModelFolder
   /** Holds versions, labels and data: that of the folder, or of the model in `gantry.files_of`. */
   filesDir: string
+  /** That the configuration asks for; ONNX Runtime where it asks for none. */
+  backend: string
   /** As written, with what an absent number means where that is not 0; nothing else is filled in. */
   config: ModelConfig
   /** Versions that the policy serves, lowest first. */
   versions: readonly number[]
   /** Versions that the policy names, and nobody put there. */
   absentVersions: readonly number[]
-  /** What the folder had before a model file was read. */
-  print: FolderPrint
-  /** A client gave the configuration. */
-  overridden: boolean
   /** Settings that are read and have no effect, and versions that are not there. */
   warnings: readonly string[]
 }>
 
+/** A model as the model server follows it. */
+export type ModelDefinition = RepositoryModel &
+  Readonly<{
+    /** What the folder had before a model file was read. */
+    print: FolderPrint
+    /** A client gave the configuration. */
+    overridden: boolean
+  }>
+
 /**
- * Reads the folder of a model.
+ * Reads a model's folder and configuration; the model file itself is not opened.
+ *
+ * @param audience - who runs it: some fields are for API clients, or for cameras, alone.
+ * @throws ModelNotFoundError, ModelConfigError; SystemLimitError when something may not, or cannot now, be read
+ */
+export function readModel(
+  repositories: Repositories,
+  name: string,
+  audience: Audience = 'cameras',
+): RepositoryModel {
+  const repository = repositoryWith(repositories, name)
+  return byName(join(repository, name), () =>
+    withVersions(readConfig(findFolder(repository, name), audience, { repositories })),
+  )
+}
+
+/**
+ * Reads the folder of a model for API clients.
  *
  * @param configJson - replaces `config.pbtxt`.
  * @throws ModelConfigError; SystemLimitError, and what else the file system throws
  */
 export function readDefinition(folder: ModelFolder, configJson?: string): ModelDefinition {
+  return byName(folder.dir, () => {
+    const model = readConfig(folder, 'server', { repositories: folder.repository, configJson })
+    // What changes while it is loaded is seen by a second look.
+    const print = printModel(folder, model.filesDir)
+    return { ...withVersions(model), print, overridden: configJson !== undefined }
+  })
+}
+
+function byName<T>(dir: string, read: () => T): T {
   try {
-    return definitionOf(folder, configJson)
+    return read()
   } catch (error) {
-    throw byTrueName(`${folder.dir} cannot be read`, error)
+    throw byTrueName(`${dir} cannot be read`, error)
   }
 }
 
-function definitionOf(folder: ModelFolder, configJson: string | undefined): ModelDefinition {
-  const { name, configFile: file } = folder
+type Configured = Omit<RepositoryModel, 'versions' | 'absentVersions'>
+
+function readConfig(
+  folder: ModelFolder,
+  audience: Audience,
+  { repositories, configJson }: Readonly<{ repositories: Repositories; configJson?: string | undefined }>,
+): Configured {
+  const { name, repository, configFile: file } = folder
   const source = configJson === undefined ? file : `configuration of model '${name}'`
   if (configJson !== undefined && configJson.length > maxSentConfigLength)
     throw new ModelConfigError(
       `${source} has more than ${maxSentConfigLength} characters`,
       'Put a larger one into config.pbtxt.',
     )
-  const config = configJson === undefined ? configOfFile(file) : parseModelConfigJson(configJson, source)
-  if (config.name !== undefined && config.name !== '' && config.name !== name)
+  const written = configJson === undefined ? readModelConfig(file) : parseModelConfigJson(configJson, source)
+  if (written.name !== undefined && written.name !== '' && written.name !== name)
     throw new ModelConfigError(
-      `${source}: unexpected directory name '${name}' for model '${config.name}', directory name must equal model name`,
+      `${source}: unexpected directory name '${name}' for model '${written.name}', directory name must equal model name`,
       'Give both the same name, or leave the name out.',
     )
-  checkFileName(config, source)
-  const warnings = checkSupported({ ...config, name }, source, 'server')
-  checkGpuModel(folder, config, source)
-  const filesDir = filesDirOf({ repositoryDir: folder.repository, name, config, source })
-  // What changes while it is loaded is seen by a second look.
-  const print = printModel(folder, filesDir)
-  const { served, absent, notes } = versionsIn(filesDir, { ...config, name }, needsFile(config))
-  return {
-    name,
-    folder,
-    config: spelledOut({ ...config, name }),
-    versions: served,
-    absentVersions: absent,
-    print,
-    filesDir,
-    overridden: configJson !== undefined,
-    warnings: [...warnings, ...notes],
-  }
+  const config = spelledOut({ ...written, name })
+  checkFileNames(config, source)
+  if (audience === 'cameras') knownBackend(config, source)
+  const warnings = checkSupported(config, source, audience)
+  checkGpuModel(repositories, config, source)
+  const filesDir = filesDirOf({ repositoryDir: repository, name, config, source })
+  return { name, folder, filesDir, backend: backendOf(config), config, warnings }
+}
+
+function withVersions(model: Configured): RepositoryModel {
+  const { filesDir, config, backend, warnings } = model
+  const { served, absent, notes } = versionsIn(filesDir, config, ['onnxruntime', 'js'].includes(backend))
+  return { ...model, versions: served, absentVersions: absent, warnings: [...warnings, ...notes] }
 }
 
 /** So that a client that sends back what it was told asks for the same: there, a number that is absent is 0. */
@@ -103,17 +144,30 @@ function spelledOut(config: ModelConfig): ModelConfig {
   }
 }
 
-/** The backend a configuration asks for; ONNX Runtime where it asks for none. */
-export function backendName({ platform = '', backend = '', ensemble_scheduling }: ModelConfig): string {
-  if (platform === 'ensemble' || ensemble_scheduling !== undefined) return 'ensemble'
-  if (backend !== '') return backend
-  return platform === '' || platform === 'onnxruntime_onnx' ? 'onnxruntime' : platform
+/** The folder of a version; it need not be there for a model without a file. */
+export function versionDirOf({ filesDir }: Pick<RepositoryModel, 'filesDir'>, version: number): string {
+  return join(filesDir, String(version))
 }
 
-/** Path of the model file of a version; a folder of that name holds a model with its weights beside it. */
-export function modelFileOf({ filesDir, config }: ModelDefinition, version: number): string {
-  const path = join(filesDir, String(version), config.default_model_filename || 'model.onnx')
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true ? join(path, 'model.onnx') : path
+/**
+ * Path of the model file of a version. A folder of that name holds the model with its weights beside it.
+ *
+ * @param usual - names, one of which it has where the configuration gives none.
+ * @throws ModelNotFoundError; SystemLimitError where the folder may not be read
+ */
+export function modelFileIn(
+  versionDir: string,
+  { name = '', default_model_filename: given = '' }: ModelConfig,
+  usual: readonly [string, ...string[]] = ['model.onnx'],
+): string {
+  const paths = (given === '' ? usual : [given]).map((file) => join(versionDir, file))
+  const path = paths.find((each) => isThere(each))
+  if (path === undefined)
+    throw new ModelNotFoundError(
+      `model "${name}" has no file ${paths.join(' or ')}`,
+      'Put the model there, or name the file in default_model_filename.',
+    )
+  return statSync(path).isDirectory() ? join(path, usual[0]) : path
 }
 
 /** Models an ensemble runs, each once. */
@@ -122,14 +176,14 @@ export function stepsOf({ ensemble_scheduling }: ModelConfig): readonly string[]
 }
 
 /** Models that must be loaded before this one: the steps of an ensemble, and what takes the place of one on a GPU. */
-export function needsOf(config: ModelConfig): readonly string[] {
+export function needsOfConfig(config: ModelConfig): readonly string[] {
   const gpuModel = gpuModelOf(config)
   return gpuModel === undefined ? stepsOf(config) : [...stepsOf(config), gpuModel]
 }
 
 /** Models that do nothing but stand in for steps of ensembles on a GPU. @param named - to be loaded all the same. */
 export function onlyForGpus(
-  models: readonly Pick<ModelDefinition, 'config'>[],
+  models: readonly Pick<RepositoryModel, 'config'>[],
   named: readonly string[],
 ): ReadonlySet<string> {
   const others = new Set([...named, ...models.flatMap(({ config }) => stepsOf(config))])
@@ -139,11 +193,13 @@ export function onlyForGpus(
 }
 
 /** The name is told wrong also where there is no GPU. @throws ModelConfigError */
-function checkGpuModel({ name, repository }: ModelFolder, config: ModelConfig, source: string): void {
+function checkGpuModel(repositories: Repositories, config: ModelConfig, source: string): void {
   const gpuModel = gpuModelOf(config)
   if (
     gpuModel === undefined ||
-    (gpuModel !== name && isModelName(gpuModel) && isThere(join(repository, gpuModel)))
+    (gpuModel !== config.name &&
+      isModelName(gpuModel) &&
+      isThere(join(repositoryWith(repositories, gpuModel), gpuModel)))
   )
     return
   throw new ModelConfigError(
@@ -152,20 +208,18 @@ function checkGpuModel({ name, repository }: ModelFolder, config: ModelConfig, s
   )
 }
 
-function configOfFile(file: string): ModelConfig {
-  if (!isThere(file)) return emptyModelConfig
-  if (statSync(file).size > maxConfigBytes)
-    throw new ModelConfigError(`${file} has more than ${maxConfigBytes} bytes`, 'It is no configuration.')
-  return parseModelConfig(readFileSync(file, 'utf8'), file)
-}
-
-function checkFileName(config: ModelConfig, source: string): void {
-  const names = [config.default_model_filename, ...config.output.map((output) => output.label_filename)]
-  for (const name of names)
-    if (name !== undefined && name !== '' && !isFileName(name))
-      throw new ModelConfigError(`${source}: "${name}" is not a plain file name`, 'Name a file of the model.')
-}
-
-function needsFile(config: ModelConfig): boolean {
-  return ['onnxruntime', 'js'].includes(backendName(config))
+/** In a folder of the model, and no way out of it. @throws ModelConfigError */
+function checkFileNames({ default_model_filename, output }: ModelConfig, source: string): void {
+  const names = [
+    ['default_model_filename', default_model_filename],
+    ...output.map(({ label_filename }) => ['label_filename', label_filename] as const),
+  ] as const
+  for (const [field, name = ''] of names)
+    if (basename(name) !== name || ['.', '..'].includes(name) || name.includes('\0'))
+      throw new ModelConfigError(
+        `${source}: ${field} "${name}" is not a plain file name`,
+        field === 'label_filename'
+          ? 'Name a file in the model folder.'
+          : 'Name a file in the version folder.',
+      )
 }

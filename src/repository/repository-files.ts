@@ -1,16 +1,23 @@
 import { existsSync, lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
-import { ModelConfigError } from './errors.js'
-import { isModelName } from './model-name.js'
+import { isThere } from '../lifecycle/system-limit.js'
+import { ModelConfigError, ModelNotFoundError } from './errors.js'
+import { folderReason, repositoryError } from './repository-folder.js'
 
-const fileName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
+const plainName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
 const versionName = /^[1-9]\d{0,14}$/
 
 /** More files in one model's folder are not looked at: it is no model. */
 const maxFiles = 10_000
 
+/** Names that can be a folder of a repository: no separators, no leading dot. */
+export function isModelName(name: string): boolean {
+  return plainName.test(name)
+}
+
+/** Names that a file may have that a client sends. */
 export function isFileName(name: string): boolean {
-  return fileName.test(name)
+  return plainName.test(name)
 }
 
 export function isVersion(name: string): boolean {
@@ -68,18 +75,62 @@ export function modelFolder(name: string, repository: string, configName?: strin
   return { name, repository, dir, configFile }
 }
 
-function foldersOf(repository: string, unreadable: (repository: string, error: unknown) => void): string[] {
+function foldersOf(
+  repository: string,
+  unreadable: (repository: string, error: unknown) => void,
+): readonly string[] {
   try {
-    return readdirSync(repository)
-      .filter(
-        (name) =>
-          isModelName(name) && statSync(join(repository, name), { throwIfNoEntry: false })?.isDirectory(),
-      )
-      .sort()
+    return namesIn(repository)
   } catch (error) {
     unreadable(repository, error)
     return []
   }
+}
+
+/** Names of the folders that look like models, sorted. @throws what the file system throws */
+function namesIn(repository: string): readonly string[] {
+  return readdirSync(repository)
+    .filter(
+      (name) =>
+        isModelName(name) &&
+        statSync(join(repository, name), { throwIfNoEntry: false })?.isDirectory() === true,
+    )
+    .sort()
+}
+
+/** Names of the folders that look like models, sorted. @throws ModelNotFoundError if the repository itself cannot be read. */
+export function modelNames(repository: string): readonly string[] {
+  try {
+    return namesIn(repository)
+  } catch (error) {
+    throw repositoryError(new Map([[repository, folderReason(repository, error)]]))
+  }
+}
+
+/** @throws ModelNotFoundError that says which models there are */
+export function findFolder(repository: string, name: string): ModelFolder {
+  if (isModelName(name) && isThere(join(repository, name))) return modelFolder(name, repository)
+  const names = modelNames(repository)
+  throw new ModelNotFoundError(
+    `model "${name}" is not in ${repository}`,
+    names.length === 0 ? 'The repository is empty.' : `It has: ${names.join(', ')}.`,
+  )
+}
+
+/** A repository, or several: of models with one name the first counts. */
+export type Repositories = string | readonly string[]
+
+/** The first of several repositories that has a model of that name; the first of all where none has it. */
+export function repositoryWith(repositories: Repositories, name: string): string {
+  const all = [repositories].flat()
+  const found = all.find((dir) => isModelName(name) && existsSync(join(dir, name)))
+  return found ?? all[0] ?? ''
+}
+
+/** The repositories, the one that has the model first: its steps are looked for there before the others. */
+export function repositoriesFrom(repositories: readonly string[], name: string): readonly string[] {
+  const first = repositoryWith(repositories, name)
+  return [first, ...repositories.filter((dir) => dir !== first)]
 }
 
 /** Every file of a model by its path in the model's folder, with its bytes and what else changes when the file does. */

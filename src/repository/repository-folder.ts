@@ -14,12 +14,12 @@ export async function unreadableReason(repository: string): Promise<string | und
     await access(repository, constants.X_OK)
     return undefined
   } catch (error) {
-    return reasonOf(repository, error)
+    return folderReason(repository, error)
   }
 }
 
 /** What the file system says of a folder of models, in words. */
-export function reasonOf(repository: string, error: unknown): string {
+export function folderReason(repository: string, error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   switch (code) {
     case 'ENOENT':

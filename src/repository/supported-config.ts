@@ -5,8 +5,8 @@ import { ModelConfigError } from './errors.js'
 import { type Audience, ignored, refused, type Rule } from './config-rules.js'
 import { gantryParameters, type ModelConfig } from './model-config.js'
 
-/** What runs a model. Only `onnxruntime` and `js` need a file in the version folder. */
-export const backends = [
+/** What comes with Gantry. The model server looks into its own list, once it loads a model. */
+export const backendNames = [
   'onnxruntime',
   'ensemble',
   'image_decode',
@@ -16,29 +16,13 @@ export const backends = [
   'kserve',
   'js',
 ] as const
-export type Backend = (typeof backends)[number]
+export type BackendName = (typeof backendNames)[number]
 
-/**
- * The backend a configuration names; without one, ONNX Runtime.
- *
- * @throws ModelConfigError for a backend or platform that is not supported.
- */
-export function backendOf(config: ModelConfig, file: string): Backend {
-  const { platform = '', backend = '' } = config
-  if (platform === 'ensemble' || config.ensemble_scheduling !== undefined) return 'ensemble'
-  if (backend !== '') {
-    const known = backends.find((name) => name === backend)
-    if (known !== undefined) return known
-    throw new ModelConfigError(
-      `${file}: backend "${backend}" is not supported`,
-      `Use one of: ${backends.join(', ')}.`,
-    )
-  }
-  if (platform === '' || platform === 'onnxruntime_onnx') return 'onnxruntime'
-  throw new ModelConfigError(
-    `${file}: platform "${platform}" is not supported`,
-    'Export the model to ONNX and use platform "onnxruntime_onnx", or leave the platform out.',
-  )
+/** The backend a configuration asks for; ONNX Runtime where it asks for none. */
+export function backendOf({ platform = '', backend = '', ensemble_scheduling }: ModelConfig): string {
+  if (platform === 'ensemble' || ensemble_scheduling !== undefined) return 'ensemble'
+  if (backend !== '') return backend
+  return platform === '' || platform === 'onnxruntime_onnx' ? 'onnxruntime' : platform
 }
 
 /**
@@ -82,6 +66,23 @@ function faulty(source: string, text: string): ModelConfigError {
   return new ModelConfigError(
     `${source}: ${text}`,
     'Correct the fields that are named; docs/models.md has what each may hold.',
+  )
+}
+
+/** The backend that a configuration asks for, where it comes with Gantry. @throws ModelConfigError */
+export function knownBackend(config: ModelConfig, file: string): BackendName {
+  const { platform = '', backend = '' } = config
+  const asked = backendOf(config)
+  const known = backendNames.find((name) => name === asked)
+  if (known !== undefined && (backend !== '' || platform !== known || known === 'ensemble')) return known
+  if (backend !== '')
+    throw new ModelConfigError(
+      `${file}: backend "${backend}" is not supported`,
+      `Use one of: ${backendNames.join(', ')}.`,
+    )
+  throw new ModelConfigError(
+    `${file}: platform "${platform}" is not supported`,
+    'Export the model to ONNX and use platform "onnxruntime_onnx", or leave the platform out.',
   )
 }
 

@@ -2,7 +2,13 @@ import { builtInStepNames } from '../ensemble/built-in-steps.js'
 import type { ModelConfig } from '../repository/model-config.js'
 import { classified } from './classification.js'
 import type { InferRequest, InferResponse } from '../runtime/infer.js'
-import type { IndexEntry, LoadRequest, ModelMetadata, ModelServer, ServerSettings } from './model-server.js'
+import type {
+  IndexEntry,
+  LoadRequest,
+  ModelMetadata,
+  ModelServer,
+  ModelServerSettings,
+} from './model-server.js'
 import type { LoadedModel } from '../runtime/loaded-model.js'
 import { ownStepsNamed, sumOfStatistics } from './own-steps.js'
 import type { ModelManager } from './repository/model-manager.js'
@@ -30,7 +36,7 @@ const extensions = [
 export type LocalModelServerOptions = Readonly<{
   version: string
   manager: ModelManager
-  settings: ServerSettings
+  settings: ModelServerSettings
   /** Most that the outputs of a request may have, all together; absent: any. */
   maxResponseBytes?: number
   /** Absent: nothing is traced. */
@@ -44,7 +50,7 @@ export class LocalModelServer implements ModelServer {
   readonly name = 'gantry'
   readonly version: string
   readonly extensions = extensions
-  readonly settings: ServerSettings
+  readonly settings: ModelServerSettings
   readonly #manager: ModelManager
   #draining = false
 

@@ -11,7 +11,7 @@ import { recorderOf } from './metrics/recorder-of.js'
 import { outputLabels } from '../repository/output-labels.js'
 import { CachedModel, type RecordedModel } from './response-cache/cached-model.js'
 import type { ResponseCache } from './response-cache/response-cache.js'
-import { backendName } from '../repository/model-definition.js'
+import { backendOf } from '../repository/supported-config.js'
 import type { RateLimiter } from '../runtime/rate-limit/rate-limiter.js'
 import type { BatchingFindings } from '../runtime/batching-findings.js'
 import { createScheduledModel } from '../runtime/create-scheduled-model.js'
@@ -48,7 +48,7 @@ export class ModelOpener {
     const { name, config } = context
     const settings = { keepsAnswers: cache !== undefined, limitsRates: rateLimiter !== undefined }
     for (const warning of loadWarnings(config, settings)) log.warn({ model: name }, warning)
-    const backend = backendName(config)
+    const backend = backendOf(config)
     if (backend === 'ensemble') return this.#ensemble(context)
     const recorder = (before && recorderOf(before)) ?? this.#recorder(context)
     const opened = await backends.find(backend, name).open(context)

@@ -49,11 +49,11 @@ export interface ModelServer {
   infer(request: InferRequest): Promise<InferResponse>
   /** `nv_*` and histograms, in Prometheus text format. */
   metrics(): Promise<string>
-  settings: ServerSettings
+  settings: ModelServerSettings
 }
 
 /** Trace and log settings that a client may read and change. */
-export interface ServerSettings {
+export interface ModelServerSettings {
   /** For the server, or for one model, whose settings start as the server's. */
   trace(model: string): Readonly<Record<string, readonly string[]>>
   /** `undefined` sets a value back. @throws ServingError for names or values that are not known */

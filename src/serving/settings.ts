@@ -1,5 +1,5 @@
 import type { ParameterValue } from '../runtime/infer.js'
-import type { ServerSettings } from './model-server.js'
+import type { ModelServerSettings } from './model-server.js'
 import { ServingError } from '../tensors/serving-error.js'
 import type { TraceChanges, TraceSettings } from '../runtime/tracing/trace-settings.js'
 import { Tracer } from '../runtime/tracing/tracer.js'
@@ -19,7 +19,7 @@ const logDefaults: LogSettings = {
 export type LogSettingsListener = (settings: LogSettings) => void
 
 /** Trace and log settings, kept in memory. No client can name a file. */
-export class MemorySettings implements ServerSettings {
+export class MemorySettings implements ModelServerSettings {
   #log: LogSettings = logDefaults
 
   constructor(

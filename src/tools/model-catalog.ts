@@ -1,12 +1,9 @@
+import { existsSync } from 'node:fs'
 import { toErrorRecord, type ErrorRecord } from '../errors.js'
 import type { ModelConfig } from '../repository/model-config.js'
-import {
-  type ModelEntry,
-  modelNames,
-  openOnnxModel,
-  type OnnxModel,
-  readModelEntry,
-} from '../repository/model-repository.js'
+import { readModel, type RepositoryModel } from '../repository/model-definition.js'
+import { type OnnxModel, openOnnxModel } from '../repository/onnx-model.js'
+import { modelNames } from '../repository/repository-files.js'
 import { type Processor, thisProcessor } from '../backends/onnxruntime/processor.js'
 import type { ModelTensor } from '../tensors/tensor.js'
 import { saturationOf } from '../backends/onnxruntime/wide-weights.js'
@@ -82,9 +79,9 @@ export type ModelReport = Readonly<{
  */
 export function listModels(repositoryDir: string): readonly ModelSummary[] {
   return modelNames(repositoryDir).map((name) => {
-    let entry: ModelEntry | undefined
+    let entry: RepositoryModel | undefined
     try {
-      entry = readModelEntry(repositoryDir, name)
+      entry = readModel(repositoryDir, name)
       return { ...summary(entry), fileBytes: fileBytes(repositoryDir, entry), ok: true }
     } catch (error) {
       const known = entry === undefined ? { name, backend: '', versions: [] } : summary(entry)
@@ -97,12 +94,12 @@ function summary({
   name,
   backend,
   versions,
-}: ModelEntry): Pick<ModelSummary, 'name' | 'backend' | 'versions'> {
+}: RepositoryModel): Pick<ModelSummary, 'name' | 'backend' | 'versions'> {
   return { name, backend, versions }
 }
 
 /** Opens what the model is made of. @returns bytes of its own model file. */
-function fileBytes(repositoryDir: string, entry: ModelEntry): number {
+function fileBytes(repositoryDir: string, entry: RepositoryModel): number {
   if (entry.backend === 'onnxruntime') return openOnnxModel(entry).onnx.fileBytes
   if (entry.backend === 'ensemble') readEnsemble(repositoryDir, entry)
   return 0
@@ -119,14 +116,14 @@ export function inspectModel(
   name: string,
   processor: Processor = thisProcessor(),
 ): ModelReport {
-  const entry = readModelEntry(repositoryDir, name)
+  const entry = readModel(repositoryDir, name)
   const common = {
     name,
-    dir: entry.dir,
+    dir: entry.folder.dir,
     backend: entry.backend,
     versions: entry.versions,
     config: entry.config,
-    configFrom: entry.hasConfigFile ? ('config.pbtxt' as const) : ('model file' as const),
+    configFrom: existsSync(entry.folder.configFile) ? ('config.pbtxt' as const) : ('model file' as const),
     warnings: entry.warnings,
   }
   if (entry.backend === 'ensemble') {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { planDetector } from '../../src/detector/detector-plan.js'
-import { openOnnxModel, readModelEntry } from '../../src/repository/model-repository.js'
+import { readModel } from '../../src/repository/model-definition.js'
+import { openOnnxModel } from '../../src/repository/onnx-model.js'
 import { buildOnnx, type TensorSpec } from '../support/onnx-builder.js'
 import { addModel, namesMetadata } from '../support/onnx-models.js'
 import { tempDir } from '../support/temp-dir.js'
@@ -20,7 +21,7 @@ function plan(
   const repository = tempDir()
   const onnx = buildOnnx({ inputs, outputs, nodes: [], ...(metadata === undefined ? {} : { metadata }) })
   addModel(repository, 'm', { onnx, ...files })
-  return planDetector(openOnnxModel(readModelEntry(repository, 'm')))
+  return planDetector(openOnnxModel(readModel(repository, 'm')))
 }
 
 const nhwc: TensorSpec = { name: 'images', type: 'uint8', shape: ['N', 64, 64, 3] }

@@ -2,7 +2,8 @@ import { availableParallelism } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import { inferenceSchema } from '../../src/config/inference.js'
 import { instanceSettings } from '../../src/detector/instance-settings.js'
-import { openOnnxModel, readModelEntry } from '../../src/repository/model-repository.js'
+import { readModel } from '../../src/repository/model-definition.js'
+import { openOnnxModel } from '../../src/repository/onnx-model.js'
 import { buildOnnx } from '../support/onnx-builder.js'
 import { addModel } from '../support/onnx-models.js'
 import { tempDir } from '../support/temp-dir.js'
@@ -15,7 +16,7 @@ function model(config = '') {
     nodes: [],
   })
   addModel(repository, 'm', { onnx, config })
-  return openOnnxModel(readModelEntry(repository, 'm'))
+  return openOnnxModel(readModel(repository, 'm'))
 }
 
 /** Of a model that takes batches of up to 16. */

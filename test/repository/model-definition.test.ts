@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { configJson } from '../../src/api/kserve/config-json.js'
+import { parseModelConfig } from '../../src/repository/model-config-text.js'
 import { readDefinition } from '../../src/repository/model-definition.js'
+import { backendOf } from '../../src/repository/supported-config.js'
 import { modelFolder } from '../../src/repository/repository-files.js'
 import { accepted } from '../support/configuration-forms.js'
 import { addModel } from '../support/onnx-models.js'
@@ -26,5 +28,19 @@ describe('a configuration as clients are told it', () => {
     expect(JSON.stringify(configJson(sentBack.config))).toBe(told)
     expect(sentBack.versions).toEqual(written.versions)
     expect(sentBack.warnings).toEqual(written.warnings)
+  })
+})
+
+describe('backendOf', () => {
+  it.each([
+    ['', 'onnxruntime'],
+    ['platform: "onnxruntime_onnx"', 'onnxruntime'],
+    ['backend: "onnxruntime"', 'onnxruntime'],
+    ['platform: "ensemble"', 'ensemble'],
+    ['ensemble_scheduling { }', 'ensemble'],
+    ['backend: "detection_head"', 'detection_head'],
+    ['platform: "tensorrt_plan"', 'tensorrt_plan'],
+  ])('%s is run by %s', (text, backend) => {
+    expect(backendOf(parseModelConfig(text, 'c'))).toBe(backend)
   })
 })

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import {
   checkRepositories,
   distinctRepositories,
-  reasonOf,
+  folderReason,
   unreadableReason,
 } from '../../src/repository/repository-folder.js'
 import { otherUserWorks, thrownForOther } from '../support/other-user.js'
@@ -55,7 +55,9 @@ describe('a folder of models', () => {
     ['ENOTCONN', 'as the system says it'],
     ['EMFILE', 'no file descriptor is left for this process'],
   ])('tells %s in words', (code, words) => {
-    expect(reasonOf('/models', Object.assign(new Error('as the system says it'), { code }))).toContain(words)
+    expect(folderReason('/models', Object.assign(new Error('as the system says it'), { code }))).toContain(
+      words,
+    )
   })
 
   it('is named among several, with every other that cannot be read', async () => {

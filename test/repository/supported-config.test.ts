@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseModelConfig } from '../../src/repository/model-config-text.js'
-import { backendOf, checkSupported } from '../../src/repository/supported-config.js'
+import { knownBackend, checkSupported } from '../../src/repository/supported-config.js'
 
 const config = (text: string) => parseModelConfig(text, 'c')
 
@@ -68,19 +68,12 @@ describe('checkSupported', () => {
   })
 })
 
-describe('backendOf', () => {
-  it.each([
-    ['', 'onnxruntime'],
-    ['platform: "onnxruntime_onnx"', 'onnxruntime'],
-    ['backend: "onnxruntime"', 'onnxruntime'],
-    ['platform: "ensemble"', 'ensemble'],
-    ['ensemble_scheduling { }', 'ensemble'],
-    ['backend: "detection_head"', 'detection_head'],
-  ])('%s is run by %s', (text, backend) => {
-    expect(backendOf(config(text), 'c')).toBe(backend)
+describe('knownBackend', () => {
+  it.each(['platform: "tensorrt_plan"', 'backend: "python"'])('refuses %s for cameras', (text) => {
+    expect(() => knownBackend(config(text), 'm/config.pbtxt')).toThrow('is not supported')
   })
 
-  it.each(['platform: "tensorrt_plan"', 'backend: "python"'])('refuses %s', (text) => {
-    expect(() => backendOf(config(text), 'm/config.pbtxt')).toThrow('is not supported')
+  it.each(['', 'platform: "ensemble"', 'backend: "js"'])('takes "%s"', (text) => {
+    expect(() => knownBackend(config(text), 'c')).not.toThrow()
   })
 })

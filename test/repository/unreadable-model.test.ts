@@ -24,8 +24,8 @@ describe.skipIf(!otherUserWorks)('R23: a model that may not be read is not calle
     ['.', 0o644],
   ])('its %s', (locked, mode) => {
     const dir = repository(locked, mode)
-    const entry = `readModelEntry('${dir}', 'red')`
-    expect(thrownForOther('repository/model-repository.js', entry)).toMatchObject(
+    const entry = `readModel('${dir}', 'red')`
+    expect(thrownForOther('repository/model-definition.js', entry)).toMatchObject(
       refused(locked === '.' ? 'red' : locked),
     )
     const folder = {

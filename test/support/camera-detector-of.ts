@@ -1,5 +1,5 @@
 import { findCameraModel } from '../../src/ensemble/camera-model.js'
-import type { OnnxModel } from '../../src/repository/model-repository.js'
+import type { OnnxModel } from '../../src/repository/onnx-model.js'
 
 /** The model file that cameras run behind that name. */
 export function cameraDetectorOf(repository: string, name: string): OnnxModel {

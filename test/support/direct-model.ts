@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { emptyModelConfig, type ModelConfig } from '../../src/repository/model-config.js'
-import { readModelEntry } from '../../src/repository/model-repository.js'
+import { readModel } from '../../src/repository/model-definition.js'
 import type { Backend, BackendContext, OpenedModel } from '../../src/runtime/backend.js'
 import { configTensors } from '../../src/backends/config-tensors.js'
 import { onnxRuntimeBackend } from '../../src/backends/onnxruntime/onnxruntime-backend.js'
@@ -80,7 +80,7 @@ export function plainModel(
 
 /** A model of a repository behind the scheduler, on CPU; it ends with the test. */
 export async function scheduledModel(repositoryDir: string, name: string): Promise<LoadedModel> {
-  const { config, versions } = readModelEntry(repositoryDir, name)
+  const { config, versions } = readModel(repositoryDir, name)
   const version = String(versions.at(-1))
   const modelDir = join(repositoryDir, name)
   const log = silentLog()

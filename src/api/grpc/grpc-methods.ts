@@ -1,5 +1,5 @@
 import type { ParameterValue } from '../../runtime/infer.js'
-import type { LoadRequest, ModelServer, ServerSettings } from '../../serving/model-server.js'
+import type { LoadRequest, ModelServer, ModelServerSettings } from '../../serving/model-server.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import { statisticsJson } from '../kserve/statistics-json.js'
 import type { TensorSpec } from '../../tensors/tensor.js'
@@ -121,7 +121,7 @@ function unloadDependents(parameters: Entries): boolean {
 }
 
 /** A setting without values is set back. */
-function traceSetting(settings: ServerSettings, model: string, given: Entries): Message {
+function traceSetting(settings: ModelServerSettings, model: string, given: Entries): Message {
   const changes = given.map(([name, { value }]) => {
     const values = Array.isArray(value) ? value.map(String) : []
     return [name, values.length === 0 ? undefined : values] as const
@@ -131,7 +131,7 @@ function traceSetting(settings: ServerSettings, model: string, given: Entries): 
   return { settings: Object.fromEntries(now) }
 }
 
-function logSettings(settings: ServerSettings, given: Entries): Message {
+function logSettings(settings: ModelServerSettings, given: Entries): Message {
   const changes = given.map(([name, value]) => {
     const choice = value['parameter_choice']
     return [name, (typeof choice === 'string' ? value[choice] : '') as ParameterValue] as const

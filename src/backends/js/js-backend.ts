@@ -1,10 +1,9 @@
-import { join } from 'node:path'
 import { numberParameter } from '../../repository/parameter-choice.js'
-import { ModelConfigError, ModelNotFoundError } from '../../repository/errors.js'
+import { ModelConfigError } from '../../repository/errors.js'
 import type { ModelConfig } from '../../repository/model-config.js'
+import { modelFileIn } from '../../repository/model-definition.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import { entryPath } from '../../lifecycle/entry.js'
-import { isThere } from '../../lifecycle/system-limit.js'
 import type {
   Backend,
   BackendContext,
@@ -52,19 +51,9 @@ export class JsBackend implements Backend {
       min: 1,
       max: mostTimeoutMs,
     })
-    return new OpenedJsModel(context, fileOf(context), timeoutMs)
+    const file = modelFileIn(context.versionDir, { ...config, name }, ['model.js', 'model.mjs'])
+    return new OpenedJsModel(context, file, timeoutMs)
   }
-}
-
-function fileOf({ name, config, versionDir }: BackendContext): string {
-  const named = config.default_model_filename ?? ''
-  const names = named === '' ? ['model.js', 'model.mjs'] : [named]
-  const found = names.map((file) => join(versionDir, file)).find((path) => isThere(path))
-  if (found !== undefined) return found
-  throw new ModelNotFoundError(
-    `model "${name}" has no ${names.join(' or ')} in ${versionDir}`,
-    'Put it there.',
-  )
 }
 
 class OpenedJsModel implements OpenedModel {

@@ -1,27 +1,22 @@
-import { statSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import type { InferenceConfig } from '../../config/inference.js'
-import { autoComplete } from '../../repository/auto-complete.js'
 import {
   InferenceFailedError,
-  ModelConfigError,
   ModelInvalidError,
-  ModelNotFoundError,
   TensorShapeError,
   WorkerExitedError,
 } from '../../repository/errors.js'
 import { graphOptimization } from '../../repository/graph-optimization.js'
 import { labelsFromMetadata } from '../../repository/labels.js'
-import { matchTensors } from '../../repository/match-tensors.js'
 import type { ModelConfig } from '../../repository/model-config.js'
-import { type OnnxInfo, readOnnxFile } from '../../repository/onnx-file.js'
+import type { OnnxInfo } from '../../repository/onnx-file.js'
+import { openOnnxVersion } from '../../repository/onnx-model.js'
 import { logNotes, type ProviderNote } from './provider-notes.js'
 import { type DeviceKind, deviceOf, type missingProviderReason } from './providers.js'
 import { stateOutputs } from '../../repository/sequence-tensors.js'
 import { sessionSettings } from './session-settings.js'
 import { describeTensor, type Tensor, type TensorSpec } from '../../tensors/tensor.js'
 import { datatypeOfConfig, datatypeOfOnnx, isArrayDatatype } from '../../tensors/element-type.js'
-import { isThere } from '../../lifecycle/system-limit.js'
 import type { Backend, BackendContext, BackendInstance, OpenedModel } from '../../runtime/backend.js'
 import { mostItems, zeros } from '../../runtime/batching-probe.js'
 import { sequenceControls } from '../../runtime/sequence-controls.js'
@@ -51,11 +46,9 @@ export function onnxRuntimeBackend(settings: OnnxSettings): Backend {
 
 async function openModel(context: BackendContext, settings: OnnxSettings): Promise<OpenedModel> {
   const { name, log } = context
-  const path = modelPath(context)
-  const onnx = readOnnxFile(path)
   const written = context.config
-  const config = complete(written, name, onnx, settings)
-  matchTensors(config, onnx, path)
+  const { path, onnx, config: completed } = openOnnxVersion(context.versionDir, { ...written, name })
+  const config = withScheduling(completed, name, settings)
   checkTypes(onnx, path)
   const places = placements(config.instance_group, settings.providers, settings.deviceId)
   const session = {
@@ -111,32 +104,12 @@ async function openModel(context: BackendContext, settings: OnnxSettings): Promi
   }
 }
 
-/** The model file; a folder of that name holds a model with its weights beside it. */
-function modelPath({ name, config, versionDir }: BackendContext): string {
-  const given = config.default_model_filename ?? ''
-  const file = given === '' ? 'model.onnx' : given
-  if (basename(file) !== file)
-    throw new ModelConfigError(
-      `default_model_filename "${file}" of model "${name}" is not a plain file name`,
-      'Name a file in the version folder.',
-    )
-  const path = join(versionDir, file)
-  if (!isThere(path))
-    throw new ModelNotFoundError(
-      `model "${name}" has no file ${path}`,
-      'Put the model there, or name the file in default_model_filename.',
-    )
-  return statSync(path).isDirectory() ? join(path, 'model.onnx') : path
-}
-
 /** Batching is turned on for every model that takes batches and names no scheduler. */
-function complete(
-  written: ModelConfig,
+function withScheduling(
+  config: ModelConfig,
   name: string,
-  onnx: OnnxInfo,
   { providers, missing }: OnnxSettings,
 ): ModelConfig {
-  const config = autoComplete(written, name, onnx)
   const batches =
     (config.max_batch_size ?? 0) > 1 &&
     config.dynamic_batching === undefined &&

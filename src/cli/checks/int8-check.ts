@@ -1,9 +1,6 @@
-import {
-  modelNames,
-  type OnnxModel,
-  openOnnxModel,
-  readModelEntry,
-} from '../../repository/model-repository.js'
+import { readModel } from '../../repository/model-definition.js'
+import { type OnnxModel, openOnnxModel } from '../../repository/onnx-model.js'
+import { modelNames } from '../../repository/repository-files.js'
 import { type Processor, thisProcessor } from '../../backends/onnxruntime/processor.js'
 import { saturationOf } from '../../backends/onnxruntime/wide-weights.js'
 import type { Finding } from '../findings.js'
@@ -33,7 +30,7 @@ function checkModel(repository: string, name: string, processor: Processor): Fin
 }
 
 function openModel(repository: string, name: string): OnnxModel | undefined {
-  const entry = readModelEntry(repository, name, 'server')
+  const entry = readModel(repository, name, 'server')
   return entry.backend === 'onnxruntime' ? openOnnxModel(entry) : undefined
 }
 

@@ -4,7 +4,7 @@ import type { PipelineConfig } from '../../config/pipeline.js'
 import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
 import { toErrorRecord } from '../../errors.js'
 import { ModelConfigError, ModelNotFoundError } from '../../repository/errors.js'
-import { repositoryWith } from '../../repository/model-repository.js'
+import { type RepositoryScan, repositoryWith, scanRepositories } from '../../repository/repository-files.js'
 import { type ModelConfig, parameterOf } from '../../repository/model-config.js'
 import { deviceOf, gpuIsInstalled } from '../../backends/onnxruntime/providers.js'
 import {
@@ -14,7 +14,7 @@ import {
   unreadableText,
   type UnreadableRepositories,
 } from '../../repository/repository-folder.js'
-import { checkCompleted } from '../../repository/supported-config.js'
+import { backendOf, checkCompleted } from '../../repository/supported-config.js'
 import { silentLog } from '../../lifecycle/log.js'
 import { BackendRegistry } from '../../serving/backend-registry.js'
 import { JsBackend } from '../../backends/js/js-backend.js'
@@ -26,14 +26,12 @@ import type { LoadedModel } from '../../runtime/loaded-model.js'
 import { outputLabels } from '../../repository/output-labels.js'
 import { loadOrder } from '../../serving/repository/load-order.js'
 import {
-  backendName,
   type ModelDefinition,
-  needsOf,
+  needsOfConfig,
   onlyForGpus,
   readDefinition,
   stepsOf,
 } from '../../repository/model-definition.js'
-import { type RepositoryScan, scanRepositories } from '../../repository/repository-files.js'
 import { keepsAnswers } from '../../serving/response-cache/create-response-cache.js'
 import { instanceClaims } from '../../runtime/rate-limit/claims.js'
 import { type RateLimiter, rateLimiterOf } from '../../runtime/rate-limit/rate-limiter.js'
@@ -131,7 +129,7 @@ async function checkServed(
     await attempt(name, () => {
       const definition = definitionOf(name, scan)
       definitions.set(name, definition)
-      wanted.push(...needsOf(definition.config).filter((need) => scan.folders.has(need)))
+      wanted.push(...needsOfConfig(definition.config).filter((need) => scan.folders.has(need)))
     })
   }
   if (!gpuIsInstalled(config.inference.providers))
@@ -143,15 +141,15 @@ async function checkServed(
       const models = await tryOpen(definition, backends)
       for (const model of models) checkPlace(model.config, states, rateLimiter)
       if (models.length > 0) described.set(name, models)
-      findings.push(...missingSteps(name, needsOf(definition.config), scan))
+      findings.push(...missingSteps(name, needsOfConfig(definition.config), scan))
     })
-  const needs = new Map([...definitions].map(([name, { config: own }]) => [name, needsOf(own)]))
+  const needs = new Map([...definitions].map(([name, { config: own }]) => [name, needsOfConfig(own)]))
   const { order, circular } = loadOrder(needs)
   const isBroken = (name: string) => findings.some(({ subject }) => subject === subjectOf(name))
   for (const name of order) {
     const definition = definitions.get(name)
     if (definition === undefined) continue
-    if (backendName(definition.config) !== 'ensemble' || isBroken(name)) continue
+    if (backendOf(definition.config) !== 'ensemble' || isBroken(name)) continue
     await attempt(name, async () => {
       const broken = stepsOf(definition.config).find(isBroken)
       if (broken !== undefined) throw brokenStep(name, broken)
@@ -235,7 +233,7 @@ function checkPlace(
 
 /** What a load finds out, and a look does not. */
 function seenAtLoad(config: ModelConfig): readonly string[] {
-  const backend = backendName(config)
+  const backend = backendOf(config)
   const addresses = parameterOf(config, 'gantry.kserve_addresses') ?? ''
   return [
     ...(backend === 'onnxruntime' && wantsGpu(config)
@@ -275,7 +273,7 @@ async function tryOpen(
   backends: BackendRegistry,
 ): Promise<readonly DescribedModel[]> {
   const { name, config, filesDir } = definition
-  const backend = backendName(config)
+  const backend = backendOf(config)
   if (backend === 'ensemble') {
     outputLabels(config, filesDir)
     return []

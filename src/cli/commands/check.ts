@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { repositoriesOf, type LoadedPipeline } from '../../config/load.js'
-import { repositoriesFrom } from '../../repository/model-repository.js'
+import { repositoriesFrom } from '../../repository/repository-files.js'
 import type { ProviderState } from '../checks/provider-check.js'
 import { exitCodes } from '../failure.js'
 import { allGood, printFindings, type Finding } from '../findings.js'

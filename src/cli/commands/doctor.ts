@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { join } from 'node:path'
 import { loadPipeline, repositoriesOf } from '../../config/load.js'
-import { repositoriesFrom } from '../../repository/model-repository.js'
+import { repositoriesFrom } from '../../repository/repository-files.js'
 import { exitCodes } from '../failure.js'
 import { allGood, printFindings, type Finding } from '../findings.js'
 import { configOption, type GlobalOptions } from '../options.js'

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { ModelConfigError } from '../../repository/errors.js'
-import type { OnnxModel } from '../../repository/model-repository.js'
+import type { OnnxModel } from '../../repository/onnx-model.js'
 import type { SplitReport } from '../../tools/split/split-model.js'
 import type { CommandContext } from '../command-context.js'
 import { UsageError } from '../usage-error.js'
@@ -40,8 +40,11 @@ export async function splitCommand(
 }
 
 async function modelOf(repository: string, name: string): Promise<OnnxModel> {
-  const { openOnnxModel, readModelEntry } = await import('../../repository/model-repository.js')
-  const entry = readModelEntry(repository, name)
+  const [{ readModel }, { openOnnxModel }] = await Promise.all([
+    import('../../repository/model-definition.js'),
+    import('../../repository/onnx-model.js'),
+  ])
+  const entry = readModel(repository, name)
   if (entry.backend !== 'onnxruntime')
     throw new ModelConfigError(
       `model "${name}" is a ${entry.backend} model`,

@@ -3,7 +3,7 @@ import { collectDefaultMetrics } from 'prom-client'
 import { createResultCache } from '../../cache/create-cache.js'
 import { repositoriesOf, type LoadedPipeline } from '../../config/load.js'
 import type { PipelineConfig } from '../../config/pipeline.js'
-import { repositoriesFrom, repositoryWith } from '../../repository/model-repository.js'
+import { repositoriesFrom, repositoryWith } from '../../repository/repository-files.js'
 import {
   checkRepositories,
   unreadableOf,

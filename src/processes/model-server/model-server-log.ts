@@ -1,5 +1,5 @@
 import type { Log, LogSettings } from '../../lifecycle/log.js'
-import type { ServerSettings } from '../../serving/model-server.js'
+import type { ModelServerSettings } from '../../serving/model-server.js'
 
 /** Makes the log follow the settings that clients may change. */
 export class ModelServerLog {
@@ -9,11 +9,11 @@ export class ModelServerLog {
     readonly level: LogSettings['level'],
   ) {}
 
-  apply(settings: ReturnType<ServerSettings['log']>): void {
+  apply(settings: ReturnType<ModelServerSettings['log']>): void {
     this.log.level = this.#levelFor(settings)
   }
 
-  #levelFor(settings: ReturnType<ServerSettings['log']>): string {
+  #levelFor(settings: ReturnType<ModelServerSettings['log']>): string {
     if (Number(settings.log_verbose_level) > 0) return 'debug'
     if (settings.log_info === true) return this.level
     if (settings.log_warning === true) return 'warn'

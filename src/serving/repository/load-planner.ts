@@ -7,13 +7,13 @@ import type { HeldOut } from './held-out.js'
 import type { KeptLoad, KeptLoads } from './kept-loads.js'
 import { loadOrder } from './load-order.js'
 import {
-  backendName,
-  needsOf as needsOfConfig,
+  type ModelDefinition,
+  needsOfConfig,
   onlyForGpus,
   readDefinition,
   stepsOf,
-  type ModelDefinition,
 } from '../../repository/model-definition.js'
+import { backendOf } from '../../repository/supported-config.js'
 import { messageOf } from './model-lifecycle.js'
 import type { ModelRecords } from './model-records.js'
 import { bytesOf, type ModelFolder, type RepositoryScan } from '../../repository/repository-files.js'
@@ -89,7 +89,7 @@ export class LoadPlanner {
   /** What a client asks for, or asked for once. @throws ServingError */
   asked({ name, config, upload }: KeptLoad, scan: RepositoryScan): ModelDefinition {
     const definition = this.#read(upload?.folder ?? this.#folderOf(name, scan), config)
-    if (upload !== undefined && backendName(definition.config) === 'js')
+    if (upload !== undefined && backendOf(definition.config) === 'js')
       throw new ServingError('UNSUPPORTED', `failed to load '${name}', code is not taken from clients`)
     return definition
   }

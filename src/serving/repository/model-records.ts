@@ -1,6 +1,6 @@
 import type { IndexEntry } from '../model-server.js'
 import { ServingError } from '../../tensors/serving-error.js'
-import { needsOf as needsOfConfig } from '../../repository/model-definition.js'
+import { needsOfConfig } from '../../repository/model-definition.js'
 import { ModelRecord } from './model-record.js'
 import type { ServedModel } from './served-model.js'
 

@@ -1,6 +1,6 @@
 import {
   distinctRepositories,
-  reasonOf,
+  folderReason,
   type UnreadableRepositories,
   unreadableReason,
   unreadableText,
@@ -43,7 +43,7 @@ export class Repositories {
     const readable = this.folders.filter((repository) => !this.#unreadable.has(repository))
     return scanRepositories(
       distinctRepositories(readable),
-      (repository, error) => this.#note(repository, reasonOf(repository, error)),
+      (repository, error) => this.#note(repository, folderReason(repository, error)),
       this.configName,
     )
   }

@@ -1,7 +1,8 @@
 import { readOnnxFile } from '../../repository/onnx-file.js'
 import type { Log } from '../../lifecycle/log.js'
 import { isSystemLimit } from '../../lifecycle/system-limit.js'
-import { backendName, modelFileOf, readDefinition } from '../../repository/model-definition.js'
+import { modelFileIn, versionDirOf, readDefinition } from '../../repository/model-definition.js'
+import { backendOf } from '../../repository/supported-config.js'
 import type { ModelManager } from './model-manager.js'
 import type { ModelRecord } from './model-record.js'
 import {
@@ -89,8 +90,9 @@ export class RepositoryPoller {
   #isComplete(folder: ModelFolder): boolean {
     try {
       const definition = readDefinition(folder)
-      if (backendName(definition.config) === 'onnxruntime')
-        for (const version of definition.versions) readOnnxFile(modelFileOf(definition, version))
+      if (backendOf(definition.config) === 'onnxruntime')
+        for (const version of definition.versions)
+          readOnnxFile(modelFileIn(versionDirOf(definition, version), definition.config))
       return true
     } catch (error) {
       // It says nothing of the files: the next look tries again.

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
-import { readModelEntry } from '../../../src/repository/model-repository.js'
+import { readModel } from '../../../src/repository/model-definition.js'
 import { parseModelConfig } from '../../../src/repository/model-config-text.js'
 import { JsBackend } from '../../../src/backends/js/js-backend.js'
 import { contextOf, fp32, requestOf, scheduled, valuesOf } from '../../support/direct-model.js'
@@ -24,8 +24,8 @@ const x = (...values: number[]) => requestOf([fp32('x', [values.length], values)
 
 it('the example turns each row of logits into probabilities', async () => {
   const repository = fileURLToPath(new URL('../../../examples/js-backend/models', import.meta.url))
-  const { config, dir } = readModelEntry(repository, 'softmax')
-  const context = contextOf('softmax', config, join(dir, '1'))
+  const { config, folder } = readModel(repository, 'softmax')
+  const context = contextOf('softmax', config, join(folder.dir, '1'))
   const model = await scheduled(await new JsBackend(true).open(context), context)
   onTestFinished(() => model.close(5_000))
   const [probabilities] = await model.infer(requestOf([fp32('logits', [2, 2], [0, 0, 0, Math.log(3)])]))
@@ -146,6 +146,6 @@ it.each([
 it('refuses a folder without the file', async () => {
   const context = contextOf('m', parseModelConfig(io, 'c'), join(tempDir(), '1'))
   await expect(new JsBackend(true).open(context)).rejects.toThrow(
-    `no model.js or model.mjs in ${dirname(context.versionDir)}`,
+    `model "m" has no file ${join(context.versionDir, 'model.js')} or ${join(context.versionDir, 'model.mjs')}`,
   )
 })

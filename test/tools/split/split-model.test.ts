@@ -2,7 +2,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { openOnnxModel, readModelEntry } from '../../../src/repository/model-repository.js'
+import { readModel } from '../../../src/repository/model-definition.js'
+import { openOnnxModel } from '../../../src/repository/onnx-model.js'
 import { readGraphParts } from '../../../src/tools/split/graph-parts.js'
 import { splitModel } from '../../../src/tools/split/split-model.js'
 import { writeGraph } from '../../../src/tools/split/write-graph.js'
@@ -71,7 +72,7 @@ class Together {
 }
 
 async function stageModel(repository: string, name: string, together?: Together): Promise<LoadedModel> {
-  const { config } = readModelEntry(repository, name)
+  const { config } = readModel(repository, name)
   const backend = onnxRuntimeBackend({ providers: ['cpu'], deviceId: 0, intraOpThreads: 1 })
   const context = contextOf(name, config, join(repository, name, '1'))
   const opened = await backend.open(context)
@@ -81,12 +82,12 @@ async function stageModel(repository: string, name: string, together?: Together)
 }
 
 async function ensembleOf(repository: string, name: string, together?: Together) {
-  const { config, dir } = readModelEntry(repository, name)
+  const { config, folder } = readModel(repository, name)
   const stages = new Map<string, LoadedModel>()
   for (const { model_name } of config.ensemble_scheduling?.step ?? [])
     stages.set(model_name, await stageModel(repository, model_name, together))
   return createEnsembleModel(
-    { name, version: '1', config, versionDir: join(dir, '1'), labels: new Map() },
+    { name, version: '1', config, versionDir: join(folder.dir, '1'), labels: new Map() },
     { find: (stage) => stages.get(stage), serve: scheduled, log: silentLog() },
   )
 }
@@ -102,7 +103,7 @@ const picture = (seed: number, size = 416) => {
 describe('a detector cut into stages', () => {
   it('answers through the ensemble what the whole model answers, with all stages busy at once', async () => {
     const repository = tempDir()
-    const report = await splitModel(openOnnxModel(readModelEntry(models, 'ppe_detect')), {
+    const report = await splitModel(openOnnxModel(readModel(models, 'ppe_detect')), {
       ...options,
       stages: 3,
       outDir: repository,
@@ -139,13 +140,13 @@ describe('a detector cut into stages', () => {
       config: 'max_batch_size: 4',
       labels: 'blue\nred',
     })
-    await splitModel(openOnnxModel(readModelEntry(repository, 'red')), {
+    await splitModel(openOnnxModel(readModel(repository, 'red')), {
       ...options,
       stages: 2,
       outDir: repository,
     })
     const split = await ensembleOf(repository, 'red_split')
-    const { config } = readModelEntry(models, 'ppe')
+    const { config } = readModel(models, 'ppe')
     const site = await createEnsembleModel(
       {
         name: 'site',
@@ -188,9 +189,9 @@ describe('a detector cut into stages', () => {
       ],
     })
     addModel(repository, 'open', { onnx })
-    const model = openOnnxModel(readModelEntry(repository, 'open'))
+    const model = openOnnxModel(readModel(repository, 'open'))
     await splitModel(model, { ...options, stages: 2, outDir: repository })
-    expect(readModelEntry(repository, 'open_stage2').config.input[0]?.dims).toEqual([-1, -1])
+    expect(readModel(repository, 'open_stage2').config.input[0]?.dims).toEqual([-1, -1])
     const split = await ensembleOf(repository, 'open_split')
     for (const [height, width] of [
       [1, 3],
@@ -207,14 +208,14 @@ describe('a detector cut into stages', () => {
   it('leaves nothing behind when it fails, and overwrites nothing', async () => {
     const repository = tempDir()
     addModel(repository, 'red', { onnx: redDetector('uint8-nhwc') })
-    const model = openOnnxModel(readModelEntry(repository, 'red'))
+    const model = openOnnxModel(readModel(repository, 'red'))
     await expect(splitModel(model, { ...options, stages: 50, outDir: repository })).rejects.toThrow(
       'cannot be cut into 50 stages',
     )
     expect(readdirSync(repository)).toEqual(['red'])
     expect(readdirSync(join(repository, 'red', '1'))).toEqual(['model.onnx'])
     await splitModel(model, { ...options, stages: 2, outDir: repository, gpus: [0, 1] })
-    expect(readModelEntry(repository, 'red_stage2').config.instance_group).toMatchObject([
+    expect(readModel(repository, 'red_stage2').config.instance_group).toMatchObject([
       { kind: 'KIND_GPU', gpus: [1] },
     ])
     await expect(splitModel(model, { ...options, stages: 2, outDir: repository })).rejects.toThrow(
@@ -244,7 +245,7 @@ it.skipIf(!existsSync(wild))(
   async () => {
     const repository = tempDir()
     addModel(repository, 'wild', { onnx: readFileSync(wild) })
-    const model = openOnnxModel(readModelEntry(repository, 'wild'))
+    const model = openOnnxModel(readModel(repository, 'wild'))
     const report = await splitModel(model, { ...options, stages: 4, outDir: repository })
     expect(report.comparison.largestRelative).toBeLessThan(1e-3)
     expect(Math.max(...report.stages.map(({ share }) => share))).toBeLessThan(0.5)

@@ -1,6 +1,7 @@
 import type { Log } from '../../../lifecycle/log.js'
 import type { ModelInput } from '../../../repository/model-config.js'
-import { backendName, modelFileOf, type ModelDefinition } from '../../../repository/model-definition.js'
+import { modelFileIn, versionDirOf, type ModelDefinition } from '../../../repository/model-definition.js'
+import { backendOf } from '../../../repository/supported-config.js'
 import { printOfVersion } from '../../../repository/repository-files.js'
 import { probeModel, type ProbeLimits } from './model-probe.js'
 import { ProbeTurns } from './probe-turns.js'
@@ -26,8 +27,8 @@ export function createProbe(
   const turns = new ProbeTurns(memoryBytes)
   const conditions = JSON.stringify([runtime, memoryBytes, cpuSeconds])
   return async (definition, version) => {
-    if (backendName(definition.config) !== 'onnxruntime') return
-    const modelPath = modelFileOf(definition, version)
+    if (backendOf(definition.config) !== 'onnxruntime') return
+    const modelPath = modelFileIn(versionDirOf(definition, version), definition.config)
     const print = printOfVersion(definition.print, version)
     if (verdicts.isGood(modelPath, print, conditions)) return
     const task = { modelPath, shapes: shapesOf(definition) }

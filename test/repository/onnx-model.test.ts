@@ -1,7 +1,9 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { modelNames, openOnnxModel, readModelEntry } from '../../src/repository/model-repository.js'
+import { readDefinition, readModel } from '../../src/repository/model-definition.js'
+import { openOnnxModel, openOnnxVersion } from '../../src/repository/onnx-model.js'
+import { modelFolder, modelNames } from '../../src/repository/repository-files.js'
 import { addModel, redDetector } from '../support/onnx-models.js'
 import { tempDir } from '../support/temp-dir.js'
 
@@ -13,7 +15,7 @@ const tensors = `
 function open(files: Parameters<typeof addModel>[2], version?: number) {
   const repository = tempDir()
   addModel(repository, 'red', { onnx, ...files })
-  return openOnnxModel(readModelEntry(repository, 'red'), version)
+  return openOnnxModel(readModel(repository, 'red'), version)
 }
 
 describe('model repository', () => {
@@ -76,14 +78,14 @@ describe('model repository', () => {
     mkdirSync(join(repository, 'red', '007'))
     const versions = (config: string) => {
       writeFileSync(join(repository, 'red', 'config.pbtxt'), config)
-      return readModelEntry(repository, 'red').versions
+      return readModel(repository, 'red').versions
     }
     expect(versions('')).toEqual([10])
     expect(versions('version_policy { latest { num_versions: 2 } }')).toEqual([2, 10])
     expect(versions('version_policy { all { } }')).toEqual([1, 2, 10])
     expect(versions('version_policy { specific { versions: [2, 5] } }')).toEqual([2])
-    expect(openOnnxModel(readModelEntry(repository, 'red')).version).toBe('2')
-    expect(() => openOnnxModel(readModelEntry(repository, 'red'), 10)).toThrow('has no version 10')
+    expect(openOnnxModel(readModel(repository, 'red')).version).toBe('2')
+    expect(() => openOnnxModel(readModel(repository, 'red'), 10)).toThrow('has no version 10')
   })
 
   it('takes labels from the file that is named, else labels.txt, else the metadata', () => {
@@ -99,31 +101,55 @@ describe('model repository', () => {
       tensors.replace('dims: [ 6,', 'label_filename: "../../etc/passwd" dims: [ 6,') + ' max_batch_size: 8',
     ],
     ['default_model_filename', 'default_model_filename: "../other/model.onnx"'],
+    ['default_model_filename', 'default_model_filename: ".."'],
+    [
+      'label_filename',
+      `${tensors} output { name: "other" data_type: TYPE_FP32 dims: 1 label_filename: "../x" } max_batch_size: 8`,
+    ],
   ])('lets %s not lead out of the model folder', (field, config) => {
-    expect(() => open({ config })).toThrow(`${field} "../`)
+    expect(() => open({ config })).toThrow(`${field} "..`)
+  })
+
+  it('takes any plain file name, for cameras and for clients', () => {
+    const repository = tempDir()
+    const config = 'default_model_filename: "the model.onnx"'
+    addModel(repository, 'red', { onnx, config })
+    renameSync(join(repository, 'red/1/model.onnx'), join(repository, 'red/1/the model.onnx'))
+    const path = join(repository, 'red/1/the model.onnx')
+    expect(openOnnxModel(readModel(repository, 'red')).path).toBe(path)
+    const { folder, config: read } = readDefinition(modelFolder('red', repository))
+    expect(openOnnxVersion(join(folder.dir, '1'), read).path).toBe(path)
+  })
+
+  it('takes a folder in the place of the file, with the weights beside the model', () => {
+    const repository = tempDir()
+    addModel(repository, 'red', { onnx })
+    mkdirSync(join(repository, 'red/2/model.onnx'), { recursive: true })
+    cpSync(join(repository, 'red/1/model.onnx'), join(repository, 'red/2/model.onnx/model.onnx'))
+    expect(openOnnxModel(readModel(repository, 'red')).path).toBe(
+      join(repository, 'red/2/model.onnx/model.onnx'),
+    )
   })
 
   it('names what there is when a model is not found', () => {
     const repository = tempDir()
     addModel(repository, 'red', { onnx })
-    expect(() => readModelEntry(repository, 'rde')).toThrow('model "rde" is not in')
-    expect(() => readModelEntry(repository, '../red')).toThrow('is not in')
+    expect(() => readModel(repository, 'rde')).toThrow('model "rde" is not in')
+    expect(() => readModel(repository, '../red')).toThrow('is not in')
     expect(() => modelNames(join(repository, 'none'))).toThrow(
       /cannot read model repository .*: no such folder$/,
     )
   })
 
   it('refuses a name that is not the name of the folder', () => {
-    expect(() => open({ config: 'name: "blue"' })).toThrow('name "blue" is not the name of its folder, "red"')
+    expect(() => open({ config: 'name: "blue"' })).toThrow("unexpected directory name 'red' for model 'blue'")
   })
 
   it('says where the model file belongs when there is none', () => {
     const repository = tempDir()
     addModel(repository, 'empty', { config: '' })
-    expect(() => openOnnxModel(readModelEntry(repository, 'empty'))).toThrow('has no version to serve')
+    expect(() => openOnnxModel(readModel(repository, 'empty'))).toThrow('has no version to serve')
     mkdirSync(join(repository, 'empty', '3'))
-    expect(() => openOnnxModel(readModelEntry(repository, 'empty'))).toThrow(
-      /has no file .*empty\/3\/model\.onnx/,
-    )
+    expect(() => openOnnxModel(readModel(repository, 'empty'))).toThrow(/has no file .*empty\/3\/model\.onnx/)
   })
 })
