@@ -1,6 +1,6 @@
 import type { Detection } from '../vision/detection.js'
 import { type Frame, frameBytes } from '../vision/frame.js'
-import { TensorShapeError } from '../repository/errors.js'
+import { TensorShapeError } from '../runtime/errors.js'
 import { type BatchRunner, BatchScheduler } from '../runtime/batch-scheduler.js'
 import type { QueueItem } from '../runtime/policies/latest-slots.js'
 import { NewestPerStream } from '../runtime/policies/newest-per-stream.js'

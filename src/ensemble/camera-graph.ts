@@ -1,4 +1,5 @@
-import { ModelConfigError, RunHungError } from '../repository/errors.js'
+import { ModelConfigError } from '../repository/errors.js'
+import { RunHungError } from '../runtime/errors.js'
 import type { CameraFrame } from './camera-tensors.js'
 import type { FoundFrame, LaterResult, LaterSteps, StepFailures } from '../detector/later-steps.js'
 import type { Log } from '../lifecycle/log.js'

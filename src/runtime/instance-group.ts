@@ -1,6 +1,6 @@
 import type { Log } from '../lifecycle/log.js'
 import { atMost } from '../lifecycle/delay.js'
-import { WorkerExitedError } from '../repository/errors.js'
+import { WorkerExitedError } from './errors.js'
 import type { BatchResult, Execution } from './backend.js'
 import { watchRuns } from './instances/hung-watch.js'
 import { replaceLater } from './instances/replacement.js'

@@ -2,7 +2,7 @@ import '../lifecycle/no-telemetry.js'
 import { Worker } from 'node:worker_threads'
 import { RemoteError, InternalError } from '../errors.js'
 import { atMost } from '../lifecycle/delay.js'
-import { InferenceFailedError, WorkerExitedError } from '../repository/errors.js'
+import { InferenceFailedError, WorkerExitedError } from './errors.js'
 import type { FromWorker, ToWorker, WorkerBegan } from './worker-runtime.js'
 
 type Pending<Ready, Result> = {

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { InferenceFailedError, WorkerExitedError } from '../../src/repository/errors.js'
+import { InferenceFailedError, WorkerExitedError } from '../../src/runtime/errors.js'
 import { Instance } from '../../src/runtime/instance.js'
 import { InstanceGroup } from '../../src/runtime/instance-group.js'
 import { timers } from '../../src/runtime/scheduler-clock.js'

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { WorkerExitedError } from '../../repository/errors.js'
+import { WorkerExitedError } from '../../runtime/errors.js'
 import { atMost } from '../../lifecycle/delay.js'
 import { entryPath } from '../../lifecycle/entry.js'
 import type { Log } from '../../lifecycle/log.js'

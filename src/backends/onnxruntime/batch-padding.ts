@@ -1,4 +1,4 @@
-import { TensorShapeError } from '../../repository/errors.js'
+import { TensorShapeError } from '../../runtime/errors.js'
 import { elementBytes } from '../../tensors/element-type.js'
 import { elementCount } from '../../tensors/tensor.js'
 import type { PackedInput } from '../pack-inputs.js'

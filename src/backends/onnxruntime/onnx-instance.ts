@@ -1,4 +1,4 @@
-import { InferenceFailedError } from '../../repository/errors.js'
+import { InferenceFailedError } from '../../runtime/errors.js'
 import { Instance } from '../../runtime/instance.js'
 import { entryPath } from '../../lifecycle/entry.js'
 import { nowMs } from '../../lifecycle/clock.js'

@@ -1,11 +1,7 @@
 import { dirname } from 'node:path'
 import type { InferenceConfig } from '../../config/inference.js'
-import {
-  InferenceFailedError,
-  ModelInvalidError,
-  TensorShapeError,
-  WorkerExitedError,
-} from '../../repository/errors.js'
+import { ModelInvalidError } from '../../repository/errors.js'
+import { InferenceFailedError, TensorShapeError, WorkerExitedError } from '../../runtime/errors.js'
 import { graphOptimization } from '../../repository/graph-optimization.js'
 import { labelsFromMetadata } from '../../repository/labels.js'
 import type { ModelConfig } from '../../repository/model-config.js'

@@ -1,4 +1,4 @@
-import { TensorShapeError } from '../../repository/errors.js'
+import { TensorShapeError } from '../../runtime/errors.js'
 import type { Pieces } from '../../lifecycle/in-turns.js'
 import { elementCount, type Tensor } from '../../tensors/tensor.js'
 import { elementBytes } from '../../tensors/element-type.js'

@@ -1,4 +1,4 @@
-import { TensorShapeError } from '../../repository/errors.js'
+import { TensorShapeError } from '../../runtime/errors.js'
 import { elementCount } from '../../tensors/tensor.js'
 import type { SizePx } from '../../vision/letterbox.js'
 import type { Candidates } from './candidates.js'
