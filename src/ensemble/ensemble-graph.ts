@@ -49,7 +49,7 @@ function resolveStep(
   index: number,
 ): ResolvedStep {
   const title = `step[${index}] (${step.model_name || 'no model_name'})`
-  const names = [...new Set([repositories].flat().flatMap(modelNames))]
+  const names = modelNames(repositories)
   if (!names.includes(step.model_name)) {
     if (isBuiltInStep(step.model_name))
       return { title, step, backend: step.model_name, model: undefined, config: undefined, ensemble: entry }

@@ -61,9 +61,8 @@ export function readModel(
   name: string,
   audience: Audience = 'cameras',
 ): RepositoryModel {
-  const repository = repositoryWith(repositories, name)
-  return byName(join(repository, name), () =>
-    withVersions(readConfig(findFolder(repository, name), audience, { repositories })),
+  return byName(join(repositoryWith(repositories, name), name), () =>
+    withVersions(readConfig(findFolder(repositories, name), audience, { repositories })),
   )
 }
 

@@ -98,27 +98,31 @@ function namesIn(repository: string): readonly string[] {
     .sort()
 }
 
-/** Names of the folders that look like models, sorted. @throws ModelNotFoundError if the repository itself cannot be read. */
-export function modelNames(repository: string): readonly string[] {
-  try {
-    return namesIn(repository)
-  } catch (error) {
-    throw repositoryError(new Map([[repository, folderReason(repository, error)]]))
-  }
+/** A repository, or several: of models with one name the first counts. */
+export type Repositories = string | readonly string[]
+
+/** Names of the folders that look like models, sorted. @throws ModelNotFoundError if a repository itself cannot be read. */
+export function modelNames(repositories: Repositories): readonly string[] {
+  const names = [repositories].flat().flatMap((repository) => {
+    try {
+      return namesIn(repository)
+    } catch (error) {
+      throw repositoryError(new Map([[repository, folderReason(repository, error)]]))
+    }
+  })
+  return [...new Set(names)].sort()
 }
 
 /** @throws ModelNotFoundError that says which models there are */
-export function findFolder(repository: string, name: string): ModelFolder {
+export function findFolder(repositories: Repositories, name: string): ModelFolder {
+  const repository = repositoryWith(repositories, name)
   if (isModelName(name) && isThere(join(repository, name))) return modelFolder(name, repository)
-  const names = modelNames(repository)
+  const names = modelNames(repositories)
   throw new ModelNotFoundError(
-    `model "${name}" is not in ${repository}`,
+    `model "${name}" is not in ${[repositories].flat().join(' or ')}`,
     names.length === 0 ? 'The repository is empty.' : `It has: ${names.join(', ')}.`,
   )
 }
-
-/** A repository, or several: of models with one name the first counts. */
-export type Repositories = string | readonly string[]
 
 /** The first of several repositories that has a model of that name; the first of all where none has it. */
 export function repositoryWith(repositories: Repositories, name: string): string {
@@ -128,9 +132,9 @@ export function repositoryWith(repositories: Repositories, name: string): string
 }
 
 /** The repositories, the one that has the model first: its steps are looked for there before the others. */
-export function repositoriesFrom(repositories: readonly string[], name: string): readonly string[] {
+export function repositoriesFrom(repositories: Repositories, name: string): readonly string[] {
   const first = repositoryWith(repositories, name)
-  return [first, ...repositories.filter((dir) => dir !== first)]
+  return [first, ...[repositories].flat().filter((dir) => dir !== first)]
 }
 
 /** Every file of a model by its path in the model's folder, with its bytes and what else changes when the file does. */

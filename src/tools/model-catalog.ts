@@ -3,7 +3,7 @@ import { toErrorRecord, type ErrorRecord } from '../errors.js'
 import type { ModelConfig } from '../repository/model-config.js'
 import { readModel, type RepositoryModel } from '../repository/model-definition.js'
 import { type OnnxModel, openOnnxModel } from '../repository/onnx-model.js'
-import { modelNames } from '../repository/repository-files.js'
+import { modelNames, type Repositories, repositoriesFrom } from '../repository/repository-files.js'
 import { type Processor, thisProcessor } from '../backends/onnxruntime/processor.js'
 import type { ModelTensor } from '../tensors/tensor.js'
 import { saturationOf } from '../backends/onnxruntime/wide-weights.js'
@@ -73,16 +73,16 @@ export type ModelReport = Readonly<{
 }>
 
 /**
- * Every model of a repository, broken ones included.
+ * Every model of the repositories, broken ones included.
  *
- * @throws ModelNotFoundError if the repository itself cannot be read.
+ * @throws ModelNotFoundError if a repository itself cannot be read.
  */
-export function listModels(repositoryDir: string): readonly ModelSummary[] {
-  return modelNames(repositoryDir).map((name) => {
+export function listModels(repositories: Repositories): readonly ModelSummary[] {
+  return modelNames(repositories).map((name) => {
     let entry: RepositoryModel | undefined
     try {
-      entry = readModel(repositoryDir, name)
-      return { ...summary(entry), fileBytes: fileBytes(repositoryDir, entry), ok: true }
+      entry = readModel(repositories, name)
+      return { ...summary(entry), fileBytes: fileBytes(repositories, entry), ok: true }
     } catch (error) {
       const known = entry === undefined ? { name, backend: '', versions: [] } : summary(entry)
       return { ...known, fileBytes: 0, ok: false, error: toErrorRecord(error) }
@@ -99,9 +99,9 @@ function summary({
 }
 
 /** Opens what the model is made of. @returns bytes of its own model file. */
-function fileBytes(repositoryDir: string, entry: RepositoryModel): number {
+function fileBytes(repositories: Repositories, entry: RepositoryModel): number {
   if (entry.backend === 'onnxruntime') return openOnnxModel(entry).onnx.fileBytes
-  if (entry.backend === 'ensemble') readEnsemble(repositoryDir, entry)
+  if (entry.backend === 'ensemble') readEnsemble(repositoriesFrom(repositories, entry.name), entry)
   return 0
 }
 
@@ -112,11 +112,12 @@ function fileBytes(repositoryDir: string, entry: RepositoryModel): number {
  * @throws ModelNotFoundError, ModelConfigError, ModelInvalidError, ModelLabelsError
  */
 export function inspectModel(
-  repositoryDir: string,
+  repositories: Repositories,
   name: string,
   processor: Processor = thisProcessor(),
 ): ModelReport {
-  const entry = readModel(repositoryDir, name)
+  const places = repositoriesFrom(repositories, name)
+  const entry = readModel(places, name)
   const common = {
     name,
     dir: entry.folder.dir,
@@ -127,7 +128,7 @@ export function inspectModel(
     warnings: entry.warnings,
   }
   if (entry.backend === 'ensemble') {
-    const found = readEnsemble(repositoryDir, entry).steps
+    const found = readEnsemble(places, entry).steps
     const steps = found.map(({ step, backend, model }) => ({
       model: step.model_name,
       backend,
@@ -137,7 +138,7 @@ export function inspectModel(
       saturationWarnings(model, processor).map((warning) => `${step.model_name}: ${warning}`),
     )
     const warnings = [...entry.warnings, ...saturation]
-    return { ...common, warnings, steps, ...detectorReport(repositoryDir, name) }
+    return { ...common, warnings, steps, ...detectorReport(places, name) }
   }
   if (entry.backend !== 'onnxruntime') return common
   const model = openOnnxModel(entry)
@@ -148,7 +149,7 @@ export function inspectModel(
     config,
     warnings: [...entry.warnings, ...saturationWarnings(model, processor)],
     file: { path, version, bytes: onnx.fileBytes, producer, opsets, inputs, outputs, metadata, labelsFrom },
-    ...detectorReport(repositoryDir, name),
+    ...detectorReport(places, name),
   }
 }
 
@@ -158,11 +159,11 @@ function saturationWarnings(model: OnnxModel | undefined, processor: Processor):
 }
 
 function detectorReport(
-  repositoryDir: string,
+  repositories: Repositories,
   name: string,
 ): Pick<ModelReport, 'detector' | 'gpuDetector' | 'detectorError'> {
   try {
-    const { detector, gpuDetector } = findCameraModel(repositoryDir, name)
+    const { detector, gpuDetector } = findCameraModel(repositories, name)
     if (detector === undefined) return {}
     return {
       detector: reportOf(detector),

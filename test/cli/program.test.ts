@@ -151,6 +151,23 @@ describe('gantry models', () => {
     expect(stdout).toMatch(/^ppe +ensemble +1 +ok$/m)
   })
 
+  it('looks in every repository of the pipeline file', async () => {
+    const examples = join(models, '../examples/attributes/models')
+    const file = pipeline(`models: { repository: [${examples}, ${models}] }`)
+    const list = await gantry(['models', 'list', '--json', '-c', file])
+    expect(JSON.parse(list.stdout)).toMatchObject({
+      repository: examples,
+      repositories: [examples, models],
+      models: expect.arrayContaining([
+        expect.objectContaining({ name: 'ppe_place', ok: true }),
+        expect.objectContaining({ name: 'ppe_detect', ok: true }),
+      ]) as object,
+    })
+    const { code, stdout } = await gantry(['models', 'inspect', 'ppe_place', '-c', file])
+    expect(code).toBe(0)
+    expect(stdout).toContain('detector: ppe_detect')
+  })
+
   it('inspects the ensemble behind the cameras', async () => {
     const { stdout } = await gantry([
       'models',

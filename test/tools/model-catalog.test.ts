@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { inspectModel, listModels } from '../../src/tools/model-catalog.js'
+import { pictureEnsemble, redSteps } from '../support/ensemble-text.js'
 import { addModel, redDetector } from '../support/onnx-models.js'
 import { qdqConv } from '../support/quantised-models.js'
 import { tempDir } from '../support/temp-dir.js'
@@ -70,6 +71,27 @@ describe('model catalogue', () => {
     const report = inspectModel(repository, 'red')
     expect(report.detector).toBeUndefined()
     expect(report.detectorError).toMatchObject({ code: 'GANTRY_HEAD_UNKNOWN' })
+  })
+
+  it('finds models and steps in every repository; of two with one name the first counts', () => {
+    const [first, second, third] = [tempDir(), tempDir(), tempDir()]
+    addModel(first, 'red', { onnx: redDetector('uint8-nhwc') })
+    addModel(second, 'site', {
+      config: pictureEnsemble({ steps: [redSteps.letterbox, redSteps.detect, redSteps.head] }),
+    })
+    addModel(third, 'red', { config: 'max_batchsize: 1' })
+    const all = [first, second, third]
+    expect(listModels(all)).toMatchObject([
+      { name: 'red', ok: true },
+      { name: 'site', ok: true },
+    ])
+    expect(inspectModel(all, 'red').dir).toBe(join(first, 'red'))
+    expect(inspectModel(all, 'site')).toMatchObject({
+      dir: join(second, 'site'),
+      steps: [{ model: 'letterbox' }, { model: 'red', version: '1' }, { model: 'detection_head' }],
+      detector: { detector: 'red:1' },
+    })
+    expect(() => inspectModel(all, 'nosuch')).toThrow(`model "nosuch" is not in ${all.join(' or ')}`)
   })
 
   it('can be printed as JSON', () => {

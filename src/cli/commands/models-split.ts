@@ -15,36 +15,42 @@ export type SplitCommandOptions = Readonly<{
   json?: boolean
 }>
 
-/** `gantry models split`: cuts a model of the repository, or a file, into stages. */
+/** `gantry models split`: cuts a model of the repositories, or a file, into stages. */
 export async function splitCommand(
   subject: string,
-  repository: string,
+  repositories: readonly string[],
   options: SplitCommandOptions,
   { terminal }: CommandContext,
 ): Promise<void> {
-  const { splitModel } = await import('../../tools/split/split-model.js')
+  const [{ splitModel }, { repositoryWith }] = await Promise.all([
+    import('../../tools/split/split-model.js'),
+    import('../../repository/repository-files.js'),
+  ])
   const isFile = existsSync(subject) && statSync(subject).isFile()
   if (isFile && options.out === undefined)
     throw new UsageError('a file needs a folder for its stages', 'Add --out FOLDER, a model repository.')
-  const report = await splitModel(isFile ? await fileAsModel(subject) : await modelOf(repository, subject), {
-    stages: number(options.stages, '--stages', 2, 64),
-    outDir: resolve(options.out ?? repository),
-    gpus: (options.gpus ?? '')
-      .split(',')
-      .filter((gpu) => gpu !== '')
-      .map((gpu) => number(gpu, '--gpus', 0, 1023)),
-    runs: number(options.runs, '--runs', 1, 1_000),
-    tolerance: fraction(options.tolerance),
-  })
+  const report = await splitModel(
+    isFile ? await fileAsModel(subject) : await modelOf(repositories, subject),
+    {
+      stages: number(options.stages, '--stages', 2, 64),
+      outDir: resolve(options.out ?? repositoryWith(repositories, subject)),
+      gpus: (options.gpus ?? '')
+        .split(',')
+        .filter((gpu) => gpu !== '')
+        .map((gpu) => number(gpu, '--gpus', 0, 1023)),
+      runs: number(options.runs, '--runs', 1, 1_000),
+      tolerance: fraction(options.tolerance),
+    },
+  )
   terminal.out(options.json === true ? JSON.stringify(report, undefined, 2) : readable(report))
 }
 
-async function modelOf(repository: string, name: string): Promise<OnnxModel> {
+async function modelOf(repositories: readonly string[], name: string): Promise<OnnxModel> {
   const [{ readModel }, { openOnnxModel }] = await Promise.all([
     import('../../repository/model-definition.js'),
     import('../../repository/onnx-model.js'),
   ])
-  const entry = readModel(repository, name)
+  const entry = readModel(repositories, name)
   if (entry.backend !== 'onnxruntime')
     throw new ModelConfigError(
       `model "${name}" is a ${entry.backend} model`,

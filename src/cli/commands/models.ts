@@ -16,7 +16,7 @@ export function modelsCommand(context: CommandContext): Command {
   )
   const withRepository = (command: Command) =>
     command
-      .addOption(configOption('pipeline file that names the repository'))
+      .addOption(configOption('pipeline file that names the repositories'))
       .option('-r, --repository <folder>', 'the repository itself (default: the models of this installation)')
 
   withRepository(models.command('list').description('models, their versions and what each is'))
@@ -45,22 +45,22 @@ export function modelsCommand(context: CommandContext): Command {
       .option('--tolerance <x>', 'largest difference allowed, relative to the largest value', '0.001'),
   ).action(async (subject: string, _, self: Command) => {
     const options = self.optsWithGlobals<ModelsOptions & SplitCommandOptions>()
-    await splitCommand(subject, await repositoryOf(options, context), options, context)
+    await splitCommand(subject, await repositoriesFor(options, context), options, context)
   })
   return models
 }
 
 /** @throws ModelNotFoundError if a repository of the pipeline file cannot be read, also one behind the first */
-async function repositoryOf(
+async function repositoriesFor(
   { config, repository }: ModelsOptions,
   { terminal }: CommandContext,
-): Promise<string> {
-  if (repository !== undefined) return resolve(repository)
-  if (config === undefined) return resolve(installation, 'models')
+): Promise<readonly string[]> {
+  if (repository !== undefined) return [resolve(repository)]
+  if (config === undefined) return [resolve(installation, 'models')]
   const repositories = repositoriesOf(loadPipeline(config, { env: terminal.env }).config)
   const { checkRepositories } = await import('../../repository/repository-folder.js')
   await checkRepositories(repositories)
-  return repositories[0] ?? ''
+  return repositories
 }
 
 async function list(options: ModelsOptions, context: CommandContext): Promise<void> {
@@ -69,11 +69,11 @@ async function list(options: ModelsOptions, context: CommandContext): Promise<vo
     import('../model-report.js'),
   ])
   const { terminal } = context
-  const repository = await repositoryOf(options, context)
-  const models = listModels(repository)
+  const repositories = await repositoriesFor(options, context)
+  const models = listModels(repositories)
   terminal.out(
     options.json
-      ? JSON.stringify({ repository, models }, undefined, 2)
+      ? JSON.stringify({ repository: repositories[0], repositories, models }, undefined, 2)
       : modelTable(models, terminal.color.out),
   )
 }
@@ -84,7 +84,7 @@ async function inspect(name: string, options: ModelsOptions, context: CommandCon
     import('../model-report.js'),
     import('yaml'),
   ])
-  const report = inspectModel(await repositoryOf(options, context), name)
+  const report = inspectModel(await repositoriesFor(options, context), name)
   const taken = await takenHere(report, options, context)
   context.terminal.out(
     options.json
