@@ -62,7 +62,7 @@ export function readModel(
   audience: Audience = 'cameras',
 ): RepositoryModel {
   return byName(join(repositoryWith(repositories, name), name), () =>
-    withVersions(readConfig(findFolder(repositories, name), audience, { repositories })),
+    withVersions(readConfig(findFolder(repositories, name), audience)),
   )
 }
 
@@ -74,7 +74,7 @@ export function readModel(
  */
 export function readDefinition(folder: ModelFolder, configJson?: string): ModelDefinition {
   return byName(folder.dir, () => {
-    const model = readConfig(folder, 'server', { repositories: folder.repository, configJson })
+    const model = readConfig(folder, 'server', configJson)
     // What changes while it is loaded is seen by a second look.
     const print = printModel(folder, model.filesDir)
     return { ...withVersions(model), print, overridden: configJson !== undefined }
@@ -91,11 +91,7 @@ function byName<T>(dir: string, read: () => T): T {
 
 type Configured = Omit<RepositoryModel, 'versions' | 'absentVersions'>
 
-function readConfig(
-  folder: ModelFolder,
-  audience: Audience,
-  { repositories, configJson }: Readonly<{ repositories: Repositories; configJson?: string | undefined }>,
-): Configured {
+function readConfig(folder: ModelFolder, audience: Audience, configJson?: string): Configured {
   const { name, repository, configFile: file } = folder
   const source = configJson === undefined ? file : `configuration of model '${name}'`
   if (configJson !== undefined && configJson.length > maxSentConfigLength)
@@ -113,7 +109,7 @@ function readConfig(
   checkFileNames(config, source)
   if (audience === 'cameras') knownBackend(config, source)
   const warnings = checkSupported(config, source, audience)
-  checkGpuModel(repositories, config, source)
+  checkGpuModel(folder, config, source)
   const filesDir = filesDirOf({ repositoryDir: repository, name, config, source })
   return { name, folder, filesDir, backend: backendOf(config), config, warnings }
 }
@@ -192,17 +188,17 @@ export function onlyForGpus(
 }
 
 /** The name is told wrong also where there is no GPU. @throws ModelConfigError */
-function checkGpuModel(repositories: Repositories, config: ModelConfig, source: string): void {
+function checkGpuModel({ name, repositories }: ModelFolder, config: ModelConfig, source: string): void {
   const gpuModel = gpuModelOf(config)
   if (
     gpuModel === undefined ||
-    (gpuModel !== config.name &&
+    (gpuModel !== name &&
       isModelName(gpuModel) &&
       isThere(join(repositoryWith(repositories, gpuModel), gpuModel)))
   )
     return
   throw new ModelConfigError(
-    `${source}: gantry.gpu_model is "${gpuModel}", which is no other model of this repository`,
+    `${source}: gantry.gpu_model is "${gpuModel}", which is no other model of ${[repositories].flat().length > 1 ? 'these repositories' : 'this repository'}`,
     'Name a model with the tensors and labels of the step it takes the place of, or leave the parameter out.',
   )
 }

@@ -24,10 +24,15 @@ export function isVersion(name: string): boolean {
   return versionName.test(name)
 }
 
+/** A repository, or several: of models with one name the first counts. */
+export type Repositories = string | readonly string[]
+
 /** A folder that looks like a model. */
 export type ModelFolder = Readonly<{
   name: string
   repository: string
+  /** Where models are looked for that its configuration names. */
+  repositories: Repositories
   dir: string
   /** Path of its configuration; it need not be there. */
   configFile: string
@@ -53,7 +58,7 @@ export function scanRepositories(
   const found = new Map<string, ModelFolder[]>()
   for (const repository of repositories)
     for (const name of foldersOf(repository, unreadable))
-      found.set(name, [...(found.get(name) ?? []), modelFolder(name, repository, configName)])
+      found.set(name, [...(found.get(name) ?? []), modelFolder(name, repository, repositories, configName)])
   const folders = new Map<string, ModelFolder>()
   const ambiguous = new Map<string, string>()
   for (const [name, places] of found) {
@@ -68,11 +73,16 @@ export function scanRepositories(
   return { folders, ambiguous }
 }
 
-export function modelFolder(name: string, repository: string, configName?: string): ModelFolder {
+export function modelFolder(
+  name: string,
+  repository: string,
+  repositories: Repositories = repository,
+  configName?: string,
+): ModelFolder {
   const dir = join(repository, name)
   const custom = configName === undefined ? undefined : join(dir, 'configs', `${configName}.pbtxt`)
   const configFile = custom !== undefined && existsSync(custom) ? custom : join(dir, 'config.pbtxt')
-  return { name, repository, dir, configFile }
+  return { name, repository, repositories, dir, configFile }
 }
 
 function foldersOf(
@@ -98,9 +108,6 @@ function namesIn(repository: string): readonly string[] {
     .sort()
 }
 
-/** A repository, or several: of models with one name the first counts. */
-export type Repositories = string | readonly string[]
-
 /** Names of the folders that look like models, sorted. @throws ModelNotFoundError if a repository itself cannot be read. */
 export function modelNames(repositories: Repositories): readonly string[] {
   const names = [repositories].flat().flatMap((repository) => {
@@ -116,7 +123,7 @@ export function modelNames(repositories: Repositories): readonly string[] {
 /** @throws ModelNotFoundError that says which models there are */
 export function findFolder(repositories: Repositories, name: string): ModelFolder {
   const repository = repositoryWith(repositories, name)
-  if (isModelName(name) && isThere(join(repository, name))) return modelFolder(name, repository)
+  if (isModelName(name) && isThere(join(repository, name))) return modelFolder(name, repository, repositories)
   const names = modelNames(repositories)
   throw new ModelNotFoundError(
     `model "${name}" is not in ${[repositories].flat().join(' or ')}`,

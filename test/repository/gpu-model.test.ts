@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -206,7 +206,7 @@ function red(): Uint8Array {
 }
 
 describe('gantry check', () => {
-  const pipelineOf = (dir: string, providers: readonly string[]) =>
+  const pipelineOf = (dir: string | readonly string[], providers: readonly string[]) =>
     pipelineSchema.parse({
       apiVersion: 'gantry/v1',
       name: 'check',
@@ -221,6 +221,18 @@ describe('gantry check', () => {
     expect(await checkRepository(pipelineOf(dir, ['webgpu', 'cpu']), [])).toEqual([
       { subject: 'served models', state: 'ok', detail: '4 of 4 can be loaded: float own site weights' },
     ])
+  })
+
+  it('finds it in another repository, as cameras do', async () => {
+    const [dir, other] = [site('float', parameter('files_of', 'weights')), tempDir()]
+    for (const name of ['float', 'weights']) renameSync(join(dir, name), join(other, name))
+    expect(findCameraModel([dir, other], 'site').gpuDetector?.name).toBe('float')
+    expect(await checkRepository(pipelineOf([dir, other], ['webgpu', 'cpu']), [])).toEqual([
+      { subject: 'served models', state: 'ok', detail: '4 of 4 can be loaded: float own site weights' },
+    ])
+    expect(() => findCameraModel(dir, 'site')).toThrow(
+      'is "float", which is no other model of this repository',
+    )
   })
 
   it('leaves out a model for GPUs where there is none', async () => {
