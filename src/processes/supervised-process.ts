@@ -20,7 +20,7 @@ const restartBackoff = { baseMs: 100, capMs: 30_000 }
 
 type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Body>
 
-/** What every supervised process says, besides its own messages. `ready` may carry more. */
+/** What every supervised process says, besides its own messages. `ready` and `beat` may carry more. */
 export type FromChild =
   | Message<'online'>
   | Message<'ready'>
@@ -28,6 +28,12 @@ export type FromChild =
   | Message<'beat'>
   | Message<'answer', { requestId: number; value: unknown }>
   | Message<'refused', { requestId: number; error: ErrorRecord }>
+  | Message<'stopped'>
+
+/** What is left for the owner of a process: all that is not seen to here. Beats are seen to in both places. */
+export type OwnMessage<From extends Said> = Exclude<From, Said<Exclude<FromChild['type'], 'beat'>>>
+
+type Said<Type extends string = string> = Readonly<{ type: Type }>
 
 export type ProcessSpec = Readonly<{
   /** `engine`, as logs and reasons call it. */
@@ -50,9 +56,9 @@ export type ProcessSpec = Readonly<{
   unavailable(reason: string): GantryError
 }>
 
-export type ProcessEvents<From> = Readonly<{
+export type ProcessEvents<From extends Said> = Readonly<{
   /** It serves. Called again after every restart. */
-  ready(message: From): void
+  ready(message: Extract<From, Said<'ready'>>): void
   /** It is gone, with whatever was in it. */
   gone(reason: string): void
   /**
@@ -62,30 +68,31 @@ export type ProcessEvents<From> = Readonly<{
    * @returns whether what ended it is kept from doing so again: it is then started at once, however often it ended before.
    */
   isCured?(reason: string, byItself: boolean): boolean
-  /** Beats and the messages that are the process's own. */
-  message(message: From): void
+  message(message: OwnMessage<From>): void
 }>
 
 type Pending = { resolve(value: unknown): void; reject(error: Error): void; timer: NodeJS.Timeout }
 
-const shared: ReadonlySet<string> = new Set<FromChild['type']>([
-  'online',
-  'ready',
-  'failed',
-  'beat',
-  'answer',
-  'refused',
-])
+const shared: Readonly<Record<FromChild['type'], true>> = {
+  online: true,
+  ready: true,
+  failed: true,
+  beat: true,
+  answer: true,
+  refused: true,
+  stopped: true,
+}
 
-function isShared(message: Readonly<{ type: string }>): message is FromChild {
-  return shared.has(message.type)
+function isShared(message: Said): message is FromChild {
+  return Object.hasOwn(shared, message.type)
+}
+
+function isOwn<From extends Said>(message: From): message is OwnMessage<From> {
+  return !isShared(message) || message.type === 'beat'
 }
 
 /** One child process under supervision: started, set up, watched, asked, restarted when it dies, and ended. */
-export class SupervisedProcess<
-  From extends Readonly<{ type: string }>,
-  To extends Readonly<{ type: string }>,
-> {
+export class SupervisedProcess<From extends Said, To extends Said> {
   #child: ChildProcess | undefined
   #state: ProcessState = 'starting'
   #reason = 'not started'
@@ -249,13 +256,14 @@ export class SupervisedProcess<
 
   #receive(child: ChildProcess, message: From): void {
     if (child !== this.#child) return
-    if (!isShared(message)) return this.events.message(message)
+    if (isOwn(message)) this.events.message(message)
+    if (!isShared(message)) return
     switch (message.type) {
       case 'online':
         child.send(this.spec.setup())
         return
       case 'ready':
-        this.#becomeReady(message)
+        this.#becomeReady(message as Extract<From, Said<'ready'>>)
         return
       case 'failed':
         this.#failedToStart(message.error)
@@ -268,14 +276,16 @@ export class SupervisedProcess<
         return
       case 'beat':
         if (this.#state === 'ready') this.#silence?.beat()
-        this.events.message(message)
+        return
+      case 'stopped':
+        // Its exit follows, and tells.
         return
       default:
         message satisfies never
     }
   }
 
-  #becomeReady(message: From): void {
+  #becomeReady(message: Extract<From, Said<'ready'>>): void {
     this.#state = 'ready'
     this.#reason = ''
     clearTimeout(this.#watchdog)

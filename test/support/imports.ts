@@ -78,3 +78,31 @@ export function importCycle(): string[] {
   }
   return []
 }
+
+/** Switches over messages with a default that lets pass what it does not know: `file:line`. */
+export function openSwitches(): string[] {
+  return sourceFiles().flatMap((file) => {
+    const source = parsed(file)
+    return nodesOf(source)
+      .filter(ts.isSwitchStatement)
+      .filter(({ expression }) =>
+        /^(message|question|answer|job|event|effect)\.(type|kind)$/.test(expression.getText(source)),
+      )
+      .filter(({ caseBlock }) =>
+        caseBlock.clauses.some(
+          (clause) => ts.isDefaultClause(clause) && !clause.getText(source).includes('satisfies never'),
+        ),
+      )
+      .map(({ pos }) => `${file}:${source.getLineAndCharacterOfPosition(pos).line + 2}`)
+  })
+}
+
+function parsed(file: string): ts.SourceFile {
+  return ts.createSourceFile(file, readFileSync(join(src, file), 'utf8'), ts.ScriptTarget.Latest)
+}
+
+function nodesOf(node: ts.Node): ts.Node[] {
+  const below: ts.Node[] = []
+  ts.forEachChild(node, (child) => void below.push(child, ...nodesOf(child)))
+  return below
+}

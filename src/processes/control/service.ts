@@ -15,6 +15,7 @@ import type { ResultSink } from '../../delivery/result-sink.js'
 import type { CameraDirectory } from '../../cameras/camera-directory.js'
 import type { CameraEntry } from '../../cameras/camera-entry.js'
 import { EngineProcess } from '../engine/engine-process.js'
+import type { OwnMessage } from '../supervised-process.js'
 import type { ModelServerProcess } from '../model-server/model-server-process.js'
 import type { StreamProcess } from '../stream/stream-process.js'
 import { ModelCounts } from './model-counts.js'
@@ -248,7 +249,7 @@ export class GantryService implements Gantry {
 
   readonly #engineCpuSeconds = new Map<number, number>()
 
-  #receive(index: number, message: FromEngine): void {
+  #receive(index: number, message: OwnMessage<FromEngine>): void {
     const { directory, metrics } = this.#deps
     const engine = String(index)
     switch (message.type) {
@@ -289,7 +290,7 @@ export class GantryService implements Gantry {
         return
       }
       default:
-        return
+        message satisfies never
     }
   }
 

@@ -4,7 +4,7 @@ import type { DetectorInfo } from '../../detector/camera-detector.js'
 import { entryPath } from '../../lifecycle/entry.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { EngineHealth } from '../../api/gantry.js'
-import { SupervisedProcess } from '../supervised-process.js'
+import { SupervisedProcess, type OwnMessage } from '../supervised-process.js'
 
 /** Longest an engine may load its model. */
 const loadAtMostMs = 120_000
@@ -20,7 +20,7 @@ export type EngineEvents = Readonly<{
   ready(detector: DetectorInfo): void
   /** The engine is gone; whatever was in it is lost. */
   gone(reason: string): void
-  message(message: FromEngine): void
+  message(message: OwnMessage<FromEngine>): void
 }>
 
 /** One engine process under supervision. */
@@ -45,7 +45,7 @@ export class EngineProcess {
         unavailable: (reason) => new EngineUnavailableError(reason),
       },
       {
-        ready: (message) => this.#ready(message),
+        ready: ({ detector }) => this.#ready(detector),
         gone: (reason) => events.gone(reason),
         message: (message) => events.message(message),
       },
@@ -81,11 +81,10 @@ export class EngineProcess {
     return this.#process.stop(drainMs)
   }
 
-  #ready(message: FromEngine): void {
-    if (message.type !== 'ready') return
-    this.#detector = message.detector
-    this.log.info({ engine: this.setup.index, ...describe(message.detector) }, 'engine ready')
-    this.events.ready(message.detector)
+  #ready(detector: DetectorInfo): void {
+    this.#detector = detector
+    this.log.info({ engine: this.setup.index, ...describe(detector) }, 'engine ready')
+    this.events.ready(detector)
   }
 }
 

@@ -22,7 +22,7 @@ import { ServingError } from '../../tensors/serving-error.js'
 import type { ModelServerHealth } from '../../api/gantry.js'
 import { HeldOutModels } from './held-out-models.js'
 import { createPrivateFolder } from '../private-folder.js'
-import { SupervisedProcess } from '../supervised-process.js'
+import { SupervisedProcess, type OwnMessage } from '../supervised-process.js'
 
 /** From the start of the process until it listens; models are loaded after that. */
 const listenAtMostMs = 60_000
@@ -173,12 +173,21 @@ export class ModelServerProcess {
     return culprit !== undefined
   }
 
-  #receive(message: FromModelServer): void {
-    if (message.type === 'released') this.#heldOut.release(message.model)
-    if (message.type !== 'beat') return
-    this.#beat = message.beat
-    this.#unreadable = new Map(message.beat.unreadable)
-    const { rssBytes, cpuSeconds, loopP99Ms } = message.beat
+  #receive(message: OwnMessage<FromModelServer>): void {
+    switch (message.type) {
+      case 'released':
+        return this.#heldOut.release(message.model)
+      case 'beat':
+        return this.#measured(message.beat)
+      default:
+        return message satisfies never
+    }
+  }
+
+  #measured(beat: ModelServerBeat): void {
+    this.#beat = beat
+    this.#unreadable = new Map(beat.unreadable)
+    const { rssBytes, cpuSeconds, loopP99Ms } = beat
     this.metrics.modelServerUp.set(1)
     this.metrics.modelServerRss.set(rssBytes)
     this.metrics.modelServerLoopP99.set(loopP99Ms / 1_000)

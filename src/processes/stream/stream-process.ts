@@ -13,7 +13,7 @@ import type { FromStream, StreamBeat, PublishedResult, StreamSetup, ToStream } f
 import type { StreamUpstream, UpgradeRequest } from '../../api/stream-upstream.js'
 import type { HubSettings } from '../../delivery/websocket/websocket-hub.js'
 import type { StreamHealth } from '../../api/gantry.js'
-import { SupervisedProcess } from '../supervised-process.js'
+import { SupervisedProcess, type OwnMessage } from '../supervised-process.js'
 
 const loadAtMostMs = 30_000
 /** Longest for closing all clients in good order. */
@@ -139,7 +139,7 @@ export class StreamProcess implements StreamUpstream {
     this.metrics.streamRestarts.inc()
   }
 
-  #receive(message: FromStream): void {
+  #receive(message: OwnMessage<FromStream>): void {
     switch (message.type) {
       case 'clients':
         return this.#count(message.clients)
@@ -148,7 +148,7 @@ export class StreamProcess implements StreamUpstream {
       case 'beat':
         return this.#measured(message.beat)
       default:
-        return
+        return message satisfies never
     }
   }
 
