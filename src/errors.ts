@@ -73,6 +73,11 @@ export class InternalError extends GantryError {
   }
 }
 
+/** Whether it is a fault in here, of which whoever asked is told no more than that. */
+export function isInternal(error: unknown): boolean {
+  return !(error instanceof GantryError) || error.code === 'GANTRY_INTERNAL'
+}
+
 /** Any thrown value as a record that can cross a border. Foreign errors become `GANTRY_INTERNAL`. */
 export function toErrorRecord(error: unknown): ErrorRecord {
   if (error instanceof GantryError) return { code: error.code, message: error.message, hint: error.hint }

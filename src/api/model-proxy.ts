@@ -5,7 +5,7 @@ import type { Log } from '../lifecycle/log.js'
 import type { AccessSettings } from './access.js'
 import { isTrusted } from './guard.js'
 import { healthPaths } from './kserve/kserve-routes.js'
-import { problemLine, toProblem } from './problem.js'
+import { problemLine, toProblem, type Problem } from './problem.js'
 import { relay } from './relay.js'
 
 /** Where `/v2` is answered. */
@@ -41,7 +41,10 @@ export function modelProxy(app: FastifyInstance, options: ModelProxyOptions): vo
   void app.register((scope, _, done) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', (_request, _body, parsed) => parsed(null))
-    scope.setErrorHandler((error, _request, reply) => sendError(reply, error))
+    scope.setErrorHandler((error, _request, reply) => {
+      const { status } = sendError(reply, error)
+      if (status === 500) options.log.error({ err: error }, 'request for the model server failed')
+    })
     const handler = (request: FastifyRequest, reply: FastifyReply): void =>
       passOn(request, reply, agent, options)
     for (const url of ['/v2', '/v2/*'])
@@ -51,13 +54,14 @@ export function modelProxy(app: FastifyInstance, options: ModelProxyOptions): vo
   })
 }
 
-function sendError(reply: FastifyReply, error: unknown): void {
+function sendError(reply: FastifyReply, error: unknown): Problem {
   const { problem, headers } = toProblem(error)
   void reply
     .code(problem.status)
     .headers(headers)
     .type('application/json')
     .send(JSON.stringify({ error: problemLine(problem) }))
+  return problem
 }
 
 function passOn(

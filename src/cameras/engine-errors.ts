@@ -38,15 +38,6 @@ export class NotFoundError extends GantryError {
   }
 }
 
-export class BadRequestError extends GantryError {
-  readonly code = 'GANTRY_BAD_REQUEST'
-  readonly hint = 'Compare the request with /openapi.json.'
-  constructor(message: string) {
-    super(message)
-    this.name = 'BadRequestError'
-  }
-}
-
 export class EngineUnavailableError extends GantryError {
   readonly code = 'GANTRY_ENGINE_UNAVAILABLE'
   readonly hint = 'The engine is being restarted; try again in a few seconds and see /readyz.'

@@ -152,7 +152,7 @@ export async function inflated(
     for await (const chunk of unpacker)
       if (!unpacked.add(chunk as Buffer)) throw new BodyTooLargeError(maxBytes)
   } catch (error) {
-    if (error instanceof BodyTooLargeError) throw error
+    if (!isDamage(error)) throw error
     throw new ServingError(
       'INVALID_ARG',
       `unable to decompress the request body as ${encoding}`,
@@ -161,6 +161,12 @@ export async function inflated(
     )
   }
   return unpacked.done()
+}
+
+/** Whether zlib found the data wrong, rather than had no memory for it, or failed in another way. */
+function isDamage(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return code === 'Z_DATA_ERROR' || code === 'Z_BUF_ERROR' || code === 'Z_NEED_DICT'
 }
 
 export async function deflated(parts: readonly Uint8Array[], encoding: Encoding): Promise<Uint8Array[]> {

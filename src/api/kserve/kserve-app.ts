@@ -1,5 +1,5 @@
 import { fastify, type FastifyInstance, type FastifyReply } from 'fastify'
-import { GantryError } from '../../errors.js'
+import { GantryError, isInternal } from '../../errors.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { ServingError } from '../../tensors/serving-error.js'
@@ -64,7 +64,7 @@ function leaveBodies(app: FastifyInstance): void {
 function sendError(reply: FastifyReply, error: unknown, log: Log): FastifyReply {
   if (reply.raw.headersSent) return reply
   if (error instanceof ServingError) return sendJsonError(reply, httpStatus[error.status], error.message)
-  if (error instanceof GantryError) return sendProblem(reply, error)
+  if (error instanceof GantryError && !isInternal(error)) return sendProblem(reply, error)
   const status = statusCode(error)
   if (status < 500)
     return sendJsonError(reply, status, error instanceof Error ? error.message : 'Bad Request')

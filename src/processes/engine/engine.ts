@@ -1,9 +1,4 @@
-import {
-  BadRequestError,
-  CameraNotFoundError,
-  CameraNotPushError,
-  NotFoundError,
-} from '../../cameras/engine-errors.js'
+import { CameraNotFoundError, CameraNotPushError, NotFoundError } from '../../cameras/engine-errors.js'
 import type { EngineResult } from '../../cameras/engine-report.js'
 import { CameraUnit } from './camera-unit.js'
 import type { HeldFrame } from './held-frame.js'
@@ -15,7 +10,7 @@ import type { CameraAssignment, EngineAnswers, EngineQuestion, EngineSetup, From
 import type { Detection } from '../../vision/detection.js'
 import type { CameraDetector, DetectorListener, DetectorResult } from '../../detector/camera-detector.js'
 import { createCameraDetector } from '../../ensemble/create-camera-detector.js'
-import { InternalError, toErrorRecord } from '../../errors.js'
+import { InternalError, isInternal, toErrorRecord } from '../../errors.js'
 import { emptyFrameCounts, type ShedCause } from '../../vision/accounting.js'
 import { frameBytes, type Frame } from '../../vision/frame.js'
 import { FramePool } from '../../vision/frame-pool.js'
@@ -139,11 +134,16 @@ export class Engine {
     this.#pictureCameras = new Set(cameras)
   }
 
+  /** @throws GantryError what is wrong with the question; anything else is a fault in here, which is logged. */
   async answer(question: EngineQuestion): Promise<EngineAnswers[EngineQuestion['type']]> {
     const answer = this.#answer(question)
     this.#questions.add(answer)
     try {
       return await answer
+    } catch (error) {
+      const { type, cameraId } = question
+      if (isInternal(error)) this.log.error({ err: error, question: type, cameraId }, 'question failed')
+      throw error
     } finally {
       this.#questions.delete(answer)
     }
@@ -156,7 +156,7 @@ export class Engine {
       case 'pushFrame':
         return this.#push(question.cameraId, fromBase64(question.image))
       default:
-        throw new BadRequestError(
+        throw new InternalError(
           `engine does not know the question ${JSON.stringify(question satisfies never)}`,
         )
     }
@@ -190,7 +190,7 @@ export class Engine {
   }
 
   #running(): CameraDetector {
-    if (!this.#detector) throw new BadRequestError('engine got a camera before its detector was ready')
+    if (!this.#detector) throw new InternalError('engine got a camera before its detector was ready')
     return this.#detector
   }
 

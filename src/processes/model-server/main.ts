@@ -2,11 +2,11 @@ import '../../lifecycle/no-telemetry.js'
 import '../../lifecycle/catch-warnings.js'
 import { Socket } from 'node:net'
 import { ProcessBeat } from '../engine/process-beat.js'
-import { toErrorRecord } from '../../errors.js'
+import { isInternal, toErrorRecord } from '../../errors.js'
 import { fromBase64 } from '../../lifecycle/base64.js'
 import { giveWay } from '../../lifecycle/give-way.js'
 import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
-import { createLog } from '../../lifecycle/log.js'
+import { createLog, type Log } from '../../lifecycle/log.js'
 import { nodeWarnings } from '../../lifecycle/node-warnings.js'
 import { byTrueName } from '../../lifecycle/system-limit.js'
 import { takeGrpcLog } from '../../api/grpc/grpc-log.js'
@@ -28,6 +28,7 @@ import type {
 const beatMs = 1_000
 
 let host: ModelServerHost | undefined
+let log: Log | undefined
 let nice = 0
 const beat = new ProcessBeat()
 
@@ -39,7 +40,7 @@ async function setUp(setup: ModelServerSetup): Promise<void> {
   nice = setup.modelServer.nice
   // Threads inherit it, so it comes before the first of them.
   if (setup.besideCameras) letCamerasFirst()
-  const log = createLog(setup.log, 'gantry-models')
+  log = createLog(setup.log, 'gantry-models')
   nodeWarnings.tell(log)
   takeGrpcLog(log)
   new DescriptorWatch(log)
@@ -99,7 +100,11 @@ function receive(message: ToModelServer, handle: unknown): void {
       const { requestId } = message
       answer(message.question).then(
         (value) => send({ type: 'answer', requestId, value }),
-        (error: unknown) => send({ type: 'refused', requestId, error: toErrorRecord(error) }),
+        (error: unknown) => {
+          if (isInternal(error))
+            log?.error({ err: error, question: message.question.type }, 'question failed')
+          send({ type: 'refused', requestId, error: toErrorRecord(error) })
+        },
       )
       return
     }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { deflateSync, gzipSync } from 'node:zlib'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { BodyTooLargeError, inflated, readBody } from '../../../src/api/kserve/body.js'
 
 const bytes = Buffer.alloc(5_000_001)
@@ -54,4 +54,13 @@ it.each([
       status: 'INVALID_ARG',
       message: `unable to decompress the request body as ${encoding}`,
     })
+})
+
+it('does not call it damaged data when there is no memory for what is unpacked', async () => {
+  const packed = gzipSync(bytes)
+  const allocate = vi.spyOn(Buffer, 'allocUnsafeSlow').mockImplementation(() => {
+    throw new RangeError('Array buffer allocation failed')
+  })
+  onTestFinished(() => allocate.mockRestore())
+  await expect(inflated(packed, 'gzip', 10_000_000)).rejects.toThrow(RangeError)
 })

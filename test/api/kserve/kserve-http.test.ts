@@ -2,9 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import { deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createKserveApp } from '../../../src/api/kserve/kserve-app.js'
+import { InternalError } from '../../../src/errors.js'
 import { ServingError } from '../../../src/tensors/serving-error.js'
 import { FakeModelServer } from '../../support/fake-model-server.js'
-import { silentLog } from '../../support/silent-log.js'
+import { recordingLog } from '../../support/silent-log.js'
 
 const float32 = { datatype: 'FP32', shape: [-1, 4] } as const
 const models = {
@@ -17,10 +18,13 @@ const models = {
 
 let server: FakeModelServer
 let app: FastifyInstance
+let lines: Record<string, unknown>[]
 
 beforeEach(() => {
   server = new FakeModelServer(models)
-  app = createKserveApp(server, { maxBodyBytes: 1_000_000, log: silentLog() })
+  const recording = recordingLog()
+  lines = recording.lines
+  app = createKserveApp(server, { maxBodyBytes: 1_000_000, log: recording.log })
 })
 afterEach(() => app.close())
 
@@ -180,11 +184,17 @@ describe('errors', () => {
     expect([answer.status, answer.json()]).toEqual([code, { error: 'so it is' }])
   })
 
-  it('keeps the words of an unforeseen error to itself', async () => {
-    server.onInfer = () => Promise.reject(new Error('secret'))
-    const answer = await infer({ inputs: [{ ...input, data: [1, 2, 3, 4] }] })
-    expect([answer.status, answer.json()]).toEqual([500, { error: 'internal error' }])
-  })
+  it.each([new Error('secret'), new InternalError('secret')])(
+    'keeps the words of %o to the log',
+    async (fault) => {
+      server.onInfer = () => Promise.reject(fault)
+      const answer = await infer({ inputs: [{ ...input, data: [1, 2, 3, 4] }] })
+      expect([answer.status, answer.json()]).toEqual([500, { error: 'internal error' }])
+      expect(lines).toMatchObject([
+        { err: { message: 'secret', stack: expect.stringContaining('secret') as string } },
+      ])
+    },
+  )
 })
 
 describe('inference', () => {
