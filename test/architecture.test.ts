@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import {
   importCycle,
   importsOf,
+  namesExportedTwice,
   openSwitches,
   rooms,
   roomsImportedBy,
@@ -58,6 +59,10 @@ describe('src', () => {
 
   it('passes over no message that it does not know', () => {
     expect(openSwitches()).toEqual([])
+  })
+
+  it('exports no name from two files', () => {
+    expect(namesExportedTwice()).toEqual([])
   })
 
   it('imports nothing from outside of src', () => {

@@ -2,7 +2,7 @@ import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { redactText } from '../config/redact.js'
 import type { Log } from '../lifecycle/log.js'
 import { guard, isTrusted, type GuardSettings } from './guard.js'
-import { ImageInvalidError, MethodNotAllowedError, RouteNotFoundError, TooLargeError } from './errors.js'
+import { PictureTypeError, MethodNotAllowedError, RouteNotFoundError, TooLargeError } from './errors.js'
 import { isPicture } from './picture-bytes.js'
 import { problemMediaType, toProblem, type Problem } from './problem.js'
 import { originForm } from './request-target.js'
@@ -131,7 +131,7 @@ function acceptBodies(app: FastifyInstance): void {
 function picture(request: FastifyRequest): Uint8Array {
   const declared = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
   const { body } = request
-  if (!Buffer.isBuffer(body) || !isPicture(declared, body)) throw new ImageInvalidError(declared)
+  if (!Buffer.isBuffer(body) || !isPicture(declared, body)) throw new PictureTypeError(declared)
   return body
 }
 

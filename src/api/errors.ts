@@ -25,13 +25,13 @@ export class BadRequestError extends HttpError {
   }
 }
 
-export class ImageInvalidError extends HttpError {
+export class PictureTypeError extends HttpError {
   readonly code = 'GANTRY_IMAGE_INVALID'
   readonly status = 400
   readonly hint = 'Send the bytes of one JPEG or PNG picture as the body, with its own content type.'
   constructor(declared: string) {
     super(`the body is not a picture of type ${declared}`)
-    this.name = 'ImageInvalidError'
+    this.name = 'PictureTypeError'
   }
 }
 

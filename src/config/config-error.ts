@@ -15,7 +15,7 @@ export type ConfigProblem = Readonly<{
 }>
 
 /** `file:line:col: path: message; hint`, as editors and terminals link it. */
-export function problemLine({ file, line, column, path, message, hint }: ConfigProblem): string {
+function problemLine({ file, line, column, path, message, hint }: ConfigProblem): string {
   const place = line === undefined ? file : `${file}:${line}:${column ?? 1}`
   return [place, ...(path === '' ? [] : [path]), hint ? `${message}; ${hint}` : message].join(': ')
 }

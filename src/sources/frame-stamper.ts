@@ -1,7 +1,7 @@
 import type { CameraConfig } from '../config/camera.js'
 import type { Frame, FrameFormat } from '../vision/frame.js'
 import type { SizePx } from '../vision/letterbox.js'
-import { geometryOf, type FrameGeometry } from './geometry.js'
+import { geometryOf, type PictureFit } from './geometry.js'
 import type { PictureInfo } from './picture-pairing.js'
 
 /** How much further than the clock stream time may go before it counts as a jump; network bursts only ever fall behind. */
@@ -15,7 +15,7 @@ export class FrameStamper {
   #beganMs: number | undefined
   #lastArrivedMs = 0
   #lastCapturedAtMs = 0
-  #geometry: Readonly<{ source: SizePx; value: FrameGeometry }> | undefined
+  #geometry: Readonly<{ source: SizePx; value: PictureFit }> | undefined
 
   constructor(
     readonly camera: CameraConfig,
@@ -62,7 +62,7 @@ export class FrameStamper {
   }
 
   /** A camera may change its resolution in mid-stream; ffmpeg's filters follow, and so does this. */
-  #geometryOf(source: SizePx): FrameGeometry {
+  #geometryOf(source: SizePx): PictureFit {
     const known = this.#geometry
     if (known?.source.widthPx === source.widthPx && known.source.heightPx === source.heightPx)
       return known.value

@@ -3,7 +3,7 @@ import type { FrameFormat } from '../vision/frame.js'
 import { letterboxOf, scaledSizePx, type Letterbox, type SizePx } from '../vision/letterbox.js'
 
 /** How a picture of a given size is cut, scaled and padded for the model. */
-export type FrameGeometry = Readonly<{
+export type PictureFit = Readonly<{
   regionPx: Readonly<{ x: number; y: number; widthPx: number; heightPx: number }>
   /** Size after scaling, before padding. */
   scaled: SizePx
@@ -24,7 +24,7 @@ export function scaleLimit(camera: Cut, format: FrameFormat): SizePx {
 }
 
 /** The same arithmetic as the filter graph of {@link letterboxFilters}, for mapping boxes back. */
-export function geometryOf(source: SizePx, camera: Cut, format: FrameFormat): FrameGeometry {
+export function geometryOf(source: SizePx, camera: Cut, format: FrameFormat): PictureFit {
   const region = camera.region
   const regionPx = region
     ? {

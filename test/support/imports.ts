@@ -97,6 +97,27 @@ export function openSwitches(): string[] {
   })
 }
 
+/** Names that more than one file of `src/` declares and exports: `name: file, file`. */
+export function namesExportedTwice(): string[] {
+  const filesOf = new Map<string, string[]>()
+  for (const file of sourceFiles())
+    for (const name of new Set(exportedBy(parsed(file))))
+      filesOf.set(name, [...(filesOf.get(name) ?? []), file])
+  return [...filesOf]
+    .filter(([, files]) => files.length > 1)
+    .map(([name, files]) => `${name}: ${files.join(', ')}`)
+}
+
+function exportedBy(source: ts.SourceFile): string[] {
+  return source.statements
+    .filter((statement) => ts.canHaveModifiers(statement))
+    .filter((it) => ts.getModifiers(it)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword))
+    .flatMap((it): readonly ts.NamedDeclaration[] =>
+      ts.isVariableStatement(it) ? it.declarationList.declarations : [it as ts.NamedDeclaration],
+    )
+    .flatMap(({ name }) => (name === undefined ? [] : [name.getText(source)]))
+}
+
 function parsed(file: string): ts.SourceFile {
   return ts.createSourceFile(file, readFileSync(join(src, file), 'utf8'), ts.ScriptTarget.Latest)
 }

@@ -25,7 +25,7 @@ export type Jobs = Readonly<{
 }>
 
 export type JobKind = keyof Jobs
-export type Job<Kind extends JobKind = JobKind> = {
+export type CodecJob<Kind extends JobKind = JobKind> = {
   [K in Kind]: Readonly<{ kind: K; given: Jobs[K][0] }>
 }[Kind]
 
@@ -34,11 +34,11 @@ export type ReadMessage = Readonly<{
   model: string
   version: string
   id: string
-  read: SentRequest | Refusal
+  read: SentRequest | JobRefusal
 }>
 
 /** An error as it crosses the border of a thread. */
-export type Refusal = Readonly<{
+export type JobRefusal = Readonly<{
   error: 'serving' | 'proto' | 'other'
   message: string
   status?: ServingStatus
@@ -48,11 +48,11 @@ export type Refusal = Readonly<{
 /** The first that a thread says: its number, by which the system counts what it takes of memory. */
 export type CodecStarted = Readonly<{ thread: number }>
 
-export type JobAnswer = Readonly<{ result: unknown } | { refusal: Refusal }>
+export type JobAnswer = Readonly<{ result: unknown } | { refusal: JobRefusal }>
 
 type Done = Readonly<{ answer: JobAnswer; transfer: readonly ArrayBuffer[] }>
 
-export function doJob(job: Job): Done {
+export function doJob(job: CodecJob): Done {
   const moved = new Moved()
   try {
     return { answer: { result: resultOf(job, moved) }, transfer: moved.buffers }
@@ -61,7 +61,7 @@ export function doJob(job: Job): Done {
   }
 }
 
-function resultOf(job: Job, moved: Moved): unknown {
+function resultOf(job: CodecJob, moved: Moved): unknown {
   switch (job.kind) {
     case 'inferBody': {
       const { body, headerBytes, model, version } = job.given
@@ -118,19 +118,19 @@ function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
-function refusalOf(error: unknown): Refusal {
+function refusalOf(error: unknown): JobRefusal {
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof ServingError)
     return { error: 'serving', message, status: error.status, reason: error.reason }
   return { error: error instanceof ProtoError ? 'proto' : 'other', message }
 }
 
-export function isRefusal(read: SentRequest | Refusal): read is Refusal {
+export function wasRefused(read: SentRequest | JobRefusal): read is JobRefusal {
   return 'error' in read
 }
 
 /** The error as it was thrown in the thread. */
-export function errorOf({ error, message, status = 'INTERNAL', reason }: Refusal): Error {
+export function errorOf({ error, message, status = 'INTERNAL', reason }: JobRefusal): Error {
   if (error === 'serving') return new ServingError(status, message, reason)
   return error === 'proto' ? new ProtoError(message) : new Error(message)
 }

@@ -5,7 +5,7 @@ import { ServingError } from '../../tensors/serving-error.js'
 import {
   errorOf,
   type CodecStarted,
-  type Job,
+  type CodecJob,
   type JobAnswer,
   type JobKind,
   type Jobs,
@@ -33,7 +33,7 @@ const defaults = { threads: 2, jobAtMostMs: 60_000, idleMs: 10_000 }
 const heapMb = 512
 
 type Waiting = Readonly<{
-  job: Job
+  job: CodecJob
   transfer: readonly ArrayBuffer[]
   bytes: number
   resolve(result: unknown): void
@@ -80,7 +80,7 @@ export class CodecPool {
     const { byteLength } = own
     this.#bytes += byteLength
     try {
-      return (await this.#result({ kind, given: given(own) } as Job, own, signal)) as Jobs[Kind][1]
+      return (await this.#result({ kind, given: given(own) } as CodecJob, own, signal)) as Jobs[Kind][1]
     } finally {
       this.#bytes -= byteLength
     }
@@ -94,7 +94,7 @@ export class CodecPool {
     for (const thread of this.#threads) thread.end(new ServingError('UNAVAILABLE', 'Server is stopping'))
   }
 
-  async #result(job: Job, bytes: Buffer, signal: AbortSignal): Promise<unknown> {
+  async #result(job: CodecJob, bytes: Buffer, signal: AbortSignal): Promise<unknown> {
     let onAbort = (): void => undefined
     try {
       return await new Promise((resolve, reject) => {

@@ -3,7 +3,7 @@ import type { Log } from '../../lifecycle/log.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import type { Arrival, InferResponse, SentRequest } from '../../runtime/infer.js'
 import type { ModelServer } from '../../serving/model-server.js'
-import { errorOf, isRefusal } from '../codec/codec-jobs.js'
+import { errorOf, wasRefused } from '../codec/codec-jobs.js'
 import type { CodecPool } from '../codec/codec-pool.js'
 import { TooLongHereError } from '../codec/here-or-elsewhere.js'
 import { readForModel } from '../read-for-model.js'
@@ -101,7 +101,7 @@ async function readElsewhere(
     (moved) => ({ bytes: moved }),
     signal,
   )
-  if (!isRefusal(read)) return { id, request: read }
+  if (!wasRefused(read)) return { id, request: read }
   try {
     const error = errorOf(read)
     await readForModel(server, { model, version: versionOf(version) }, () => Promise.reject(error))

@@ -3,7 +3,8 @@ import type { LoadRequest, ModelServer, ModelServerSettings } from '../../servin
 import { ServingError } from '../../tensors/serving-error.js'
 import { statisticsJson } from '../kserve/statistics-json.js'
 import type { TensorSpec } from '../../tensors/tensor.js'
-import { noSharedMemory, versionOf } from './infer-request-message.js'
+import { noSharedMemory } from '../kserve/infer-body.js'
+import { versionOf } from './infer-request-message.js'
 import type { Message } from '../../kserve/grpc-schema.js'
 
 /** Request in, answer out; both with the names of the schema. @throws ServingError */

@@ -19,7 +19,7 @@ import { streamInfer, unaryInfer } from './grpc-infer.js'
 import { unaryMethods, type UnaryMethod } from './grpc-methods.js'
 import { grpcStatus } from './grpc-status.js'
 import { decodeInferRequest } from './infer-request-message.js'
-import { joined, partsAsTheyAre } from './message-in-parts.js'
+import { partsAsTheyAre, wholeMessage } from './message-in-parts.js'
 import { ProtoError, ProtoReader } from './proto-reader.js'
 import { reflectedPackage } from './reflection.js'
 import { statusBehindMessage } from './unary-call.js'
@@ -138,7 +138,7 @@ function stop(grpc: Server, drainMs: number): Promise<void> {
 /** The messages that carry tensors have readers and writers of their own. */
 function inferenceDefinition(): ServiceDefinition {
   const definition = definitionOf(inferenceService)
-  const infer = { requestDeserialize: decodeInferRequest, responseSerialize: joined }
+  const infer = { requestDeserialize: decodeInferRequest, responseSerialize: wholeMessage }
   for (const name of ['ModelInfer', 'ModelStreamInfer'])
     definition[name] = { ...definition[name], ...infer } as ServiceDefinition[string]
   return definition

@@ -4,6 +4,7 @@ import { checkedTensor } from '../../tensors/tensor-check.js'
 import type { Tensor } from '../../tensors/tensor.js'
 import type { ParameterValue, RequestedOutput, SentRequest, SequencePosition } from '../../runtime/infer.js'
 import { checkCount } from '../../serving/request-limits.js'
+import { noSharedMemory } from '../kserve/infer-body.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import { mostHere, TooLongHereError } from '../codec/here-or-elsewhere.js'
 import { GrowingBytes } from '../../serving/growing-bytes.js'
@@ -362,10 +363,6 @@ function flagOf(parameters: Parameters, name: string): boolean {
   if (parameter.kind !== 'bool')
     throw invalid(`invalid value type for '${name}' parameter, expected bool_param.`)
   return parameter.value === true
-}
-
-export function noSharedMemory(): ServingError {
-  return new ServingError('UNSUPPORTED', 'shared memory is not supported by this server')
 }
 
 function invalid(message: string): ServingError {

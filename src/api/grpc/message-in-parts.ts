@@ -19,7 +19,7 @@ export class MessageInParts {
 export type EncodedMessage = Buffer | MessageInParts
 
 /** What the library calls with a message that is encoded already. */
-export function joined(message: EncodedMessage): Buffer {
+export function wholeMessage(message: EncodedMessage): Buffer {
   return message instanceof MessageInParts ? message.joined() : message
 }
 

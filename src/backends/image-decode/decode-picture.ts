@@ -9,7 +9,7 @@ const fill = { r: letterboxFill, g: letterboxFill, b: letterboxFill }
 const options = { limitInputPixels: mostPixels, failOn: 'error', sequentialRead: true } as const
 
 /** RGB bytes `[heightPx, widthPx, 3]`. */
-export type Picture = SizePx & Readonly<{ rgbHwc: Uint8Array }>
+export type DecodedPicture = SizePx & Readonly<{ rgbHwc: Uint8Array }>
 
 /**
  * Decodes a picture in sharp's own threads, turned as its EXIF orientation says; transparency becomes grey.
@@ -17,7 +17,7 @@ export type Picture = SizePx & Readonly<{ rgbHwc: Uint8Array }>
  * @param image - one JPEG or PNG. Borrowed until the promise settles.
  * @throws ServingError `INVALID_ARG` for other formats, damage, and more than 67 million pixels, before a pixel is decoded.
  */
-export async function decodePicture(image: Uint8Array): Promise<Picture> {
+export async function decodePicture(image: Uint8Array): Promise<DecodedPicture> {
   const head = await readable(() => sharp(image, { ...options, limitInputPixels: false }).metadata())
   check(head)
   const { data, info } = await readable(() =>

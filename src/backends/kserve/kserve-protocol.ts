@@ -46,8 +46,8 @@ export type FromKserveThread =
   /** The first that it says. @see ownThread */
   | Readonly<{ type: 'started'; thread: number }>
   | Readonly<{ type: 'answered'; id: number; result: Calls[CallKind][1] }>
-  | Readonly<{ type: 'refused'; id: number; refusal: Refusal }>
+  | Readonly<{ type: 'refused'; id: number; refusal: RemoteRefusal }>
   | Readonly<{ type: 'log'; level: 'info' | 'warn'; fields: Readonly<Record<string, unknown>>; text: string }>
 
 /** A `ServingError` as it crosses the border of the thread. */
-export type Refusal = Readonly<{ status: ServingStatus; message: string; reason: FailureReason }>
+export type RemoteRefusal = Readonly<{ status: ServingStatus; message: string; reason: FailureReason }>

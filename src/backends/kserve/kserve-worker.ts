@@ -10,7 +10,7 @@ import { inferMessage, modelConfig, modelMetadata } from './kserve-messages.js'
 import type {
   FromKserveThread,
   KserveStart,
-  Refusal,
+  RemoteRefusal,
   RemoteAnswer,
   RemoteDescription,
   RemoteRequest,
@@ -98,7 +98,7 @@ function moved({ outputs }: RemoteAnswer): readonly ArrayBuffer[] {
   return [...buffers].filter(({ byteLength }) => byteLength >= leastMovedBytes)
 }
 
-function refusalOf(error: unknown): Refusal {
+function refusalOf(error: unknown): RemoteRefusal {
   const message = error instanceof Error ? error.message : String(error)
   if (!(error instanceof ServingError)) return { status: 'INTERNAL', message, reason: 'BACKEND' }
   return { status: error.status, message, reason: error.reason }

@@ -2,7 +2,7 @@ import type { Picture } from './stream-hub.js'
 import { serverFrame } from './server-frame.js'
 
 /** Binary message of a picture, ready for the wire: uint32 big-endian length of the JSON header, the header in UTF-8, the JPEG. */
-export function encodePicture({ header, jpeg }: Picture): Buffer {
+export function pictureMessage({ header, jpeg }: Picture): Buffer {
   const headerJson = Buffer.from(JSON.stringify(header))
   const headerBytes = Buffer.allocUnsafe(4)
   headerBytes.writeUInt32BE(headerJson.length, 0)

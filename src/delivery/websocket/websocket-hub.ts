@@ -17,7 +17,7 @@ import {
   StreamRateError,
 } from './client-message.js'
 import { PictureDemand } from './picture-demand.js'
-import { encodePicture } from './picture-message.js'
+import { pictureMessage } from './picture-message.js'
 import { RecentHits } from './recent-hits.js'
 import { Rendering } from './rendering.js'
 import { Replay } from './replay.js'
@@ -106,7 +106,7 @@ export class WebSocketHub implements StreamHub {
       position,
       cameraId: message.cameraId,
       rendering: new Rendering(this.#cursor(position), message),
-      picture: picture && this.#wantsPicture(message.cameraId) ? encodePicture(picture) : undefined,
+      picture: picture && this.#wantsPicture(message.cameraId) ? pictureMessage(picture) : undefined,
       atMs,
     })
   }

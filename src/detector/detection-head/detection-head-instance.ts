@@ -11,8 +11,8 @@ import {
   type HeadJob,
   type HeadLoad,
   type HeadTensor,
-  rowLength,
 } from './head-protocol.js'
+import { rowLength } from '../detector-protocol.js'
 
 export class DetectionHeadInstance implements BackendInstance {
   readonly exited: Promise<Error>

@@ -14,5 +14,4 @@ export type HeadJob = Readonly<{ outputs: readonly HeadTensor[]; geometry: Float
 /** x1, y1, x2, y2, score, class of each detection of each picture, in pixels of the picture, best first. */
 export type HeadAnswer = Readonly<{ frames: readonly Float32Array<ArrayBuffer>[] }>
 
-export const rowLength = 6
 export const geometryLength = 5

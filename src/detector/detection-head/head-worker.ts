@@ -6,7 +6,8 @@ import { headValues } from '../head-values.js'
 import { InternalError } from '../../errors.js'
 import { onnxOfDatatype } from '../../tensors/element-type.js'
 import { type Outgoing, serveWorker, type WorkerBackend } from '../../runtime/worker-runtime.js'
-import { geometryLength, type HeadAnswer, type HeadJob, type HeadLoad, rowLength } from './head-protocol.js'
+import { geometryLength, type HeadAnswer, type HeadJob, type HeadLoad } from './head-protocol.js'
+import { rowLength } from '../detector-protocol.js'
 
 /** Decodes and suppresses, in a worker thread: outputs of a detector in, boxes in pixels of the picture out. */
 class HeadWorker implements WorkerBackend<HeadLoad, unknown, HeadJob, HeadAnswer> {

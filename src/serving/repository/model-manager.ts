@@ -10,7 +10,7 @@ import { ModelLoads } from './model-loads.js'
 import type { ModelRecord } from './model-record.js'
 import { ModelRecords } from './model-records.js'
 import { ModelUnloads } from './model-unloads.js'
-import { Repositories } from './repositories.js'
+import { WatchedRepositories } from './repositories.js'
 import { isModelName, type RepositoryScan } from '../../repository/repository-files.js'
 import type { ServedModel } from './served-model.js'
 import { writeUploadedModel, type UploadedModel } from './uploaded-model.js'
@@ -36,7 +36,7 @@ export class ModelManager {
   readonly #planner: LoadPlanner
   readonly #loads: ModelLoads
   readonly #unloads: ModelUnloads
-  readonly #repositories: Repositories
+  readonly #repositories: WatchedRepositories
   /** Repositories that could not be read at the start: what they hold is still to be loaded. */
   #late: ReadonlySet<string> = new Set()
   #last: Promise<unknown> = Promise.resolve()
@@ -47,7 +47,7 @@ export class ModelManager {
   constructor(readonly options: ModelManagerOptions) {
     this.#heldOut = new HeldOut(options, this.#records)
     this.#lifecycle = new ModelLifecycle(options, this.#records)
-    this.#repositories = new Repositories(options.repositories, options.configName, options.log)
+    this.#repositories = new WatchedRepositories(options.repositories, options.configName, options.log)
     this.#planner = new LoadPlanner(options, this.#records, this.#heldOut, () => this.unreadable)
     this.#loads = new ModelLoads({
       planner: this.#planner,

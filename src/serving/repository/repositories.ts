@@ -13,7 +13,7 @@ import { type RepositoryScan, scanRepositories } from '../../repository/reposito
 const answerAtMostMs = 5_000
 
 /** The folders of models, and which of them cannot be read now. A share that is away does not hold anybody up. */
-export class Repositories {
+export class WatchedRepositories {
   readonly #unreadable = new Map<string, string>()
   /** Looks that still wait for their folder. */
   readonly #looking = new Map<string, Promise<string | undefined>>()

@@ -9,7 +9,7 @@ import {
 import { once } from 'node:events'
 import { connect } from 'node:http2'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { joined, MessageInParts, partsAsTheyAre } from '../../../src/api/grpc/message-in-parts.js'
+import { MessageInParts, partsAsTheyAre, wholeMessage } from '../../../src/api/grpc/message-in-parts.js'
 import { statusBehindMessage } from '../../../src/api/grpc/unary-call.js'
 
 /** Of a message that must not be copied. */
@@ -27,14 +27,14 @@ const methods = {
     path: '/test/One',
     requestStream: false,
     responseStream: false,
-    responseSerialize: joined,
+    responseSerialize: wholeMessage,
   },
   Many: {
     ...method,
     path: '/test/Many',
     requestStream: true,
     responseStream: true,
-    responseSerialize: joined,
+    responseSerialize: wholeMessage,
   },
 } satisfies ServiceDefinition
 
@@ -131,6 +131,6 @@ it('harms no other call when its client is gone', async () => {
 })
 
 it('is joined where the library has no stream to give', () => {
-  expect(joined(new MessageInParts([Buffer.from('ab'), Buffer.from('c')])).toString()).toBe('abc')
+  expect(wholeMessage(new MessageInParts([Buffer.from('ab'), Buffer.from('c')])).toString()).toBe('abc')
   expect(partsAsTheyAre({ path: '/' } as never, {} as never)).toMatchObject({ nextCall: {} })
 })
