@@ -8,7 +8,7 @@ import { asyncApiDocument } from '../messages/asyncapi.js'
 import type { Gantry } from './gantry.js'
 import { atMost } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
-import type { Service, ServiceState } from '../lifecycle/service.js'
+import type { Service } from '../lifecycle/service.js'
 import { createApp, headersTimeoutMs } from './app.js'
 import { isPublic } from './access.js'
 import { surviveAcceptErrors } from './accept-errors.js'
@@ -45,13 +45,16 @@ const closeAtMostMs = 1_000
 /** Where it listens, once it runs. `metricsPort` equals `httpPort` when the two are configured the same. */
 export type ServerAddress = Readonly<{ host: string; httpPort: number; metricsPort: number; url: string }>
 
+/** `idle -> starting -> running -> draining -> stopped`, or `failed`. Each arrow happens once. */
+type ServerState = 'idle' | 'starting' | 'running' | 'draining' | 'stopped' | 'failed'
+
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   return new HttpServer(options)
 }
 
 /** HTTP, WebSocket and dashboard on one port, metrics on another. */
 export class HttpServer implements Service {
-  #state: ServiceState = 'idle'
+  #state: ServerState = 'idle'
   #draining = false
   #address: ServerAddress | undefined
   #stopped: Promise<void> | undefined
@@ -66,7 +69,7 @@ export class HttpServer implements Service {
     this.#upgrade = new StreamUpgrade(gantry.stream, settings, () => this.#draining, log)
   }
 
-  get state(): ServiceState {
+  get state(): ServerState {
     return this.#state
   }
 

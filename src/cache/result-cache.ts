@@ -1,3 +1,4 @@
+import type { Service } from '../lifecycle/service.js'
 import type { DetectionsMessage } from '../messages/detections-message.js'
 
 export type RecentQuery = Readonly<{
@@ -23,7 +24,7 @@ export type CacheHealth = Readonly<{
 }>
 
 /** Latest result of each camera and a bounded window of recent ones. */
-export interface ResultCache {
+export interface ResultCache extends Service {
   readonly health: CacheHealth
   start(): void
   /** Never blocks, never throws: with the far side down the result is not cached, and that is counted. */

@@ -1,3 +1,4 @@
+import type { Service } from '../lifecycle/service.js'
 import { setTimeout as timeout } from 'node:timers/promises'
 import { backoffMs, type BackoffLimits } from '../lifecycle/backoff.js'
 import { nowMs } from '../lifecycle/clock.js'
@@ -50,7 +51,7 @@ const doubts = { first: 4, most: 64 }
  * Takes records from the queue to the far side, batch after batch, one at a time so that each camera keeps its order. A batch that
  * failed is sent again unchanged, over a new connection, until it is taken; one that was refused is searched for the records at fault.
  */
-export class Delivery {
+export class Delivery implements Service {
   readonly #abort = new AbortController()
   #draining = false
   #leased: readonly QueuedRecord[] = []

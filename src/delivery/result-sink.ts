@@ -1,3 +1,4 @@
+import type { Service } from '../lifecycle/service.js'
 import type { DetectionsMessage } from '../messages/detections-message.js'
 
 /** How a sink is doing, for readiness and the page. */
@@ -14,7 +15,7 @@ export type SinkHealth = Readonly<{
 }>
 
 /** Where results go. `accept` never blocks, never throws and costs the caller microseconds; delivery is the sink's affair. */
-export interface ResultSink {
+export interface ResultSink extends Service {
   readonly health: SinkHealth
   /** Starts connecting; does not wait for the far side. */
   start(): void

@@ -1,3 +1,4 @@
+import type { Service } from '../lifecycle/service.js'
 import type { Detection, StageTimings } from '../vision/detection.js'
 import type { ExecutionProvider } from '../config/inference.js'
 import type { StepFailures } from './later-steps.js'
@@ -51,7 +52,7 @@ export interface DetectorListener {
  *
  * Keeps at most one waiting frame per camera, serves cameras round-robin, keeps the order within a camera.
  */
-export interface CameraDetector {
+export interface CameraDetector extends Service {
   readonly info: DetectorInfo
   /** What its models did, by model. */
   statistics(): readonly CountedStatistics[]

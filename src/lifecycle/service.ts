@@ -1,10 +1,8 @@
-/** `idle -> starting -> running -> draining -> stopped`, or `failed`. Each arrow happens once. */
-export type ServiceState = 'idle' | 'starting' | 'running' | 'draining' | 'stopped' | 'failed'
-
-/** Whatever starts has a state, an order and an end. */
+/** Whatever runs and has work in hand. What has none, such as a file, a socket or a session, is closed: `close()`. */
 export interface Service {
-  readonly state: ServiceState
-  start(signal: AbortSignal): Promise<void>
-  /** Idempotent, never rejects. Refuses new work, drains for at most `drainMs`, then cuts. */
+  /**
+   * Takes nothing new, finishes what it has for at most `drainMs`, then ends it hard; what has nothing to drain leaves the parameter out.
+   * Idempotent, never rejects.
+   */
   stop(drainMs: number): Promise<void>
 }

@@ -1,3 +1,4 @@
+import type { Service } from '../lifecycle/service.js'
 import { fork, type ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { RemoteError, type ErrorRecord, type GantryError } from '../errors.js'
@@ -92,7 +93,7 @@ function isOwn<From extends Said>(message: From): message is OwnMessage<From> {
 }
 
 /** One child process under supervision: started, set up, watched, asked, restarted when it dies, and ended. */
-export class SupervisedProcess<From extends Said, To extends Said> {
+export class SupervisedProcess<From extends Said, To extends Said> implements Service {
   #child: ChildProcess | undefined
   #state: ProcessState = 'starting'
   #reason = 'not started'

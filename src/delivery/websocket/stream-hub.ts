@@ -1,3 +1,4 @@
+import type { Service } from '../../lifecycle/service.js'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import type { DetectionsMessage } from '../../messages/detections-message.js'
@@ -7,7 +8,7 @@ import type { PictureHeader } from '../../messages/stream-protocol.js'
 export type Picture = Readonly<{ header: PictureHeader; jpeg: Uint8Array }>
 
 /** The WebSocket side of `gantry.v1`: who is connected, what each wants, and what each missed. */
-export interface StreamHub {
+export interface StreamHub extends Service {
   readonly clients: number
   /** Cameras some client wants pictures of; `*` for all. */
   readonly pictureCameras: ReadonlySet<string>

@@ -1,3 +1,4 @@
+import type { Service } from '../../lifecycle/service.js'
 import { EngineUnavailableError } from '../../cameras/engine-errors.js'
 import type { EngineAnswers, EngineQuestion, EngineSetup, FromEngine, ToEngine } from './protocol.js'
 import type { DetectorInfo } from '../../detector/camera-detector.js'
@@ -24,7 +25,7 @@ export type EngineEvents = Readonly<{
 }>
 
 /** One engine process under supervision. */
-export class EngineProcess {
+export class EngineProcess implements Service {
   readonly #process: SupervisedProcess<FromEngine, ToEngine>
   #detector: DetectorInfo | null = null
 

@@ -1,3 +1,4 @@
+import type { Service } from '../../lifecycle/service.js'
 import { CameraNotFoundError, CameraNotPushError, NotFoundError } from '../../cameras/engine-errors.js'
 import type { EngineResult } from '../../cameras/engine-report.js'
 import { CameraUnit } from './camera-unit.js'
@@ -34,7 +35,7 @@ const noTimings = { queue: 0, infer: 0, postprocess: 0 }
 type Send = (message: FromEngine) => void
 
 /** Cameras to results: sources feed the detector, and what it finds leaves through `send`. Lives in its own process. */
-export class Engine {
+export class Engine implements Service {
   readonly #units = new Map<string, CameraUnit>()
   readonly #beat = new ProcessBeat()
   readonly #gate: ConnectGate

@@ -1,3 +1,4 @@
+import type { Service } from '../../lifecycle/service.js'
 import type { Log } from '../../lifecycle/log.js'
 import { systemLimit } from '../../lifecycle/system-limit.js'
 import type { ModelServer } from '../../serving/model-server.js'
@@ -6,7 +7,7 @@ import { startGrpc, type GrpcOptions, type GrpcServer } from '../../api/grpc/grp
 const retryAfterMs = 5_000
 
 /** gRPC on its port. While the port is taken it is tried again, and HTTP goes on. */
-export class GrpcListener {
+export class GrpcListener implements Service {
   #server: GrpcServer | undefined
   #reason = 'not started'
   #timer: NodeJS.Timeout | undefined

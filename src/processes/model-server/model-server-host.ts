@@ -1,3 +1,4 @@
+import type { Service } from '../../lifecycle/service.js'
 import type { FastifyInstance } from 'fastify'
 import { rm } from 'node:fs/promises'
 import type { Socket } from 'node:net'
@@ -63,7 +64,7 @@ const traceWriteAtMostMs = 1_000
 const refusedWithinMs = 50
 
 /** Everything that lives in the model server process: models, their repository, and the two protocols in front of them. */
-export class ModelServerHost {
+export class ModelServerHost implements Service {
   readonly server: LocalModelServer
   readonly #manager: ModelManager
   readonly #poller: RepositoryPoller | undefined

@@ -1,3 +1,4 @@
+import type { Service } from '../../lifecycle/service.js'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { repositoriesOf } from '../../config/load.js'
@@ -34,7 +35,7 @@ const metricsAtMostMs = 1_000
 const stopAtMostMs = 2_000
 
 /** The model server process under supervision. Cameras never wait for it. */
-export class ModelServerProcess {
+export class ModelServerProcess implements Service {
   /** Where it takes HTTP. The folder is this user's alone, so no token is asked there. */
   readonly socketPath: string
   /** Clients whose connections it serves itself. */

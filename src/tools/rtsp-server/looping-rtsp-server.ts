@@ -1,3 +1,4 @@
+import type { Service } from '../../lifecycle/service.js'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { loadClip, type Clip } from './clip.js'
 import { RtspConnection } from './rtsp-connection.js'
@@ -10,7 +11,7 @@ import { ServedStream, type StreamOptions } from './served-stream.js'
  * Clips are held in memory and paced here, so that a camera costs no process and nothing runs while nobody watches. Each client gets
  * the clip from its beginning, so that its first picture comes at once. ffmpeg is needed to read the files.
  */
-export class LoopingRtspServer {
+export class LoopingRtspServer implements Service {
   readonly #streams = new Map<string, ServedStream>()
   readonly #clips = new Map<string, Promise<Clip>>()
   readonly #connections = new Set<RtspConnection>()
