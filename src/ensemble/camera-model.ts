@@ -2,10 +2,12 @@ import { ModelConfigError, ModelNotFoundError } from '../repository/errors.js'
 import { readModel, type RepositoryModel } from '../repository/model-definition.js'
 import { type OnnxModel, openOnnxModel } from '../repository/onnx-model.js'
 import type { Repositories } from '../repository/repository-files.js'
-import type { ModelConfig } from '../repository/model-config.js'
+import { type ModelConfig, parameterOf } from '../repository/model-config.js'
+import { limitParameters } from '../detector/detection-head/head-parameters.js'
 import { cameraSteps, type CameraSteps, type FusedSteps } from './camera-steps.js'
-import { type EnsembleGraph, readEnsemble, type ResolvedStep } from './ensemble-graph.js'
-import { checkSameLabels, gpuModelOf, withGpuModel } from '../repository/gpu-model.js'
+import type { ResolvedStep } from './ensemble-graph.js'
+import { readCameraEnsemble } from './inlined-ensembles.js'
+import { checkSameLabels, gpuModelOf } from '../repository/gpu-model.js'
 
 /** The model cameras run on, and the name their results carry. */
 export type CameraModel = Readonly<{
@@ -51,11 +53,11 @@ export function findCameraModel(repositories: Repositories, name: string): Camer
 
 function ofEnsemble(repositories: Repositories, entry: RepositoryModel): CameraModel {
   const { name, config } = entry
-  const graph = readEnsemble(repositories, entry)
+  const { graph, warnings } = readCameraEnsemble(repositories, entry)
   const steps = cameraSteps(graph, config)
   const { fused } = steps
   const detector = fused && detectorOf(repositories, fused)
-  const gpuDetector = gpuDetectorOf(repositories, entry, graph, detector)
+  const gpuDetector = gpuDetectorOf(repositories, entry, fused, detector)
   return {
     name,
     version: graph.version,
@@ -63,8 +65,26 @@ function ofEnsemble(repositories: Repositories, entry: RepositoryModel): CameraM
     gpuDetector,
     head: fused === undefined ? entry : headOf(fused.head),
     ensemble: { steps, config, dir: entry.folder.dir },
-    warnings: [...entry.warnings, ...(detector?.warnings ?? []), ...(gpuDetector?.warnings ?? [])],
+    warnings: [
+      ...warnings,
+      ...limitsWithoutHead(entry, graph.steps),
+      ...(detector?.warnings ?? []),
+      ...(gpuDetector?.warnings ?? []),
+    ],
   }
+}
+
+/** Limits of an ensemble whose heads all stand in ensembles inside it, which say them. */
+function limitsWithoutHead(
+  { name, config }: RepositoryModel,
+  steps: readonly ResolvedStep[],
+): readonly string[] {
+  const heads = steps.filter(({ backend }) => backend === 'detection_head')
+  const [head] = heads
+  if (head === undefined || heads.some(({ ensemble }) => ensemble.name === name)) return []
+  return limitParameters
+    .filter((key) => parameterOf(config, key) !== undefined)
+    .map((key) => `${key} has no effect: the detection head stands in "${head.ensemble.name}", which says it`)
 }
 
 /** The detector as cameras use it, which not every field of a configuration fits. */
@@ -77,17 +97,12 @@ function detectorOf(repositories: Repositories, { detector: { step } }: FusedSte
 function gpuDetectorOf(
   repositories: Repositories,
   entry: RepositoryModel,
-  graph: EnsembleGraph,
+  fused: FusedSteps | undefined,
   detector: OnnxModel | undefined,
 ): OnnxModel | undefined {
-  const { name } = graph
-  const gpuModel = gpuModelOf(entry.config)
-  if (gpuModel === undefined) return undefined
-  const config = withGpuModel(name, entry.config, gpuModel, {
-    runsFile: (index) => graph.steps[index]?.model !== undefined,
-    isHead: (index) => graph.steps[index]?.backend === 'detection_head',
-  })
-  const onGpu = cameraSteps(readEnsemble(repositories, { ...entry, config }), config).fused
+  const { name, config } = fused?.detector.ensemble ?? entry
+  if (gpuModelOf(config) === undefined) return undefined
+  const onGpu = cameraSteps(readCameraEnsemble(repositories, entry, true).graph, entry.config).fused
   if (onGpu === undefined || detector === undefined) return undefined
   const gpuDetector = detectorOf(repositories, onGpu)
   checkSameLabels(

@@ -165,7 +165,7 @@ async function laterSteps(
 /** @throws ModelConfigError where nothing runs steps */
 function graphHost({ steps, inference, log, ensemble }: CameraDetectorOptions): CameraGraphHost {
   const { stepTimeoutMs, runTimeoutMs } = inference
-  if (steps !== undefined) return { models: steps, stepTimeoutMs, runTimeoutMs, log }
+  if (steps !== undefined) return { models: steps, stepTimeoutMs, runTimeoutMs, limits: inference, log }
   throw new ModelConfigError(
     `ensemble "${ensemble}" has steps that nothing runs here`,
     'Run it with `gantry serve`.',

@@ -29,9 +29,16 @@ export type EnsembleDefinition = Readonly<{
   labels: ReadonlyMap<string, readonly string[]>
   /** Inputs with a row for each box, where the detector has run before: for cameras. */
   boxInputs?: readonly string[]
+  /**
+   * Parameters of a built-in step by its place, and those of its folder where it has one. Absent: those of the folder, else of the
+   * ensemble.
+   */
+  parametersOf?: (index: number, ofFolder: Parameters | undefined) => Parameters
   /** Created when the load began; those of the same ensemble that this one takes the place of go on. */
   statistics?: StatisticsRecorder
 }>
+
+type Parameters = ModelConfig['parameters']
 
 /** What an ensemble needs of the server around it. */
 export type EnsembleHost = Readonly<{
@@ -72,7 +79,7 @@ export async function createEnsembleModel(
         models.push(sharedStep(title, model, versionOf(step), host.find))
         continue
       }
-      const own = await startBuiltIn(definition, found, binder.steps[index]!, binder, host)
+      const own = await startBuiltIn(definition, found, index, binder, host)
       ownSteps.push(own.model)
       models.push(ownStep(title, own.model, own.labels))
     }
@@ -158,12 +165,14 @@ function isOpen(platform: string, config: ModelConfig): platform is 'letterbox' 
 async function startBuiltIn(
   ensemble: EnsembleDefinition,
   { title, builtIn, model, step }: FoundStep,
-  place: BindingStep,
+  index: number,
   binder: StepBinder,
   host: EnsembleHost,
 ): Promise<Readonly<{ model: LoadedModel; labels: readonly string[] }>> {
+  const given = model?.config ?? { ...emptyModelConfig, parameters: ensemble.config.parameters }
   const config = {
-    ...(model?.config ?? emptyConfig(ensemble.config)),
+    ...given,
+    parameters: ensemble.parametersOf?.(index, model?.config.parameters) ?? given.parameters,
     name: step.model_name,
     max_batch_size: ensemble.config.max_batch_size ?? 0,
     input: [],
@@ -171,7 +180,7 @@ async function startBuiltIn(
   }
   const { backend, labels } = bound(
     builtIn ?? 'image_decode',
-    place,
+    binder.steps[index]!,
     binder,
     config,
     detectionLabels(ensemble, step),
@@ -217,11 +226,6 @@ function detectionLabels(
   const output = config.output.find(({ name }) => name === output_map.detections)
   const isOwn = config.output.length === 1 || (output?.label_filename ?? '') !== ''
   return output !== undefined && isOwn ? labels.get(output.name) : undefined
-}
-
-/** Parameters of the ensemble, such as thresholds, hold for built-in steps without a folder. */
-function emptyConfig({ parameters }: ModelConfig): ModelConfig {
-  return { ...emptyModelConfig, parameters }
 }
 
 /** 0 and -1 are the highest version that serves. */

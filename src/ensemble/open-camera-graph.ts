@@ -1,3 +1,5 @@
+import { limitParameters } from '../detector/detection-head/head-parameters.js'
+import type { DetectionLimits } from '../detector/frame-reader.js'
 import type { LetterboxPlan } from '../detector/letterbox/letterbox-parameters.js'
 import type { Log } from '../lifecycle/log.js'
 import { ModelConfigError } from '../repository/errors.js'
@@ -24,6 +26,8 @@ export type CameraGraphHost = Readonly<{
   models: StepModels
   stepTimeoutMs: number
   runTimeoutMs: number
+  /** What counts as a detection where the model does not say it. */
+  limits: DetectionLimits
   log: Log
 }>
 
@@ -51,7 +55,7 @@ export function hasOtherSteps({ steps, config }: Ensemble): boolean {
 export async function openCameraGraph(
   { name, version, ensemble }: Readonly<{ name: string; version: string; ensemble: Ensemble }>,
   fused: Readonly<{ input: LetterboxPlan; labels: readonly string[] }> | undefined,
-  { models, log, stepTimeoutMs, runTimeoutMs }: CameraGraphHost,
+  { models, log, stepTimeoutMs, runTimeoutMs, limits }: CameraGraphHost,
 ): Promise<OpenedGraph> {
   const { steps, config } = ensemble
   const host = await models.load(namesOf(steps.others))
@@ -67,7 +71,18 @@ export async function openCameraGraph(
   }
   const boxInputs = [...steps.brought].flatMap(([tensor, what]) => (what === 'detections' ? [tensor] : []))
   const model = await createEnsembleModel(
-    { name, version, config: own, versionDir: '', labels: outputLabels(config, ensemble.dir), boxInputs },
+    {
+      name,
+      version,
+      config: own,
+      versionDir: '',
+      labels: outputLabels(config, ensemble.dir),
+      boxInputs,
+      parametersOf: (index, ofFolder) => ({
+        ...asParameters(limits),
+        ...(ofFolder ?? steps.others[index]?.ensemble.config.parameters),
+      }),
+    },
     host,
   )
   const named = model.labels(steps.detections)
@@ -108,6 +123,14 @@ function boundLetterbox(
   const [first] = places
   if (first !== undefined) return new StepBinder(ensemble, places).letterbox(first)
   throw new ModelConfigError(`ensemble "${ensemble}" has no letterbox`, 'Begin with a step "letterbox".')
+}
+
+function asParameters(limits: DetectionLimits): ModelConfig['parameters'] {
+  const { scoreThreshold, iouThreshold, maxDetections } = limits
+  const values = [scoreThreshold, iouThreshold, maxDetections]
+  return Object.fromEntries(
+    limitParameters.map((key, index) => [key, { string_value: String(values[index]) }]),
+  )
 }
 
 function withoutGpuModel({ parameters }: ModelConfig): ModelConfig['parameters'] {

@@ -45,6 +45,13 @@ export function headParameters(
   return { plan, input, inputs, labels }
 }
 
+/** Say what counts as a detection. */
+export const limitParameters = [
+  'gantry.score_threshold',
+  'gantry.iou_threshold',
+  'gantry.max_detections',
+] as const
+
 /** What counts as a detection where nothing else is said. */
 const usualLimits: DetectionLimits = { scoreThreshold: 0.3, iouThreshold: 0.5, maxDetections: 300 }
 
