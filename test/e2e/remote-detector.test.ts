@@ -49,6 +49,13 @@ it('four cameras share a detector on another server, lose frames while that is a
         return (await labels(camera)).labels?.includes('red')
       })
     }
+    await until('frames of several cameras in one request', async () => {
+      await Promise.all(cameras.map(push))
+      return (
+        (await counted(server, 'nv_inference_request_success')) <
+        (await counted(server, 'nv_inference_count'))
+      )
+    })
     await server.end()
     const before = await shed(here)
     await until('frames shed', async () => {
@@ -75,14 +82,22 @@ function repositoryFor(address: string): string {
   const repository = tempDir()
   addModel(repository, 'red', {
     config: `backend: "kserve"
+      max_batch_size: 4
+      dynamic_batching { max_queue_delay_microseconds: 100000 }
       parameters { key: "gantry.kserve_addresses" value { string_value: "${address}" } }
-      output { name: "output0" data_type: TYPE_FP32 dims: [ -1, 6, 84 ] label_filename: "labels.txt" }
-      input { name: "images" data_type: TYPE_UINT8 dims: [ -1, 64, 64, 3 ] }`,
+      output { name: "output0" data_type: TYPE_FP32 dims: [ 6, 84 ] label_filename: "labels.txt" }
+      input { name: "images" data_type: TYPE_UINT8 dims: [ 64, 64, 3 ] }`,
     labels: 'blue\nred\n',
   })
   const detect = ensembleStep('red', { images: 'pixels' }, { output0: 'head' })
   addModel(repository, 'site', { config: pictureEnsemble({ steps: [letterbox, detect, head] }) })
   return repository
+}
+
+async function counted(service: TestService, family: string): Promise<number> {
+  const [, count] =
+    new RegExp(`^${family}\\{model="red"[^}]*\\} (\\d+)`, 'm').exec(await service.metrics()) ?? []
+  return Number(count ?? 0)
 }
 
 /** Frames of all cameras that were shed for want of boxes. */

@@ -1,6 +1,7 @@
 import { ModelInvalidError } from '../../repository/errors.js'
 import type { ModelConfig } from '../../repository/model-config.js'
 import { nowMs } from '../../lifecycle/clock.js'
+import { inTurns } from '../../lifecycle/in-turns.js'
 import type {
   Backend,
   BackendContext,
@@ -9,10 +10,12 @@ import type {
   Execution,
   OpenedModel,
 } from '../../runtime/backend.js'
+import { ServingError } from '../../tensors/serving-error.js'
 import type { Tensor, TensorSpec } from '../../tensors/tensor.js'
 import { movableTensors } from '../../tensors/tensor-buffers.js'
 import { configTensors, specsOf } from '../config-tensors.js'
 import { eachAlone } from '../each-alone.js'
+import { splitOutputs } from '../onnxruntime/split-outputs.js'
 import { packInputs } from '../pack-inputs.js'
 import { kserveSettings } from './kserve-settings.js'
 import { KserveThread, type KserveThreadOptions } from './kserve-thread.js'
@@ -142,7 +145,7 @@ class RemoteModel implements OpenedModel {
   }
 
   async start(): Promise<BackendInstance> {
-    return new RemoteInstance(await this.threads.current())
+    return new RemoteInstance(await this.threads.current(), (this.config.max_batch_size ?? 0) > 0)
   }
 
   close(): Promise<void> {
@@ -154,7 +157,11 @@ class RemoteModel implements OpenedModel {
 class RemoteInstance implements BackendInstance {
   readonly exited: Promise<Error>
 
-  constructor(readonly caller: KserveThread) {
+  constructor(
+    readonly caller: KserveThread,
+    /** Whether the model has a batch dimension. */
+    readonly batched: boolean,
+  ) {
     this.exited = caller.exited
   }
 
@@ -162,28 +169,87 @@ class RemoteInstance implements BackendInstance {
     return this.caller.thread
   }
 
-  execute(batch: readonly Execution[]): Promise<BatchResult> {
-    return eachAlone(batch, nowMs, (execution) => this.#infer(execution))
+  /** A batch is one request; when the server refuses it, each of its requests goes alone, so that one does not fail the others. */
+  async execute(batch: readonly Execution[]): Promise<BatchResult> {
+    const alone = () => eachAlone(batch, nowMs, (execution) => this.#infer([execution]))
+    const isOne = this.batched && batch.length > 1 && batch.every(({ sequence }) => sequence === undefined)
+    if (!isOne) return alone()
+    try {
+      return await this.#together(batch)
+    } catch (error) {
+      if (isAnswered(error)) return alone()
+      throw error
+    }
   }
 
   close(): Promise<void> {
     return Promise.resolve()
   }
 
-  async #infer(execution: Execution): Promise<readonly Tensor[]> {
-    const { sequence, signal, outputs: wanted } = execution
-    const { inputs: packed, transfer } = await packInputs([execution], false)
+  async #together(batch: readonly Execution[]): Promise<BatchResult> {
+    const beganMs = nowMs()
+    const outputs = await this.#infer(batch.map(kept))
+    const endedMs = nowMs()
+    const sizes = batch.map(({ batchSize }) => batchSize)
+    const results = await inTurns(splitOutputs(outputs, sizes, true))
+    return {
+      results,
+      times: {
+        computeInputNs: 0,
+        computeInferNs: Math.round((endedMs - beganMs) * 1e6),
+        computeOutputNs: Math.round((nowMs() - endedMs) * 1e6),
+      },
+    }
+  }
+
+  /** Several go as one. */
+  async #infer(executions: readonly Execution[]): Promise<readonly Tensor[]> {
+    const [first] = executions
+    const { inputs: packed, transfer } = await packInputs(executions, this.batched)
     const inputs = packed.map(({ name, shape, parts: [data = new Uint8Array()] }) => ({
       name,
-      datatype: execution.inputs.get(name)!.datatype,
+      datatype: first!.inputs.get(name)!.datatype,
       shape,
       data,
     }))
     const { outputs, message } = await this.caller.infer(
-      { inputs, outputs: wanted, sequence },
+      {
+        inputs,
+        outputs: [...new Set(executions.flatMap(({ outputs: wanted }) => wanted))],
+        sequence: first!.sequence,
+      },
       transfer,
-      signal,
+      whenAllAbort(executions.map(({ signal }) => signal)),
     )
     return movableTensors(outputs, message ?? new Uint8Array())
   }
+}
+
+/** With inputs that are copied, so that they are still there for a second try. */
+function kept(execution: Execution): Execution {
+  const inputs = [...execution.inputs].map(([name, { movable: _, ...tensor }]) => [name, tensor] as const)
+  return { ...execution, inputs: new Map(inputs) }
+}
+
+/** Whether the server was reached, and has no use for the request as it is. */
+function isAnswered(error: unknown): boolean {
+  return error instanceof ServingError && error.status !== 'UNAVAILABLE' && error.status !== 'CANCELLED'
+}
+
+/** Aborts with the last of them. */
+function whenAllAbort(signals: readonly (AbortSignal | undefined)[]): AbortSignal | undefined {
+  const known = signals.filter((signal) => signal !== undefined)
+  const [first] = known
+  if (known.length < signals.length) return undefined
+  if (known.length === 1) return first
+  const all = new AbortController()
+  let left = known.length
+  const one = () => {
+    left -= 1
+    if (left === 0) all.abort()
+  }
+  for (const signal of known)
+    if (signal.aborted) one()
+    else signal.addEventListener('abort', one, { once: true })
+  return all.signal
 }

@@ -8,6 +8,7 @@ import { KserveCluster } from '../../../src/backends/kserve/kserve-cluster.js'
 import { modelReady } from '../../../src/backends/kserve/kserve-messages.js'
 import { kserveSettings } from '../../../src/backends/kserve/kserve-settings.js'
 import { decodeMessage, encodeMessage, grpcRoot, type Message } from '../../../src/kserve/grpc-schema.js'
+import type { LoadedModel } from '../../../src/runtime/loaded-model.js'
 import { type Certificate, selfSigned } from '../../support/certificate.js'
 import { contextOf, fp32, requestOf, scheduled, valuesOf } from '../../support/direct-model.js'
 import { silentLog } from '../../support/silent-log.js'
@@ -210,6 +211,68 @@ describe('a model on another server', () => {
     await until('the request to arrive', () => remote.requests.length > seen)
     cancel.abort()
     await expect(running).rejects.toMatchObject({ status: 'CANCELLED' })
+  })
+
+  describe('with dynamic_batching', () => {
+    const waiting = `dynamic_batching { preferred_batch_size: [ 4 ] max_queue_delay_microseconds: 60000000 }`
+    const all = (model: LoadedModel) =>
+      Promise.allSettled([x(1, 2), x(3, 4), x(5, 6), x(7, 8)].map((request) => model.infer(request)))
+    const answers = (results: Awaited<ReturnType<typeof all>>) =>
+      results.map((result) =>
+        result.status === 'rejected' ? String(result.reason) : valuesOf(result.value[0]),
+      )
+
+    it('sends a batch as one request', async () => {
+      const remote = await startRemote()
+      const model = await serve([remote], {}, waiting)
+      expect(answers(await all(model))).toEqual([
+        [2, 4],
+        [6, 8],
+        [10, 12],
+        [14, 16],
+      ])
+      expect(remote.requests.map(({ inputs }) => inputs)).toMatchObject([[{ name: 'x', shape: [4, 2] }]])
+    })
+
+    it('sends the requests of a batch alone that the server refused, so that only the faulty one fails', async () => {
+      const remote = await startRemote()
+      const model = await serve([remote], {}, waiting)
+      remote.answer = (method, message) => {
+        const [raw] = (message.raw_input_contents ?? []) as Uint8Array[]
+        const values = raw === undefined ? [] : [...new Float32Array(new Uint8Array(raw).buffer)]
+        return values.includes(5)
+          ? { code: status.INVALID_ARGUMENT, details: 'no fives' }
+          : doubled(method, message)
+      }
+      expect(answers(await all(model))).toEqual([
+        [2, 4],
+        [6, 8],
+        expect.stringContaining('no fives'),
+        [14, 16],
+      ])
+      expect(remote.requests).toHaveLength(5)
+    })
+
+    it('does not send the requests of a batch again that no server took', async () => {
+      const remote = await startRemote()
+      const model = await serve([remote], { kserve_retries: '0' }, waiting)
+      remote.answer = () => ({ code: status.UNAVAILABLE, details: 'busy' })
+      expect(answers(await all(model))).toEqual(Array(4).fill(expect.stringContaining('busy')))
+      expect(remote.requests).toHaveLength(1)
+    })
+
+    it('ends the request when the last of its batch is cancelled', async () => {
+      const remote = await startRemote()
+      const model = await serve([remote], {}, waiting)
+      remote.answer = () => 'silence'
+      const callers = [1, 2, 3, 4].map(() => new AbortController())
+      const runs = callers.map(({ signal }) => model.infer({ ...x(1, 2), signal }))
+      const ended = Promise.allSettled(runs)
+      await until('the request to arrive', () => remote.requests.length > 0)
+      for (const caller of callers) caller.abort()
+      for (const result of await ended)
+        expect(result).toMatchObject({ status: 'rejected', reason: { status: 'CANCELLED' } })
+    })
   })
 
   it('reads answers without raw contents', async () => {
