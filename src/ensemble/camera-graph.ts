@@ -80,7 +80,7 @@ export class CameraGraph implements LaterSteps {
       withinMs: stepTimeoutMs,
     })
     const result = this.#result(found, outputs)
-    if (result === undefined) throw withoutBoxes(failures, runTimeoutMs)
+    if (result === undefined) throw this.#withoutBoxes(outputs, failures)
     this.#book({ failures, ended })
     return result
   }
@@ -135,6 +135,19 @@ export class CameraGraph implements LaterSteps {
     )
   }
 
+  /** The error of the step that they wait for; others may have failed beside it. */
+  #withoutBoxes(outputs: PartialRun['outputs'], failures: PartialRun['failures']): unknown {
+    const { model, detections, runTimeoutMs } = this.options
+    if (outputs.has(detections))
+      return new ModelConfigError(
+        `output "${detections}" has not the form of detections, FP32 [-1, 6]`,
+        'Correct the step that writes it.',
+      )
+    const step = model.stepsOf(detections).find((each) => failures.has(each))
+    const error = step && failures.get(step)
+    return error ?? new RunHungError(step?.name ?? 'the detector', runTimeoutMs)
+  }
+
   #isStuck(step: string, ended: Promise<unknown>): void {
     this.#stuck.set(step, (this.#stuck.get(step) ?? 0) + 1)
     void ended.then(() => {
@@ -157,9 +170,4 @@ export class CameraGraph implements LaterSteps {
       log.warn({ step, stepTimeoutMs }, 'step is late: boxes are published without what it says of them')
     else log.warn({ step, err: error }, 'step failed: boxes are published without what it says of them')
   }
-}
-
-function withoutBoxes(failures: PartialRun['failures'], runTimeoutMs: number): unknown {
-  const [[step, error] = []] = failures
-  return error ?? new RunHungError(step?.name ?? 'the detector', runTimeoutMs)
 }

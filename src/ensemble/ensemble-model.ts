@@ -12,7 +12,7 @@ import type { ExecutionTimes, ModelStatistics } from '../runtime/statistics.js'
 import type { Tensor, TensorSpec } from '../tensors/tensor.js'
 import { type AttributePlan, planAttributes } from './attributes.js'
 import type { EnsemblePlan } from './ensemble-plan.js'
-import { type PartialRun, runEnsemble, runPartly, type RunTime } from './run-ensemble.js'
+import { type PartialRun, runEnsemble, runPartly, type RunTime, stepsFor } from './run-ensemble.js'
 import type { PlannedStep } from './step-model.js'
 import { StepGate } from './step-gate.js'
 
@@ -80,6 +80,11 @@ export class EnsembleModel implements LoadedModel {
     const step = this.parts.plan.writers.get(output)
     const tensor = step?.outputs.find(([, name]) => name === output)?.[0]
     return step === undefined || tensor === undefined ? [] : step.model.labels(tensor)
+  }
+
+  /** Steps that an output waits for, in the order in which they run. */
+  stepsOf(output: string): readonly PlannedStep[] {
+    return stepsFor(this.parts.plan, [output])
   }
 
   statistics(): ModelStatistics {

@@ -40,6 +40,7 @@ export type OpenedGraph = Readonly<{
 }>
 
 type Ensemble = NonNullable<CameraModel['ensemble']>
+type NamedEnsemble = Readonly<{ name: string; version: string; ensemble: Ensemble }>
 
 /** Whether an ensemble has steps beside the fused ones whose outputs anybody gets. */
 export function hasOtherSteps({ steps, config }: Ensemble): boolean {
@@ -47,13 +48,26 @@ export function hasOtherSteps({ steps, config }: Ensemble): boolean {
 }
 
 /**
- * Loads what the steps of an ensemble run, and puts them together as for API clients.
+ * Loads what the steps of an ensemble run, and puts them together as for API clients. When that fails, what was loaded is closed.
  *
  * @param fused - what the detector takes, and the names of its classes, where letterbox, detector and head are fused.
  * @throws ModelConfigError, ModelInvalidError, and why a model cannot be loaded
  */
 export async function openCameraGraph(
-  { name, version, ensemble }: Readonly<{ name: string; version: string; ensemble: Ensemble }>,
+  model: NamedEnsemble,
+  fused: Readonly<{ input: LetterboxPlan; labels: readonly string[] }> | undefined,
+  host: CameraGraphHost,
+): Promise<OpenedGraph> {
+  try {
+    return await opened(model, fused, host)
+  } catch (error) {
+    await host.models.close(1_000)
+    throw error
+  }
+}
+
+async function opened(
+  { name, version, ensemble }: NamedEnsemble,
   fused: Readonly<{ input: LetterboxPlan; labels: readonly string[] }> | undefined,
   { models, log, stepTimeoutMs, runTimeoutMs, limits }: CameraGraphHost,
 ): Promise<OpenedGraph> {

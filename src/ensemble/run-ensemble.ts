@@ -61,7 +61,7 @@ export type PartialRun = Readonly<{
   ended: Promise<unknown>
 }>
 
-/** How long the steps may take: those up to one output, and then the others. */
+/** How long the steps may take: those up to one output, and then the others, which are not waited for without it. */
 export type RunTime = Readonly<{
   first?: Readonly<{ output: string; withinMs: number }>
   withinMs: number
@@ -103,8 +103,8 @@ export async function runPartly(
   }
   const ended = Promise.all(done.values())
   const firstDone = first === undefined ? undefined : done.get(plan.writers.get(first.output)!)
-  if (first !== undefined && firstDone !== undefined) await atMost(first.withinMs, firstDone)
-  await atMost(withinMs, ended)
+  const isWanted = first === undefined || firstDone === undefined || (await atMost(first.withinMs, firstDone))
+  if (isWanted === true) await atMost(withinMs, ended)
   for (const step of running) failures.set(step, undefined)
   stop.abort()
   const given = outputs.flatMap((name) => {
@@ -128,8 +128,8 @@ async function settled(runs: readonly Promise<void>[], stopped: AbortSignal): Pr
   if (stopped.aborted) throw new ServingError('CANCELLED', 'request was cancelled', 'CANCELED')
 }
 
-/** In the order of the plan. */
-function stepsFor(plan: EnsemblePlan, outputs: readonly string[]): readonly PlannedStep[] {
+/** Steps that outputs wait for, in the order of the plan. */
+export function stepsFor(plan: EnsemblePlan, outputs: readonly string[]): readonly PlannedStep[] {
   const needed = new Set<PlannedStep>()
   const visit = (tensor: string): void => {
     const step = plan.writers.get(tensor)

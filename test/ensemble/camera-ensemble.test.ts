@@ -1,11 +1,17 @@
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { inferenceSchema } from '../../src/config/inference.js'
 import { findCameraModel } from '../../src/ensemble/camera-model.js'
+import type { EnsembleHost } from '../../src/ensemble/create-ensemble-model.js'
+import { openCameraGraph } from '../../src/ensemble/open-camera-graph.js'
+import { EngineSteps } from '../../src/processes/engine/step-models.js'
 import { startDetector } from '../support/detector-rig.js'
 import { ensembleStep, type EnsembleText, pictureEnsemble, redSteps } from '../support/ensemble-text.js'
 import { addJsModel, addModel, detectorOnnx, namesMetadata, redDetector } from '../support/onnx-models.js'
+import { recordingLog } from '../support/silent-log.js'
 import { tempDir } from '../support/temp-dir.js'
+import { until } from '../support/until.js'
 
 const { letterbox, detect, head } = redSteps
 const steps = [letterbox, detect, head]
@@ -210,6 +216,111 @@ describe('a detector that is a step like any other', () => {
     expect((await rig.detect(rig.frame('cam', 2, [204, 0, 0]))).kind).toBe('detected')
   })
 })
+
+describe('a detector that is a step, beside another', () => {
+  const tensors = (output: string) => `input { name: "pixels" data_type: TYPE_UINT8 dims: [ 1, 64, 64, 3 ] }
+    output { name: "boxes" data_type: TYPE_FP32 dims: [ ${output} ] }`
+  const fails = (problem: string) =>
+    `export default () => ({ execute: () => { throw new Error('${problem}') } })`
+  const besides = ensembleStep('besides', { pixels: 'pixels' }, { boxes: 'weather' })
+  const code = ensembleStep('code', { pixels: 'pixels' }, { boxes: 'detections' })
+  const outputs = 'output { name: "weather" data_type: TYPE_FP32 dims: [ -1, 5 ] }'
+  const repositoryOf = (detector: string, besidesCode: string, parameters = {}) =>
+    siteRepository({ steps: [letterbox, besides, code], outputs, parameters }, (dir) => {
+      addJsModel(dir, 'besides', tensors('-1, 5'), besidesCode)
+      addJsModel(dir, 'code', tensors('-1, -1'), detector)
+    })
+
+  it('names what failed for the boxes when both fail', async () => {
+    const repositoryDir = repositoryOf(
+      `export default () => ({ execute: () => new Promise((_, reject) => setImmediate(() => reject(new Error('no light')))) })`,
+      fails('no weather'),
+    )
+    const rig = await startDetector({ repositoryDir, ensemble: 'site' })
+    for (let seq = 1; seq <= 3; seq++)
+      expect(String((await rig.detect(rig.frame('cam', seq))).error)).toContain('no light')
+  })
+
+  it('does not wait for the other without boxes', async () => {
+    const repositoryDir = repositoryOf(
+      fails('no light'),
+      `export default () => ({ execute: () => new Promise(() => setInterval(() => undefined, 1e6)) })`,
+    )
+    const inference = { stepTimeoutMs: 60_000 }
+    const rig = await startDetector({ repositoryDir, ensemble: 'site', inference })
+    expect(String((await rig.detect(rig.frame('cam', 1))).error)).toContain('no light')
+  })
+
+  it('says that boxes have not their form', async () => {
+    const repositoryDir = repositoryOf(
+      `export default () => ({ execute: () => ({ boxes: { shape: [1, 5], data: new Float32Array(5) } }) })`,
+      fails('no weather'),
+    )
+    const rig = await startDetector({ repositoryDir, ensemble: 'site' })
+    expect(String((await rig.detect(rig.frame('cam', 1))).error)).toContain(
+      'output "detections" has not the form of detections',
+    )
+  })
+
+  it('leaves no model behind when the start fails', async () => {
+    const repositoryDir = repositoryOf(fails('a'), fails('b'), { 'gantry.attributes': 'mood=none' })
+    const { log } = recordingLog()
+    const inference = inferenceSchema.parse({ providers: ['cpu'] })
+    const models = new EngineSteps({
+      repositories: [repositoryDir],
+      inference,
+      allowJsBackends: true,
+      onHung: () => undefined,
+      log,
+    })
+    onTestFinished(() => models.close(1_000))
+    let host: EnsembleHost | undefined
+    const { ensemble, ...model } = findCameraModel(repositoryDir, 'site')
+    const load = async (names: readonly string[]) => (host = await models.load(names))
+    const limits = { stepTimeoutMs: 1_000, runTimeoutMs: 1_000, limits: inference }
+    await expect(
+      openCameraGraph({ ...model, ensemble: ensemble! }, undefined, {
+        models: { load, close: (drainMs) => models.close(drainMs) },
+        log,
+        ...limits,
+      }),
+    ).rejects.toThrow('is none of the ensemble')
+    expect(host).toBeDefined()
+    expect(host?.find('code', -1)).toBeUndefined()
+  })
+})
+
+it('R33: the model of a step that was given up comes back once it can run', async () => {
+  const raw = ensembleStep('detection_head', { output0: 'head', geometry: 'geometry' }, { detections: 'raw' })
+  const after = ensembleStep('after', { IN: 'raw' }, { OUT: 'detections' })
+  const faulty = join(tempDir(), 'faulty')
+  writeFileSync(faulty, '')
+  const repositoryDir = siteRepository({ steps: [letterbox, detect, raw, after] }, (dir) =>
+    addJsModel(
+      dir,
+      'after',
+      rowsToRows,
+      `import { existsSync } from 'node:fs'
+       export default () => ({ execute: ({ inputs: { IN } }) => {
+         if (existsSync(${JSON.stringify(faulty)})) process.exit(1)
+         return { OUT: { shape: [0, 6], data: new Float32Array(0) } }
+       } })`,
+    ),
+  )
+  const inference = { instances: 1, stepTimeoutMs: 200 }
+  const rig = await startDetector({ repositoryDir, ensemble: 'site', inference })
+  let seq = 0
+  const boxes = async () => (await rig.detect(rig.frame('cam', ++seq, [204, 0, 0]))).result?.detections.length
+  const said = (text: string) => JSON.stringify(rig.logLines).includes(text)
+  await until('it to be given up', async () => (await boxes()) === 1 && said('loading it again'), 30_000)
+  expect(await boxes()).toBe(1)
+  const [failures] = rig.detector.takeStepFailures()
+  expect(failures?.step).toBe('after')
+  expect(failures?.failed).toBeGreaterThanOrEqual(5)
+  rmSync(faulty)
+  await until('it to come back', async () => (await boxes()) === 0, 30_000)
+  expect(said('model of a step serves again')).toBe(true)
+}, 70_000)
 
 it('attributes of later steps stand with their boxes, whatever step said them, also when another fails', async () => {
   const raw = ensembleStep(

@@ -7,6 +7,9 @@ import type { InferenceConfig } from '../../config/inference.js'
 import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
 import type { EnsembleHost } from '../../ensemble/create-ensemble-model.js'
 import type { StepModels } from '../../ensemble/open-camera-graph.js'
+import { backoffMs } from '../../lifecycle/backoff.js'
+import { nowMs } from '../../lifecycle/clock.js'
+import { delay } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
 import { ModelConfigError } from '../../repository/errors.js'
 import { type CountedStatistics, counted } from '../../runtime/counted-statistics.js'
@@ -26,11 +29,17 @@ export type EngineStepsOptions = Readonly<{
 }>
 
 const drainMs = 1_000
+const reloadBackoff = { baseMs: 1_000, capMs: 15_000 }
+/** A model that has served so long since it was loaded again begins anew with short waits. */
+const provenMs = 60_000
 
 /** The models that steps of cameras run, in the engine: loaded and run as those of API clients are. */
 export class EngineSteps implements StepModels {
   #manager: ModelManager | undefined
   #closed: Promise<void> | undefined
+  readonly #closing = new AbortController()
+  /** How often a model was given up, and when it was last loaded again. */
+  readonly #givenUp = new Map<string, { times: number; loadedMs: number }>()
 
   constructor(readonly options: EngineStepsOptions) {}
 
@@ -66,6 +75,7 @@ export class EngineSteps implements StepModels {
     this.#manager = manager
     await manager.start()
     for (const name of names) checkServes(manager, name)
+    for (const { name } of manager.records()) this.#watch(manager, name)
     return {
       find,
       log,
@@ -88,8 +98,42 @@ export class EngineSteps implements StepModels {
   }
 
   close(forMs: number): Promise<void> {
+    this.#closing.abort()
     this.#closed ??= this.#manager?.close(forMs) ?? Promise.resolve()
     return this.#closed
+  }
+
+  /** Nobody loads a camera's models by request: one that is given up comes back by itself, as a detector does. */
+  #watch(manager: ModelManager, name: string): void {
+    for (const { broken } of manager.record(name)?.serving ?? [])
+      void broken?.then((reason) => this.#bringBack(manager, name, reason))
+  }
+
+  /** Ever more slowly while it is given up or cannot be loaded. Never rejects. */
+  async #bringBack(manager: ModelManager, name: string, givenUpFor: string): Promise<void> {
+    const { log } = this.options
+    const state = this.#givenUp.get(name) ?? { times: 0, loadedMs: nowMs() }
+    this.#givenUp.set(name, state)
+    if (nowMs() - state.loadedMs > provenMs) state.times = 0
+    for (let reason = givenUpFor; ;) {
+      const waitMs = backoffMs(state.times, reloadBackoff)
+      state.times += 1
+      log.warn(
+        { model: name, times: state.times, waitMs: Math.round(waitMs), reason },
+        'model of a step does not serve, loading it again',
+      )
+      if (!(await delay(waitMs, this.#closing.signal))) return
+      try {
+        await manager.load(name, { config: undefined, files: new Map() })
+        state.loadedMs = nowMs()
+        log.info({ model: name }, 'model of a step serves again')
+        this.#watch(manager, name)
+        return
+      } catch (error) {
+        if (this.#closing.signal.aborted) return
+        reason = error instanceof Error ? error.message : String(error)
+      }
+    }
   }
 }
 
