@@ -4,19 +4,18 @@ import { backoffMs, type BackoffLimits } from '../lifecycle/backoff.js'
 import { nowMs } from '../lifecycle/clock.js'
 import { atMost, delay } from '../lifecycle/delay.js'
 import { decideSend } from './batch-policy.js'
-import { ConnectionClosers } from './kafka/connection-closers.js'
-import { closedByBroker, KafkaUnavailableError, reasonOf } from './kafka/kafka-errors.js'
-import type { OpenLink, RecordLink } from './record-link.js'
+import { ConnectionClosers } from './connection-closers.js'
+import type { RecordLink, RecordLinks } from './record-link.js'
 import type { QueuedRecord, RecordQueue } from './record-queue.js'
-import { RecordsRefusedError, type Refusal } from './kafka/refusal.js'
-import { RefusalSearch } from './kafka/refusal-search.js'
+import { RecordsRefusedError, type Refusal } from './refusal.js'
+import { RefusalSearch } from './refusal-search.js'
 
 export type DeliverySettings = Readonly<{
   lingerMs: number
   maxBatchRecords: number
   maxBatchBytes: number
   backoff: BackoffLimits
-  /** First deadline of a send. It doubles after each miss, so that a slow broker is not flooded with repetitions. */
+  /** First deadline of a send. It doubles after each miss, so that a slow far side is not flooded with repetitions. */
   sendDeadlineMs: number
   maxSendDeadlineMs: number
 }>
@@ -34,17 +33,17 @@ export type DeliveryListener = Readonly<{
   /** @param attempt - 1 for the first failure in a row. */
   down: (reason: string, attempt: number) => void
   delivered: (records: readonly QueuedRecord[]) => void
-  /** The broker will never take this record. */
+  /** It will never be taken. */
   rejected: (record: QueuedRecord, refusal: Refusal) => void
 }>
 
 const connectionClosed: Refusal = {
   reason: 'CONNECTION_CLOSED',
-  detail: 'the broker closes each connection over which it is sent, and takes others',
+  detail: 'each connection over which it is sent is closed, and others are taken',
   certain: true,
 }
 
-/** Records of a partition that are tried alone while the broker refuses each; more with every attempt, as others may be behind them. */
+/** Records of a partition that are tried alone while each is refused; more with every attempt, as others may be behind them. */
 const doubts = { first: 4, most: 64 }
 
 /**
@@ -65,7 +64,7 @@ export class Delivery implements Service {
 
   constructor(
     readonly queue: RecordQueue,
-    readonly open: OpenLink,
+    readonly links: RecordLinks,
     readonly settings: DeliverySettings,
     readonly listener: DeliveryListener,
   ) {
@@ -114,12 +113,12 @@ export class Delivery implements Service {
   async #serveOnce(): Promise<string | undefined> {
     let link: RecordLink | undefined
     try {
-      link = await this.open(this.#abort.signal, this.#careful)
+      link = await this.links.open(this.#abort.signal, this.#careful)
       if (this.#leased.length === 0) this.listener.up()
       await this.#deliverAll(link)
       return undefined
     } catch (error) {
-      return reasonOf(error)
+      return this.links.failureOf(error).reason
     } finally {
       link?.close()
     }
@@ -149,7 +148,7 @@ export class Delivery implements Service {
     return true
   }
 
-  /** Fills the batch: behind records that the broker does not take now there may be some that it takes. */
+  /** Fills the batch: behind records that are not taken now there may be some that are. */
   #leaseMore(): void {
     const { maxBatchRecords, maxBatchBytes } = this.settings
     const bytes = this.#leased.reduce((sum, { value }) => sum + value.length, 0)
@@ -178,7 +177,7 @@ export class Delivery implements Service {
       this.#settle([record])
       this.listener.rejected(record, refusal)
     }
-    return new RefusalSearch(link, this.#sendDeadlineMs, maxDoubts, {
+    return new RefusalSearch(link, this.#sendDeadlineMs, maxDoubts, (error) => this.links.failureOf(error), {
       rejected,
       taken: (records) => {
         this.#settle(records)
@@ -191,8 +190,7 @@ export class Delivery implements Service {
 
   /** How the next attempt differs from the one that failed. */
   #learn(error: unknown, sent: readonly QueuedRecord[]): void {
-    const closed = closedByBroker(error)
-    const missed = error instanceof KafkaUnavailableError
+    const { closed, missed } = this.links.failureOf(error)
     this.#careful ||= closed || missed
     if (closed) this.#closers.closed(sent)
     if (missed) this.#sendDeadlineMs = Math.min(this.#sendDeadlineMs * 2, this.settings.maxSendDeadlineMs)

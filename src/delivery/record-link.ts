@@ -1,4 +1,5 @@
 import type { QueuedRecord } from './record-queue.js'
+import type { Refusal } from './refusal.js'
 
 /**
  * One connection to the far side. After a failed `send` it must be closed and a new one opened, unless the records were refused: then
@@ -17,8 +18,25 @@ export interface RecordLink {
   close(): void
 }
 
-/**
- * @param careful - a send fails soon, with its reason, instead of being tried on until its deadline.
- * @throws when the far side cannot be reached in time.
- */
-export type OpenLink = (signal: AbortSignal, careful: boolean) => Promise<RecordLink>
+/** What an error of a link says. */
+export type SendFailure = Readonly<{
+  /** For people. */
+  reason: string
+  /** Absent: it is no word on the records, and they are sent again. */
+  refusal: Refusal | undefined
+  /** The far side was reached, and ended the connection over what it was sent. */
+  closed: boolean
+  /** There was no answer in time. */
+  missed: boolean
+}>
+
+/** Opens connections to one far side, one after the other, and knows its errors. */
+export interface RecordLinks {
+  /**
+   * @param careful - a send fails soon, with its reason, instead of being tried on until its deadline.
+   * @throws when the far side cannot be reached in time.
+   */
+  open(signal: AbortSignal, careful: boolean): Promise<RecordLink>
+  /** @param error - of `open`, of a `send`, or a RecordsRefusedError. */
+  failureOf(error: unknown): SendFailure
+}

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { defaultDelivery, Delivery } from '../../src/delivery/delivery.js'
-import { KafkaUnavailableError } from '../../src/delivery/kafka/kafka-errors.js'
+import { kafkaFailure, KafkaUnavailableError } from '../../src/delivery/kafka/kafka-errors.js'
 import { MemoryQueue } from '../../src/delivery/memory-queue.js'
-import type { OpenLink, RecordLink } from '../../src/delivery/record-link.js'
+import type { RecordLink, RecordLinks } from '../../src/delivery/record-link.js'
 import type { QueuedRecord } from '../../src/delivery/record-queue.js'
 import { nowMs } from '../../src/lifecycle/clock.js'
 import { until } from '../support/until.js'
@@ -34,7 +34,7 @@ function farSide(answers: Answer[]) {
   return { sends, open, links: () => links }
 }
 
-function delivery(open: OpenLink, overrides = {}) {
+function delivery(open: RecordLinks['open'], overrides = {}) {
   const queue = new MemoryQueue({ maxRecords: 1_000, maxBytes: 1e6 })
   const delivered: string[] = []
   const rejected: string[] = []
@@ -47,7 +47,7 @@ function delivery(open: OpenLink, overrides = {}) {
     backoff: { baseMs: 1, capMs: 2 },
     ...overrides,
   }
-  const subject = new Delivery(queue, open, settings, {
+  const subject = new Delivery(queue, { open, failureOf: kafkaFailure }, settings, {
     up: () => undefined,
     down: (reason, attempt) => {
       downs.push(attempt)

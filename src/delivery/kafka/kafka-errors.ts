@@ -1,5 +1,7 @@
 import { GantryError } from '../../errors.js'
 import { systemLimit } from '../../lifecycle/system-limit.js'
+import type { SendFailure } from '../record-link.js'
+import { RecordsRefusedError, type Refusal } from '../refusal.js'
 
 /** The brokers cannot be reached or do not take records right now. */
 export class KafkaUnavailableError extends GantryError {
@@ -43,7 +45,7 @@ export function refusesIdempotence(error: unknown): boolean {
 }
 
 /** The broker was reached and ended the connection over what it was sent. */
-export function closedByBroker(error: unknown): boolean {
+function closedByBroker(error: unknown): boolean {
   return [...causes(error)].some(
     (cause) =>
       cause.name === 'KafkaJSConnectionClosedError' || ('code' in cause && cause.code === 'ECONNRESET'),
@@ -56,4 +58,39 @@ export function reasonOf(error: unknown): string {
   if (limit !== undefined) return limit.reason
   const messages = [...causes(error)].map(({ message }) => message).filter((message) => message !== '')
   return messages.at(-1) ?? String(error)
+}
+
+const ofTheRecord = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD'])
+const perhapsOfTheRecord = new Set(['INVALID_TIMESTAMP', 'CORRUPT_MESSAGE', 'UNKNOWN'])
+/** What the client library throws when it cannot put a record into bytes. */
+const ofEncoding = new Set(['TypeError', 'RangeError', 'SyntaxError', 'ReferenceError'])
+
+function refusalOf(error: unknown): Refusal | undefined {
+  const detail = [...causes(error)].at(-1)?.message ?? ''
+  for (const reason of protocolTypes(error)) {
+    if (ofTheRecord.has(reason)) return { reason, detail, certain: true }
+    if (perhapsOfTheRecord.has(reason)) return { reason, detail, certain: false }
+  }
+  const isClients = [...causes(error)].some(
+    ({ name, message }) => ofEncoding.has(name) || message.startsWith('Invalid message'),
+  )
+  return isClients ? { reason: 'CLIENT_ERROR', detail, certain: false } : undefined
+}
+
+/** What all records are refused with. */
+function waiting({ reason, detail }: Refusal): string {
+  return reason === 'INVALID_TIMESTAMP'
+    ? `the clock of this machine differs from the broker's: it refuses records of now (${reason}: ${detail}); records wait. ` +
+        'Set both clocks (NTP), or let the topic take the time of the broker: message.timestamp.type=LogAppendTime'
+    : `the broker takes no record now (${reason}: ${detail}); records wait`
+}
+
+/** What an error of kafkajs says, or one of the links. */
+export function kafkaFailure(error: unknown): SendFailure {
+  return {
+    reason: error instanceof RecordsRefusedError ? waiting(error.refusal) : reasonOf(error),
+    refusal: refusalOf(error),
+    closed: closedByBroker(error),
+    missed: error instanceof KafkaUnavailableError,
+  }
 }

@@ -14,9 +14,9 @@ import { cloudEventHeaders, eventTypes } from '../../messages/cloud-event.js'
 import { wallMs } from '../../lifecycle/clock.js'
 import { atMost, unlessAborted } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
-import { KafkaUnavailableError, reasonOf, refusesIdempotence } from './kafka-errors.js'
+import { kafkaFailure, KafkaUnavailableError, reasonOf, refusesIdempotence } from './kafka-errors.js'
 import { kafkaLog } from './kafka-log.js'
-import type { RecordLink } from '../record-link.js'
+import type { RecordLink, RecordLinks } from '../record-link.js'
 import type { QueuedRecord } from '../record-queue.js'
 import { SocketGuard } from './socket-guard.js'
 
@@ -37,7 +37,8 @@ const carefulSendRetry = { ...connectRetry, retries: 6 }
  * records, with the same `ce_id`, but cannot lose any. Only a refusal leaves it usable: what was refused has used no numbers, and a
  * partition that was taken beside it is sent again as the very same batch, which the broker then knows as a repetition.
  */
-export class KafkaLinks {
+export class KafkaLinks implements RecordLinks {
+  readonly failureOf = kafkaFailure
   #idempotent: boolean
   readonly #partitions = new PartitionsOfKeys()
   readonly #logCreator: ReturnType<typeof kafkaLog>
@@ -51,7 +52,7 @@ export class KafkaLinks {
   }
 
   /** @throws KafkaUnavailableError */
-  readonly open = async (signal: AbortSignal, careful: boolean): Promise<RecordLink> => {
+  async open(signal: AbortSignal, careful: boolean): Promise<RecordLink> {
     try {
       return await this.#open(signal, careful)
     } catch (error) {

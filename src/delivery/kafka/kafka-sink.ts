@@ -9,7 +9,7 @@ import { defaultDelivery, Delivery } from '../delivery.js'
 import { KafkaLinks } from './kafka-link.js'
 import { MemoryQueue } from '../memory-queue.js'
 import type { QueuedRecord, RecordQueue } from '../record-queue.js'
-import type { Refusal } from './refusal.js'
+import type { Refusal } from '../refusal.js'
 import type { ResultSink, SinkHealth } from '../result-sink.js'
 
 const name = 'kafka'
@@ -48,7 +48,7 @@ export class KafkaSink implements ResultSink {
     this.#queue = new MemoryQueue({ maxRecords: maxQueuedRecords, maxBytes: maxQueuedBytes })
     this.#delivery = new Delivery(
       this.#queue,
-      new KafkaLinks(config, log).open,
+      new KafkaLinks(config, log),
       { ...defaultDelivery, lingerMs, maxBatchRecords },
       {
         up: () => this.#up(),

@@ -1,7 +1,7 @@
 import { Kafka, logLevel, type Admin } from 'kafkajs'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { detectionsMessageSchema } from '../../../src/messages/detections-message.js'
-import { refusalOf } from '../../../src/delivery/kafka/refusal.js'
+import { kafkaFailure } from '../../../src/delivery/kafka/kafka-errors.js'
 import { detectionsMessage } from '../../support/detections.js'
 import { consumeAll, type ReceivedRecord } from '../../support/kafka-records.js'
 import { kafkaMissing, sharedKafka } from '../../support/kafka.js'
@@ -142,7 +142,7 @@ describe.skipIf(missing !== undefined)('KafkaSink and records that the broker re
     const refusal = (topic: string, message: Given) =>
       producer.send({ topic, messages: [message] }).then(
         () => undefined,
-        (error: unknown) => refusalOf(error),
+        (error: unknown) => kafkaFailure(error).refusal,
       )
     const compacted = await topicWith({ 'cleanup.policy': 'compact' }, 1)
     const record = { key: 'a', value: 'x' }

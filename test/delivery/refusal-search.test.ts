@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { QueuedRecord } from '../../../src/delivery/record-queue.js'
-import { RefusalSearch } from '../../../src/delivery/kafka/refusal-search.js'
-import { RecordsRefusedError } from '../../../src/delivery/kafka/refusal.js'
-import { queuedRecord } from '../../support/queued-record.js'
+import type { QueuedRecord } from '../../src/delivery/record-queue.js'
+import { RefusalSearch } from '../../src/delivery/refusal-search.js'
+import { RecordsRefusedError } from '../../src/delivery/refusal.js'
+import { kafkaFailure } from '../../src/delivery/kafka/kafka-errors.js'
+import { queuedRecord } from '../support/queued-record.js'
 
 afterEach(() => vi.restoreAllMocks())
 
@@ -39,7 +40,7 @@ function broker(
     },
   }
   const deliver = (ids: string, maxDoubts = 4) =>
-    new RefusalSearch(link, 1_000, maxDoubts, {
+    new RefusalSearch(link, 1_000, maxDoubts, kafkaFailure, {
       taken: (some) => taken.push(...some.map(({ id }) => id)),
       rejected: ({ id }, { reason }) => rejected.push(`${id} ${reason}`),
     }).deliver(records(ids))
@@ -89,7 +90,7 @@ describe('RefusalSearch', () => {
 
   it('tries no more records of it than it was told', async () => {
     const { sends, rejected, deliver } = broker(() => 'INVALID_TIMESTAMP')
-    await expect(deliver('a1 a2 a3 a4 a5 a6 a7 a8', 2)).rejects.toThrow('clock')
+    await expect(deliver('a1 a2 a3 a4 a5 a6 a7 a8', 2)).rejects.toThrow('INVALID_TIMESTAMP')
     expect(sends).toEqual(['a1 a2 a3 a4 a5 a6 a7 a8', 'a1 a2 a3 a4', 'a1 a2', 'a1', 'a2'])
     expect(rejected).toEqual([])
   })
@@ -104,7 +105,7 @@ describe('RefusalSearch', () => {
       if (sends.at(-1) === id) aheadMs = 0
       return 'INVALID_TIMESTAMP'
     })
-    await expect(deliver('a1 a2 a3')).rejects.toThrow('clock')
+    await expect(deliver('a1 a2 a3')).rejects.toThrow('INVALID_TIMESTAMP')
     await deliver('a1 a2 a3')
     expect(rejected).toEqual([])
     expect(log).toEqual(['a1', 'a2', 'a3'])

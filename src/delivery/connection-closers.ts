@@ -1,4 +1,4 @@
-import type { QueuedRecord } from '../record-queue.js'
+import type { QueuedRecord } from './record-queue.js'
 
 /** Times that a record alone must have its connection closed before others are tried without it. */
 const strikesOfOne = 2
@@ -8,8 +8,8 @@ const maxSuspects = 8
 const sendsToGrow = 100
 
 /**
- * A broker also refuses by closing the connection, such as a request larger than its `socket.request.max.bytes`. Less and less is then
- * sent at once, down to single records; one that closes each connection is suspect, and condemned once the broker takes another of its
+ * The far side also refuses by closing the connection, such as a Kafka broker does with a request larger than its `socket.request.max.bytes`. Less and less is then
+ * sent at once, down to single records; one that closes each connection is suspect, and condemned once the far side takes another of its
  * partition. Until then nothing of its partition is taken, so that order is kept.
  */
 export class ConnectionClosers {
@@ -30,7 +30,7 @@ export class ConnectionClosers {
     return waiting.slice(0, this.#limit)
   }
 
-  /** Records were sent, and the connection was closed by the broker. */
+  /** Records were sent, and the connection was closed by the far side. */
   closed(sent: readonly QueuedRecord[]): void {
     this.#sends = 0
     const [only, ...others] = sent
@@ -42,7 +42,7 @@ export class ConnectionClosers {
     if (this.#suspects.size > maxSuspects) this.#suspects.clear()
   }
 
-  /** @returns the records that are condemned by the broker's taking these. */
+  /** @returns the records that are condemned by the far side's taking these. */
   taken(
     records: readonly QueuedRecord[],
     partitionOf: (record: QueuedRecord) => string,

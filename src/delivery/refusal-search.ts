@@ -1,12 +1,12 @@
-import { nowMs, wallMs } from '../../lifecycle/clock.js'
-import type { QueuedRecord } from '../record-queue.js'
-import type { RecordLink } from '../record-link.js'
-import { RecordsRefusedError, refusalOf, type Refusal } from './refusal.js'
+import { nowMs, wallMs } from '../lifecycle/clock.js'
+import type { QueuedRecord } from './record-queue.js'
+import type { RecordLink, SendFailure } from './record-link.js'
+import { RecordsRefusedError, type Refusal } from './refusal.js'
 
 /** What becomes of records, in the order of each partition. */
 export type SearchListener = Readonly<{
   taken: (records: readonly QueuedRecord[]) => void
-  /** The broker will never take this record. */
+  /** It will never be taken. */
   rejected: (record: QueuedRecord, refusal: Refusal) => void
 }>
 
@@ -17,13 +17,13 @@ type Doubted = Readonly<{ record: QueuedRecord; refusal: Refusal }>
 type PartitionState = { takes: boolean; doubted: Doubted[] }
 
 /**
- * One attempt to deliver some records, in which those that the broker refuses for good are found: a refused batch is sent again
+ * One attempt to deliver some records, in which those that the far side refuses for good are found: a refused batch is sent again
  * partition by partition, then in halves, down to single records. Nothing is sent before an older record of its partition
  * has been taken, rejected or doubted.
  *
- * A doubted record, whose refusal may be everybody's, is rejected once the broker takes another of its partition; if it takes none, the
+ * A doubted record, whose refusal may be everybody's, is rejected once the far side takes another of its partition; if it takes none, the
  * attempt fails and all doubted records wait for the next one. As all records of a send bear the time of that send, and no search goes on
- * over a clock that is set, a clock that the broker refuses condemns no record.
+ * over a clock that is set, a clock that the far side refuses condemns no record.
  */
 export class RefusalSearch {
   readonly #partitions = new Map<string, PartitionState>()
@@ -34,10 +34,11 @@ export class RefusalSearch {
     readonly link: RecordLink,
     readonly deadlineMs: number,
     readonly maxDoubts: number,
+    readonly failureOf: (error: unknown) => SendFailure,
     readonly listener: SearchListener,
   ) {}
 
-  /** @throws RecordsRefusedError when records are left that the broker does not take now; what the link throws. */
+  /** @throws RecordsRefusedError when records are left that are not taken now; what the link throws. */
   async deliver(records: readonly QueuedRecord[]): Promise<void> {
     await this.#deliver(records)
     const [first] = [...this.#partitions.values()].flatMap(({ doubted }) => doubted)
@@ -61,7 +62,7 @@ export class RefusalSearch {
     try {
       await this.link.send(records, this.deadlineMs)
     } catch (error) {
-      const refusal = refusalOf(error)
+      const { refusal } = this.failureOf(error)
       if (refusal === undefined) throw error
       return refusal
     }
@@ -73,7 +74,7 @@ export class RefusalSearch {
     return undefined
   }
 
-  /** Whole partitions first: of those that were taken the broker knows the very same batch again, and takes it only once. */
+  /** Whole partitions first: of those that were taken the far side knows the very same batch again, and takes it only once. */
   #parts(records: readonly QueuedRecord[]): readonly (readonly QueuedRecord[])[] {
     const byPartition = new Map<string, QueuedRecord[]>()
     for (const record of records) {

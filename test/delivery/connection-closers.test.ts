@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { ConnectionClosers } from '../../../src/delivery/kafka/connection-closers.js'
-import { queuedRecord } from '../../support/queued-record.js'
+import { ConnectionClosers } from '../../src/delivery/connection-closers.js'
+import { queuedRecord } from '../support/queued-record.js'
 
 /** Each camera has a partition of its own. Sends to a broker that closes the connection over some records, until all are settled or so often. */
 function sendAll(ids: string, closes: (id: string) => boolean, atMost = 200) {

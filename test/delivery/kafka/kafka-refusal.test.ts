@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { RecordsRefusedError, refusalOf } from '../../../src/delivery/kafka/refusal.js'
+import { kafkaFailure } from '../../../src/delivery/kafka/kafka-errors.js'
+import { RecordsRefusedError } from '../../../src/delivery/refusal.js'
+
+const refusalOf = (error: unknown) => kafkaFailure(error).refusal
 
 /** An error as kafkajs gives it: the broker's inside the client's. */
 function wrapped(inner: Error): Error {
@@ -9,7 +12,7 @@ function wrapped(inner: Error): Error {
 const ofBroker = (type: string) =>
   wrapped(Object.assign(new Error(`why ${type}`), { name: 'KafkaJSProtocolError', type }))
 
-describe('refusalOf', () => {
+describe('what a failed send says of its records', () => {
   it.each([
     ['MESSAGE_TOO_LARGE', true],
     ['RECORD_LIST_TOO_LARGE', true],
@@ -50,12 +53,14 @@ describe('refusalOf', () => {
   })
 })
 
-describe('RecordsRefusedError', () => {
-  it('speaks of the clock where it is the clock', () => {
-    const refusal = { detail: 'out of range', certain: false }
-    const clock = new RecordsRefusedError({ ...refusal, reason: 'INVALID_TIMESTAMP' })
-    expect(clock.message).toContain("the clock of this machine differs from the broker's")
-    expect(clock.hint).toContain('NTP')
-    expect(new RecordsRefusedError({ ...refusal, reason: 'CORRUPT_MESSAGE' }).message).not.toContain('clock')
+describe('what all records are refused with', () => {
+  const reasonOf = (reason: string) =>
+    kafkaFailure(new RecordsRefusedError({ reason, detail: 'out of range', certain: false })).reason
+
+  it('is the clock where it is the clock, with what to do', () => {
+    expect(reasonOf('INVALID_TIMESTAMP')).toMatch(/^the clock of this machine differs from the broker's.*NTP/)
+    expect(reasonOf('CORRUPT_MESSAGE')).toBe(
+      'the broker takes no record now (CORRUPT_MESSAGE: out of range); records wait',
+    )
   })
 })
