@@ -1,7 +1,7 @@
 import { cameraSchema, type CameraConfig, type CameraPatch, type NewCamera } from '../config/camera.js'
 import type { CameraNetworks } from '../config/camera-networks.js'
 import { redactUrl } from '../config/redact.js'
-import { CameraExistsError, CameraNotFoundError } from './engine-errors.js'
+import { CameraExistsError, CameraNotFoundError, NoEnginesError } from './engine-errors.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import { AddressPolicy } from '../sources/address-policy.js'
 import { validateCameraUrl } from '../sources/camera-url.js'
@@ -9,7 +9,6 @@ import { isRefusal } from '../sources/source-errors.js'
 import { CameraEntry } from './camera-entry.js'
 import type { CameraStore } from './camera-store.js'
 import type { CameraView } from './camera-view.js'
-import { NoEnginesError } from './no-engines-error.js'
 
 export type DirectoryDeps = Readonly<{
   store: CameraStore

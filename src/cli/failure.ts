@@ -1,9 +1,8 @@
 import type { CommanderError } from 'commander'
 import { redactText } from '../config/redact.js'
-import { toErrorRecord, type ErrorCode } from '../errors.js'
+import { type ErrorCode, GantryError, toErrorRecord } from '../errors.js'
 import type { WarningLog } from '../lifecycle/node-warnings.js'
 import { styled, type Terminal } from './terminal.js'
-import { UsageError } from './usage-error.js'
 
 /** 0 ok, 1 it went wrong while running, 2 what was asked for cannot be: command line, settings or model. */
 export const exitCodes = { ok: 0, runtime: 1, usage: 2, interrupted: 130, terminated: 143 } as const
@@ -70,5 +69,17 @@ export function warningsOn(terminal: Terminal, json: boolean): WarningLog {
       if (json) terminal.err(JSON.stringify({ warning: { name, code, message: shown } }))
       else terminal.err(`${styled('warning', 'yellow', terminal.color.err)} ${code ?? name}: ${shown}`)
     },
+  }
+}
+
+/** The command line is not understood. */
+export class UsageError extends GantryError {
+  readonly code = 'GANTRY_USAGE'
+  constructor(
+    message: string,
+    readonly hint: string,
+  ) {
+    super(message)
+    this.name = 'UsageError'
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { GantryError, type ErrorCode } from '../errors.js'
 import type { IndexEntry } from '../serving/model-server.js'
-import { UsageError } from './usage-error.js'
+import { UsageError } from './failure.js'
 
 const indexSchema = z.array(
   z.object({

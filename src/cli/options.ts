@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander'
 import type { FlagSetting } from '../config/environment.js'
-import { UsageError } from './usage-error.js'
+import { UsageError } from './failure.js'
 
 /** Options of `gantry` itself, understood before and after the command's name. */
 export type GlobalOptions = Readonly<{ json?: true; quiet?: true; debug?: true }>

@@ -1,4 +1,4 @@
-import type { BoxPx } from '../vision/box.js'
+import type { BoxPx } from '../vision/detection.js'
 import type { Frame } from '../vision/frame.js'
 
 /** What is needed to find a place of the model input in the camera's picture. */

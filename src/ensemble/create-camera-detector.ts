@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { ExecutionProvider, InferenceConfig } from '../config/inference.js'
 import { type DeviceKind, deviceOf, gpuProvidersOf } from '../backends/onnxruntime/providers.js'
-import { graphOptimization } from '../repository/graph-optimization.js'
+import { graphOptimization } from '../repository/model-config.js'
 import { InstanceGroup } from '../runtime/instance-group.js'
 import { timers } from '../runtime/scheduler-clock.js'
 import { StatisticsRecorder } from '../runtime/statistics-recorder.js'

@@ -1,6 +1,11 @@
-import type { ModelConfig, ModelInput, ModelOutput } from './model-config.js'
+import {
+  hiddenInputs,
+  type ModelConfig,
+  type ModelInput,
+  type ModelOutput,
+  stateOutputs,
+} from './model-config.js'
 import type { OnnxInfo } from './onnx-file.js'
-import { hiddenInputs, stateOutputs } from './sequence-tensors.js'
 import { configOfOnnx } from '../tensors/element-type.js'
 import type { ModelTensor } from '../tensors/tensor.js'
 

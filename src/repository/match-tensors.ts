@@ -1,7 +1,12 @@
 import { ModelInvalidError } from './errors.js'
-import type { ModelConfig, ModelInput, ModelOutput, SequenceControl } from './model-config.js'
+import {
+  hiddenInputs,
+  type ModelConfig,
+  type ModelInput,
+  type ModelOutput,
+  type SequenceControl,
+} from './model-config.js'
 import type { OnnxInfo } from './onnx-file.js'
-import { hiddenInputs } from './sequence-tensors.js'
 import { configOfOnnx, type ConfigType } from '../tensors/element-type.js'
 import { describeTensor, type ModelTensor } from '../tensors/tensor.js'
 

@@ -252,3 +252,32 @@ export function parameterOf(config: ModelConfig, key: GantryParameter): string |
   const value = config.parameters[key]?.string_value
   return value === undefined || value === '' ? undefined : value
 }
+
+/** Inputs of the model that the sequence scheduler fills in: clients do not see them, and the configuration does not list them. */
+export function hiddenInputs({ sequence_batching: sequences }: ModelConfig): ReadonlySet<string> {
+  return new Set([
+    ...(sequences?.control_input ?? []).map((control) => control.name),
+    ...(sequences?.state ?? []).map((state) => state.input_name),
+  ])
+}
+
+/** Outputs of the model that the sequence scheduler keeps for the next request of a sequence. */
+export function stateOutputs({ sequence_batching: sequences }: ModelConfig): ReadonlySet<string> {
+  return new Set((sequences?.state ?? []).map((state) => state.output_name))
+}
+
+export type GraphOptimization = 'disabled' | 'basic' | 'extended' | 'all'
+
+/** Levels of Triton's ONNX backend: everything unless told otherwise. */
+export function graphOptimization({ optimization }: ModelConfig): GraphOptimization {
+  switch (optimization?.graph?.level ?? 0) {
+    case -1:
+      return 'basic'
+    case 1:
+      return 'extended'
+    case 2:
+      return 'disabled'
+    default:
+      return 'all'
+  }
+}

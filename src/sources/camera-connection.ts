@@ -4,8 +4,7 @@ import { connect as connectTls, type ConnectionOptions } from 'node:tls'
 import { constants } from 'node:crypto'
 import { systemLimit } from '../lifecycle/system-limit.js'
 import type { CheckedAddress } from './address-policy.js'
-import { failureBy, type Failure } from './failure-reason.js'
-import { networkFailures } from './network-failure.js'
+import { type Failure, failureBy, networkFailures } from './failure-reason.js'
 
 /** Shorter than the time ffmpeg waits for an answer, so that the reason is ours to tell. */
 const connectMs = 8_000

@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { withDeathSignal } from '../lifecycle/death-signal.js'
-import { processCpuSeconds } from './process-cpu.js'
 import { LineSplitter } from './line-splitter.js'
+import { readFileSync } from 'node:fs'
 
 /** How long ffmpeg may take to say goodbye to the camera (RTSP TEARDOWN) before it is killed. */
 const killAfterMs = 1_000
@@ -88,5 +88,21 @@ export class DecoderProcess {
     const pid = this.#child.pid
     if (pid !== undefined) this.#cpuSeconds = Math.max(this.#cpuSeconds, processCpuSeconds(pid) ?? 0)
     return this.#cpuSeconds
+  }
+}
+
+/** Units of `/proc/PID/stat`; 100 on every Linux that Node runs on. */
+const ticksPerSecond = 100
+
+/** CPU seconds a process and its ended children have used; undefined once it is gone or where there is no `/proc`. */
+export function processCpuSeconds(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    // The name in brackets may hold spaces; fields are counted after it.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const ticks = [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index]), 0)
+    return Number.isFinite(ticks) ? ticks / ticksPerSecond : undefined
+  } catch {
+    return undefined
   }
 }

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { redactText } from '../config/redact.js'
+import { mask, redactText } from '../config/redact.js'
 import type { CameraConfig } from '../config/camera.js'
 import type { SizePx } from '../vision/letterbox.js'
 import { nowMs } from '../lifecycle/clock.js'
@@ -17,7 +17,6 @@ import { HttpGate, type HttpGateOptions } from './http-gate.js'
 import { LogLimiter } from './log-limiter.js'
 import { PicturePairing } from './picture-pairing.js'
 import { RtspGate } from './rtsp-gate.js'
-import { secretsOf, withoutSecrets } from './secrets.js'
 import type { Session, SessionEnd, SessionListener } from './session.js'
 import type { SourceDeps } from './source-deps.js'
 import { SuspectTracker } from './suspect-tracker.js'
@@ -288,4 +287,18 @@ async function closed(socket: Socket): Promise<void> {
     // A broken channel is an end like any other; the child's stderr says why.
     socket.once('error', () => resolve())
   })
+}
+
+/** The password of a URL in each form a program may print it. Short ones are left out: masking "a" would garble every line. */
+export function secretsOf(url: string): readonly string[] {
+  try {
+    const { password } = new URL(url)
+    return [...new Set([password, decodeURIComponent(password)])].filter((secret) => secret.length >= 4)
+  } catch {
+    return []
+  }
+}
+
+export function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((clean, secret) => clean.replaceAll(secret, mask), text)
 }

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { parseDecoderLine } from '../../src/sources/decoder-log.js'
-import { failureOf, isHwaccelFailure } from '../../src/sources/failure-reason.js'
+import { failureOf, isHwaccelFailure, networkFailures } from '../../src/sources/failure-reason.js'
 import { LineSplitter } from '../../src/sources/line-splitter.js'
 import { LogLimiter } from '../../src/sources/log-limiter.js'
 import { SuspectTracker } from '../../src/sources/suspect-tracker.js'
-import { networkFailures } from '../../src/sources/network-failure.js'
 
 describe('parseDecoderLine', () => {
   it.each([

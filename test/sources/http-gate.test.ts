@@ -4,7 +4,7 @@ import { deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { AddressPolicy } from '../../src/sources/address-policy.js'
 import { HttpGate, type HttpGateOptions } from '../../src/sources/http-gate.js'
-import { networkFailures } from '../../src/sources/network-failure.js'
+import { networkFailures } from '../../src/sources/failure-reason.js'
 
 describe('HttpGate', () => {
   let server: Server

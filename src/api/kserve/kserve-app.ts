@@ -2,12 +2,11 @@ import { fastify, type FastifyInstance, type FastifyReply } from 'fastify'
 import { GantryError, isInternal } from '../../errors.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { ModelServer } from '../../serving/model-server.js'
-import { ServingError } from '../../tensors/serving-error.js'
+import { ServingError, type ServingStatus } from '../../tensors/serving-error.js'
 import { problemLine, toProblem } from '../problem.js'
 import { bytesUnderWay, CodecPool } from '../codec/codec-pool.js'
 import { originForm } from '../request-target.js'
 import { kserveRoutes, type KserveOptions } from './kserve-routes.js'
-import { httpStatus } from './status.js'
 
 export type KserveAppOptions = Omit<KserveOptions, 'pool'> &
   Readonly<{
@@ -91,4 +90,16 @@ function sendJsonError(reply: FastifyReply, status: number, message: string): Fa
     .code(status)
     .type('application/json')
     .send(JSON.stringify({ error: message }))
+}
+
+/** As Triton answers. */
+export const httpStatus: Readonly<Record<ServingStatus, number>> = {
+  INTERNAL: 500,
+  NOT_FOUND: 404,
+  UNAVAILABLE: 503,
+  UNSUPPORTED: 501,
+  INVALID_ARG: 400,
+  ALREADY_EXISTS: 400,
+  CANCELLED: 400,
+  UNKNOWN: 400,
 }

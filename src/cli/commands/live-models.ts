@@ -5,7 +5,7 @@ import type { CommandContext } from '../command-context.js'
 import type { GlobalOptions } from '../options.js'
 import { table } from '../table.js'
 import { styled } from '../terminal.js'
-import { UsageError } from '../usage-error.js'
+import { UsageError } from '../failure.js'
 
 export type ServiceOptions = Readonly<{ url?: string; token?: string }>
 

@@ -4,7 +4,7 @@ import { ModelConfigError } from '../../repository/errors.js'
 import type { OnnxModel } from '../../repository/onnx-model.js'
 import type { SplitReport } from '../../tools/split/split-model.js'
 import type { CommandContext } from '../command-context.js'
-import { UsageError } from '../usage-error.js'
+import { UsageError } from '../failure.js'
 
 export type SplitCommandOptions = Readonly<{
   stages: string

@@ -10,7 +10,7 @@ import {
 } from '../options.js'
 import type { CommandContext } from '../command-context.js'
 import { runUntilStopped } from '../run-until-stopped.js'
-import { UsageError } from '../usage-error.js'
+import { UsageError } from '../failure.js'
 
 type ServeOptions = PipelineOptions & GlobalOptions & Readonly<{ printConfig?: true }>
 

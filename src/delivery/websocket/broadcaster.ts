@@ -1,5 +1,5 @@
 import { nowMs } from '../../lifecycle/clock.js'
-import type { BroadcastJob } from './broadcast-job.js'
+import type { BroadcastJob } from './rendering.js'
 
 /**
  * Serves messages to chunks of clients, giving the event loop its turn in between: 5,000 clients at once would hold it for 40 ms. Every

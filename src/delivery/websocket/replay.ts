@@ -1,5 +1,4 @@
 import { parseDetectionsJson } from '../../messages/detections-json.js'
-import { formatCursor } from './stream-cursor.js'
 import type { KeptMessage, ResumeRing } from './resume-ring.js'
 import { renderEnvelope, Rendering } from './rendering.js'
 import type { StreamClient } from './stream-client.js'
@@ -74,4 +73,15 @@ export class Replay {
     this.client.tell({ type: 'gap', dropped: missed, reason: 'resume_expired' })
     return this.ring.oldest
   }
+}
+
+/** Position in the stream of one run of the service. */
+export function formatCursor(epoch: string, position: number): string {
+  return `${epoch}-${position}`
+}
+
+/** @param cursor - has the form of `cursorSchema`. */
+export function parseCursor(cursor: string): Readonly<{ epoch: string; position: number }> {
+  const dash = cursor.lastIndexOf('-')
+  return { epoch: cursor.slice(0, dash), position: Number(cursor.slice(dash + 1)) }
 }

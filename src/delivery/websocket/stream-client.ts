@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import type { ServerMessage, Subscription } from '../../messages/stream-protocol.js'
-import type { BroadcastJob } from './broadcast-job.js'
+import type { BroadcastJob } from './rendering.js'
 import { filterOf, keepAll, type MessageFilter } from './message-filter.js'
 import { serverFrame } from './server-frame.js'
 import type { StreamFigures } from './stream-figures.js'

@@ -8,7 +8,7 @@ import { nowMs } from '../../lifecycle/clock.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { Picture, StreamHub } from './stream-hub.js'
-import type { BroadcastJob } from './broadcast-job.js'
+import { type BroadcastJob, Rendering } from './rendering.js'
 import { Broadcaster } from './broadcaster.js'
 import {
   parseClientMessage,
@@ -17,13 +17,10 @@ import {
   StreamRateError,
 } from './client-message.js'
 import { PictureDemand } from './picture-demand.js'
-import { pictureMessage } from './picture-message.js'
-import { RecentHits } from './recent-hits.js'
-import { Rendering } from './rendering.js'
-import { Replay } from './replay.js'
+import { pictureMessage } from './server-frame.js'
+import { formatCursor, parseCursor, Replay } from './replay.js'
 import { ResumeRing } from './resume-ring.js'
 import { closeCodes, StreamClient } from './stream-client.js'
-import { formatCursor, parseCursor } from './stream-cursor.js'
 import { StreamFigures } from './stream-figures.js'
 import { defaultStreamLimits, type StreamLimits } from './stream-limits.js'
 
@@ -253,4 +250,18 @@ export class WebSocketHub implements StreamHub {
 function textOf(data: RawData): string {
   if (Array.isArray(data)) return Buffer.concat(data).toString()
   return Buffer.isBuffer(data) ? data.toString() : Buffer.from(data).toString()
+}
+
+/** Counts what happened in the last `windowMs`. */
+export class RecentHits {
+  #times: number[] = []
+
+  constructor(readonly windowMs: number) {}
+
+  /** @returns how often it happened within the window, this time included. */
+  hit(atMs: number): number {
+    this.#times = this.#times.filter((time) => atMs - time < this.windowMs)
+    this.#times.push(atMs)
+    return this.#times.length
+  }
 }

@@ -1,4 +1,4 @@
-import type { BoxPx } from '../../vision/box.js'
+import type { BoxPx } from '../../vision/detection.js'
 import type { SizePx } from '../../vision/letterbox.js'
 
 /** A frame and where the picture lies in it, without the padding around it. */

@@ -1,6 +1,5 @@
 import { ModelLabelsError } from '../../repository/errors.js'
-import type { HeadOptions, HeadPlan } from './head.js'
-import { defaultHeadOptions } from './head.js'
+import { defaultHeadOptions, type HeadOptions, type HeadPlan } from './head.js'
 import type { HeadSettings } from './head-settings.js'
 import {
   beginsWithNothing,

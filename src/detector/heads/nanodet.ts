@@ -1,6 +1,5 @@
 import type { SizePx } from '../../vision/letterbox.js'
-import { softmaxMean } from './activation.js'
-import { bestClassAt } from './best-class.js'
+import { bestClassAt, softmaxMean } from './activation.js'
 import type { Candidates } from './candidates.js'
 import type { Head, HeadOptions } from './head.js'
 

@@ -1,4 +1,4 @@
-import { bestClassAt } from './best-class.js'
+import { bestClassAt } from './activation.js'
 import type { Candidates } from './candidates.js'
 import type { OutputHead } from './head.js'
 

@@ -1,5 +1,5 @@
 import type { SizePx } from '../../vision/letterbox.js'
-import { bestClassAt } from './best-class.js'
+import { bestClassAt } from './activation.js'
 import type { Candidates } from './candidates.js'
 import type { OutputHead } from './head.js'
 

@@ -1,5 +1,4 @@
-import type { ModelConfig } from '../model-config.js'
-import { hiddenInputs } from '../sequence-tensors.js'
+import { hiddenInputs, type ModelConfig } from '../model-config.js'
 import { type ConfigFault, isGiven, listed } from './fault.js'
 
 /** Names that ONNX Runtime's platform goes by. */

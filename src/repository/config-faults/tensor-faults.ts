@@ -1,5 +1,4 @@
-import type { ModelConfig, ModelInput, ModelOutput } from '../model-config.js'
-import { hiddenInputs } from '../sequence-tensors.js'
+import { hiddenInputs, type ModelConfig, type ModelInput, type ModelOutput } from '../model-config.js'
 import { batchLimit, type ConfigFault, isGiven, listed, repeated } from './fault.js'
 
 /** Names, types, sizes and reshapes of inputs and outputs. */
