@@ -11,6 +11,7 @@ import {
   sourceFiles,
   strayImports,
   testFiles,
+  textOf,
 } from './support/imports.js'
 
 /** The floors of the house: a room imports only what stands before it. */
@@ -53,12 +54,25 @@ describe('src', () => {
     expect(roomsImportedBy(room).filter((other) => !allowed.includes(other))).toEqual([])
   })
 
+  it('delivers by code that knows no far side', () => {
+    const generic = sourceFiles().filter((file) => dirname(file) === 'delivery')
+    expect(generic.length).toBeGreaterThan(5)
+    const ofOneFarSide = /^delivery\/[^/]+\//
+    expect(generic.filter((file) => importsOf(file).some((name) => ofOneFarSide.test(name)))).toEqual([])
+  })
+
   it('has no files that import each other in a circle', () => {
     expect(importCycle()).toEqual([])
   })
 
   it('passes over no message that it does not know', () => {
     expect(openSwitches()).toEqual([])
+  })
+
+  it('ends what has work in hand by one word', () => {
+    const others =
+      /^ +(?:async )?(?:(?:shutdown|dispose|finish|quit|halt|destroy)\(|(?:close|end|terminate|kill)\((?:drain|within|for)Ms: )/m
+    expect(sourceFiles().filter((file) => others.test(textOf(file)))).toEqual([])
   })
 
   it('exports no name from two files', () => {

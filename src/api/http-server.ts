@@ -96,10 +96,10 @@ export class HttpServer implements Service {
   }
 
   /** From here on `/readyz` answers 503 and nothing new is begun; what runs goes on. The first step of a shutdown. */
-  drain(): void {
+  refuse(): void {
     this.#draining = true
     if (this.#state === 'running') this.#state = 'draining'
-    for (const requests of this.#requests) requests.drain()
+    for (const requests of this.#requests) requests.refuse()
   }
 
   /** Resolves when the requests that have come by now are answered, or after `withinMs`. It goes on telling new ones that it stops. */
@@ -113,7 +113,7 @@ export class HttpServer implements Service {
   }
 
   async #stop(drainMs: number): Promise<void> {
-    this.drain()
+    this.refuse()
     await this.answered(drainMs)
     this.#endSharing()
     const closed = this.options.gantry.stream

@@ -13,7 +13,7 @@ export class RequestsUnderWay {
   }
 
   /** From here on every answer ends its connection, so that the client finds another server. */
-  drain(): void {
+  refuse(): void {
     this.#draining = true
     for (const response of this.#responses) closeAfter(response)
   }

@@ -1,3 +1,4 @@
+import type { Service } from '../lifecycle/service.js'
 import type { Attribute } from '../vision/detection.js'
 import type { FrameGeometry } from './frame-geometry.js'
 
@@ -19,13 +20,13 @@ export type LaterResult = Readonly<{
 }>
 
 /** Steps of an ensemble behind its detection head. */
-export interface LaterSteps {
+export interface LaterSteps extends Service {
   /** Never rejects: a step that fails, hangs or is late costs what it says, never the boxes. */
   run(frame: FoundFrame): Promise<LaterResult>
   /** Counted since the last call. */
   takeFailures(): readonly StepFailures[]
   /** Idempotent, never rejects. */
-  close(drainMs: number): Promise<void>
+  stop(drainMs: number): Promise<void>
 }
 
 /** How often a step did not give what it should. */

@@ -198,7 +198,7 @@ export class ScheduledDetector implements CameraDetector, BatchRunner<Waiting> {
     for (const { frame } of this.#scheduler.clear()) this.listener.shed(frame, 'stopping')
     await this.pool.stop(drainMs)
     await Promise.all(this.#running)
-    await this.later?.close(0)
+    await this.later?.stop(0)
   }
 
   #wrongSize(frame: Frame): TensorShapeError {

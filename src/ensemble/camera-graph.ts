@@ -1,6 +1,6 @@
 import { ModelConfigError } from '../repository/errors.js'
 import { RunHungError } from '../runtime/errors.js'
-import type { CameraFrame } from './camera-tensors.js'
+import { type CameraFrame, type CameraTensors, rowsOf } from './camera-tensors.js'
 import type { FoundFrame, LaterResult, LaterSteps, StepFailures } from '../detector/later-steps.js'
 import type { Log } from '../lifecycle/log.js'
 import { nowMs } from '../lifecycle/clock.js'
@@ -8,7 +8,6 @@ import type { Attribute } from '../vision/detection.js'
 import { rowLength } from '../detector/detector-protocol.js'
 import { labelOf } from '../detector/heads/label-list.js'
 import { attributesOf } from './attributes.js'
-import { type CameraTensors, rowsOf } from './camera-tensors.js'
 import type { EnsembleModel } from './ensemble-model.js'
 import type { PartialRun, RunTime } from './run-ensemble.js'
 
@@ -92,8 +91,8 @@ export class CameraGraph implements LaterSteps {
     return failures
   }
 
-  close(drainMs: number): Promise<void> {
-    this.#closed ??= this.options.model.close(drainMs)
+  stop(drainMs: number): Promise<void> {
+    this.#closed ??= this.options.model.stop(drainMs)
     return this.#closed
   }
 

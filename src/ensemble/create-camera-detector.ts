@@ -155,9 +155,9 @@ async function laterSteps(
   return {
     run: (frame) => graph.run(frame),
     takeFailures: () => graph.takeFailures(),
-    close: async (drainMs) => {
-      await graph.close(drainMs)
-      await host.models.close(drainMs)
+    stop: async (drainMs) => {
+      await graph.stop(drainMs)
+      await host.models.stop(drainMs)
     },
   }
 }

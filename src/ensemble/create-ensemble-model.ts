@@ -89,7 +89,7 @@ export async function createEnsembleModel(
     statistics.recordLoaded()
     return ensemble
   } catch (error) {
-    await Promise.all(ownSteps.map((step) => step.close(0)))
+    await Promise.all(ownSteps.map((step) => step.stop(0)))
     throw error
   }
 }

@@ -145,7 +145,7 @@ export class EnsembleModel implements LoadedModel {
     }
   }
 
-  close(drainMs: number): Promise<void> {
+  stop(drainMs: number): Promise<void> {
     this.#closed ??= this.#close(drainMs)
     return this.#closed
   }
@@ -182,7 +182,7 @@ export class EnsembleModel implements LoadedModel {
 
   async #close(drainMs: number): Promise<void> {
     await atMost(drainMs, Promise.allSettled([...this.#running]))
-    await Promise.all(this.parts.ownSteps.map((step) => step.close(drainMs)))
+    await Promise.all(this.parts.ownSteps.map((step) => step.stop(drainMs)))
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Service } from '../lifecycle/service.js'
 import { limitParameters } from '../detector/detection-head/head-parameters.js'
 import type { DetectionLimits } from '../detector/frame-reader.js'
 import type { LetterboxPlan } from '../detector/letterbox/letterbox-parameters.js'
@@ -15,11 +16,11 @@ import { createEnsembleModel, type EnsembleHost } from './create-ensemble-model.
 import type { ResolvedStep } from './ensemble-graph.js'
 
 /** Runs the models of steps that cameras do not run in one go with the detector. */
-export interface StepModels {
+export interface StepModels extends Service {
   /** Loads models of the repository, with what they run. @throws GantryError why one of them cannot be loaded */
   load(names: readonly string[]): Promise<EnsembleHost>
   /** Idempotent, never rejects. */
-  close(drainMs: number): Promise<void>
+  stop(drainMs: number): Promise<void>
 }
 
 export type CameraGraphHost = Readonly<{
@@ -61,7 +62,7 @@ export async function openCameraGraph(
   try {
     return await opened(model, fused, host)
   } catch (error) {
-    await host.models.close(1_000)
+    await host.models.stop(1_000)
     throw error
   }
 }

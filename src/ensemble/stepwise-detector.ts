@@ -52,8 +52,8 @@ class StepRunner implements FrameRunner {
   }
 
   async stop(forMs: number): Promise<void> {
-    await this.graph.close(forMs)
-    await this.models.close(forMs)
+    await this.graph.stop(forMs)
+    await this.models.stop(forMs)
   }
 }
 

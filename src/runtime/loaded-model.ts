@@ -1,10 +1,11 @@
+import type { Service } from '../lifecycle/service.js'
 import type { ModelConfig } from '../repository/model-config.js'
 import type { InferRequest } from './infer.js'
 import type { ModelStatistics } from './statistics.js'
 import type { Tensor, TensorSpec } from '../tensors/tensor.js'
 
 /** One version of a model that is loaded: scheduler, instances and their statistics, or the graph of an ensemble. */
-export interface LoadedModel {
+export interface LoadedModel extends Service {
   readonly name: string
   readonly version: string
   /** As written, with what the model file adds. */
@@ -32,5 +33,5 @@ export interface LoadedModel {
    */
   infer(request: InferRequest): Promise<readonly Tensor[]>
   /** Refuses new requests, lets the others finish for `drainMs`, releases everything. Idempotent, never rejects. */
-  close(drainMs: number): Promise<void>
+  stop(drainMs: number): Promise<void>
 }

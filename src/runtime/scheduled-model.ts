@@ -140,7 +140,7 @@ export class ScheduledModel implements LoadedModel {
     return answer
   }
 
-  close(drainMs: number): Promise<void> {
+  stop(drainMs: number): Promise<void> {
     this.#closed ??= this.#close(drainMs)
     return this.#closed
   }

@@ -69,7 +69,7 @@ export class LocalModelServer implements ModelServer {
   }
 
   /** From here on nothing is ready; what was begun goes on. */
-  drain(): void {
+  refuse(): void {
     this.#draining = true
   }
 

@@ -88,7 +88,7 @@ describe('stop', () => {
     const slow = ask(`${url}/metrics`)
     // The handler has asked for the metrics once this answers: one loop serves both in order.
     await ask(`${url}/healthz`)
-    server.drain()
+    server.refuse()
     const ready = await ask(`${url}/readyz`)
     expect([ready.status, (ready.json as { reasons: string[] }).reasons]).toEqual([
       503,

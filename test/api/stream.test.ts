@@ -164,7 +164,7 @@ describe('the stream', () => {
     const socket = connect(url)
     await once(socket, 'open')
     const closed = once(socket, 'close') as Promise<[number]>
-    server.drain()
+    server.refuse()
     expect(await outcome(connect(url))).toBe(503)
     await server.stop(2_000)
     expect((await closed)[0]).toBe(1001)

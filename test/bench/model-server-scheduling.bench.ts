@@ -141,7 +141,7 @@ async function compare(instances: number, clients: number): Promise<void> {
     throughput: withBatches / without,
     meanBatch: inferenceCount / executionCount,
   })
-  await Promise.all([on.close(1_000), off.close(1_000)])
+  await Promise.all([on.stop(1_000), off.stop(1_000)])
 }
 
 async function small(clients: number): Promise<void> {
@@ -154,7 +154,7 @@ async function small(clients: number): Promise<void> {
   await drive(model, requestOf('tiny', 256), clients, { requests: 0, ms: 0, latencies: [] })
   await drive(model, requestOf('tiny', 256), clients, figures)
   tell('1 KB tensor through scheduler and thread, 1 instance', clients, figures)
-  await model.close(1_000)
+  await model.stop(1_000)
 }
 
 try {

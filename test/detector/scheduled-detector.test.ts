@@ -45,7 +45,7 @@ it('tells the frames of a camera in order, whichever the later steps end with fi
         if (ends.push(resolve) === 3) asked()
       }),
     takeFailures: () => [],
-    close: () => Promise.resolve(),
+    stop: () => Promise.resolve(),
   }
   const told: string[] = []
   const fail = (): never => expect.fail('no frame is lost')

@@ -273,14 +273,14 @@ describe('a detector that is a step, beside another', () => {
       onHung: () => undefined,
       log,
     })
-    onTestFinished(() => models.close(1_000))
+    onTestFinished(() => models.stop(1_000))
     let host: EnsembleHost | undefined
     const { ensemble, ...model } = findCameraModel(repositoryDir, 'site')
     const load = async (names: readonly string[]) => (host = await models.load(names))
     const limits = { stepTimeoutMs: 1_000, runTimeoutMs: 1_000, limits: inference }
     await expect(
       openCameraGraph({ ...model, ensemble: ensemble! }, undefined, {
-        models: { load, close: (drainMs) => models.close(drainMs) },
+        models: { load, stop: (drainMs) => models.stop(drainMs) },
         log,
         ...limits,
       }),

@@ -24,7 +24,7 @@ async function ensembleOf(text: string, models: readonly LoadedModel[], boxInput
     { name: 'e', version: '1', config, versionDir: '', labels: new Map(), boxInputs },
     { find, serve: scheduled, log: silentLog() },
   )
-  onTestFinished(() => ensemble.close(5_000))
+  onTestFinished(() => ensemble.stop(5_000))
   return ensemble
 }
 

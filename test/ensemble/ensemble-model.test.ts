@@ -268,7 +268,7 @@ describe('an ensemble whose steps fail', () => {
     })
     const ensemble = await ensembleOf([step('double', { x: 'in' }, { y: 'out' })], [slow])
     const running = ensemble.infer(request())
-    const closed = ensemble.close(10_000)
+    const closed = ensemble.stop(10_000)
     await expect(ensemble.infer(request())).rejects.toMatchObject({ status: 'UNAVAILABLE' })
     gate.resolve()
     await closed

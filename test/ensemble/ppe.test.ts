@@ -32,7 +32,7 @@ async function ensembleOf(text: string, detector: LoadedModel) {
       log: silentLog(),
     },
   )
-  onTestFinished(() => ensemble.close(5_000))
+  onTestFinished(() => ensemble.stop(5_000))
   return ensemble
 }
 

@@ -78,7 +78,7 @@ describe('a scheduled model', () => {
     })
     expect(model.recorder.failures.REJECTED).toBe(1)
     expect(model.recorder.pending).toBe(2)
-    await model.close(0)
+    await model.stop(0)
     expect(await kept).toMatchObject([
       { reason: { status: 'UNAVAILABLE' } },
       { reason: { status: 'UNAVAILABLE' } },
@@ -115,7 +115,7 @@ describe('a scheduled model', () => {
   it('finishes what it has when it closes, and refuses the rest', async () => {
     const model = await scheduledModel(adder, oneInstance)
     const answers = Array.from({ length: 20 }, () => model.infer(inferRequest(both())))
-    const closed = model.close(10_000)
+    const closed = model.stop(10_000)
     await expect(model.infer(inferRequest(both()))).rejects.toMatchObject({ status: 'UNAVAILABLE' })
     expect((await Promise.all(answers)).length).toBe(20)
     await closed

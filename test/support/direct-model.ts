@@ -42,7 +42,7 @@ export async function directModel(
     inputs: opened.inputs,
     outputs: opened.outputs,
     labels: () => labels,
-    close,
+    stop: close,
     infer: async (request) => {
       const { results } = await instance.execute([
         {
@@ -72,7 +72,7 @@ export function plainModel(
     statistics: () => {
       throw new Error('not counted')
     },
-    close: () => Promise.resolve(),
+    stop: () => Promise.resolve(),
     generation: () => Promise.resolve(parts.name),
     ...parts,
   } satisfies LoadedModel & { statistics: () => ModelStatistics }
@@ -88,7 +88,7 @@ export async function scheduledModel(repositoryDir: string, name: string): Promi
   const versionDir = join(modelDir, version)
   const context = { name, version, config, versionDir, log }
   const model = await scheduled(await backend.open(context), context)
-  onTestFinished(() => model.close(5_000))
+  onTestFinished(() => model.stop(5_000))
   return model
 }
 

@@ -70,7 +70,7 @@ export class FakeLoadedModel implements LoadedModel {
     for (const { reject } of this.#waiting.splice(0)) reject(error)
   }
 
-  async close(): Promise<void> {
+  async stop(): Promise<void> {
     this.closed = true
   }
 }

@@ -118,8 +118,12 @@ function exportedBy(source: ts.SourceFile): string[] {
     .flatMap(({ name }) => (name === undefined ? [] : [name.getText(source)]))
 }
 
+export function textOf(file: string): string {
+  return readFileSync(join(src, file), 'utf8')
+}
+
 function parsed(file: string): ts.SourceFile {
-  return ts.createSourceFile(file, readFileSync(join(src, file), 'utf8'), ts.ScriptTarget.Latest)
+  return ts.createSourceFile(file, textOf(file), ts.ScriptTarget.Latest)
 }
 
 function nodesOf(node: ts.Node): ts.Node[] {

@@ -41,7 +41,7 @@ export function managed(options: Partial<ModelManagerOptions> = {}) {
     log: silentLog(),
     ...options,
   })
-  onTestFinished(() => manager.close())
+  onTestFinished(() => manager.stop())
   return { manager, repository, opened }
 }
 

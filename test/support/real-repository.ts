@@ -79,7 +79,7 @@ export async function serveRepository(
     drainMs: 5_000,
     log,
   })
-  onTestFinished(() => manager.close())
+  onTestFinished(() => manager.stop())
   const recorders = () =>
     manager.records().flatMap(({ serving }) => serving.flatMap((model) => recorderOf(model) ?? []))
   const metrics = new ServingMetrics(recorders)

@@ -37,7 +37,7 @@ export async function scheduledModel(
       throw new Error(reason)
     },
   })
-  onTestFinished(() => model.close(1_000))
+  onTestFinished(() => model.stop(1_000))
   return model
 }
 

@@ -41,7 +41,7 @@ export class CallsUnderWay {
     return path.startsWith(ofModels) ? this.#counted(call) : new ServerInterceptingCall(call)
   }
 
-  drain(): void {
+  refuse(): void {
     this.#draining.abort()
   }
 

@@ -100,7 +100,7 @@ export async function startGrpc(server: ModelServer, options: GrpcOptions): Prom
   return {
     port,
     drain: (withinMs) => {
-      calls.drain()
+      calls.refuse()
       health.changed()
       return calls.answered(withinMs)
     },

@@ -40,7 +40,7 @@ export class DescribedModel implements LoadedModel {
     return Promise.reject(new ServingError('UNAVAILABLE', `model '${this.name}' is only described`))
   }
 
-  close(): Promise<void> {
+  stop(): Promise<void> {
     return Promise.resolve()
   }
 }

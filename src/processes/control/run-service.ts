@@ -151,8 +151,8 @@ async function lookAtRepositories(config: PipelineConfig): Promise<UnreadableRep
  */
 async function stopInOrder(service: GantryService, server: HttpServer, drainSeconds: number): Promise<void> {
   const deadline = new Deadline(drainSeconds * 1_000)
-  server.drain()
-  await Promise.all([server.answered(deadline.leftMs), service.finish(deadline)])
+  server.refuse()
+  await Promise.all([server.answered(deadline.leftMs), service.drain(deadline.leftMs)])
   await service.stop()
   await server.stop(0)
 }

@@ -1,11 +1,10 @@
-import type { ResultCache } from '../../cache/result-cache.js'
-import type { RecentPage, RecentQuery } from '../../cache/result-cache.js'
+import type { RecentPage, RecentQuery, ResultCache } from '../../cache/result-cache.js'
 import type { CameraPatch, NewCamera } from '../../config/camera.js'
 import type { EngineSetup, FromEngine } from '../engine/protocol.js'
 import { detectionsRecordId } from '../../messages/cloud-event.js'
 import type { DetectionsMessage } from '../../messages/detections-message.js'
 import { fromBase64, toBase64 } from '../../lifecycle/base64.js'
-import type { Deadline } from '../../lifecycle/deadline.js'
+import { Deadline } from '../../lifecycle/deadline.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
 import { Turns } from '../../lifecycle/turns.js'
@@ -84,16 +83,17 @@ export class GantryService implements Gantry {
   }
 
   /** From now on not ready; idempotent. */
-  drain(): void {
+  refuse(): void {
     this.#draining = true
   }
 
   /**
-   * Finishes what was begun, until the deadline: model clients are answered, while cameras end at once, and what was seen on them goes to
+   * Finishes what was begun, for so long at most: model clients are answered, while cameras end at once, and what was seen on them goes to
    * sinks and viewers. Never rejects.
    */
-  async finish(deadline: Deadline): Promise<void> {
-    this.drain()
+  async drain(withinMs: number): Promise<void> {
+    this.refuse()
+    const deadline = new Deadline(withinMs)
     await Promise.all([this.#deps.modelServer?.drain(deadline.leftMs), this.#finishCameras(deadline)])
   }
 
@@ -103,7 +103,7 @@ export class GantryService implements Gantry {
     await Promise.all([...this.#deps.sinks.map((sink) => sink.stop(deadline.leftMs)), this.stream.stop()])
   }
 
-  /** Ends what {@link finish} left, which others may have needed until now. Idempotent, never rejects. */
+  /** Ends what {@link drain} left, which others may have needed until now. Idempotent, never rejects. */
   async stop(): Promise<void> {
     await Promise.all([this.#deps.modelServer?.stop(), this.#deps.cache.stop()])
   }

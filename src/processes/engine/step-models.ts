@@ -97,9 +97,9 @@ export class EngineSteps implements StepModels {
     return serving.map(recorderOf).flatMap((recorder) => (recorder === undefined ? [] : [counted(recorder)]))
   }
 
-  close(forMs: number): Promise<void> {
+  stop(forMs: number): Promise<void> {
     this.#closing.abort()
-    this.#closed ??= this.#manager?.close(forMs) ?? Promise.resolve()
+    this.#closed ??= this.#manager?.stop(forMs) ?? Promise.resolve()
     return this.#closed
   }
 

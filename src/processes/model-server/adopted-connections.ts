@@ -44,7 +44,7 @@ export class AdoptedConnections {
   }
 
   /** From here on nothing new is begun. */
-  drain(): void {
+  refuse(): void {
     this.#draining = true
   }
 

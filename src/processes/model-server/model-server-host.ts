@@ -208,10 +208,10 @@ export class ModelServerHost implements Service {
   async drain(withinMs: number): Promise<void> {
     this.#watch.stop()
     this.#poller?.stop()
-    this.server.drain()
+    this.server.refuse()
     this.#manager.refuse()
-    this.#connections.drain()
-    this.#requests.drain()
+    this.#connections.refuse()
+    this.#requests.refuse()
     await Promise.all([this.#requests.answered(withinMs), this.#grpc.drain(withinMs)])
   }
 
@@ -219,7 +219,7 @@ export class ModelServerHost implements Service {
   async stop(): Promise<void> {
     await this.drain(0)
     this.#ending.abort()
-    await atMost(closeAtMostMs, this.#manager.close(0))
+    await atMost(closeAtMostMs, this.#manager.stop(0))
     await atMost(closeAtMostMs, Promise.allSettled([this.#app.close(), this.#grpc.stop(closeAtMostMs)]))
     this.#pool.close()
     await atMost(closeAtMostMs, this.#cache?.close() ?? Promise.resolve())

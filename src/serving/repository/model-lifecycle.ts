@@ -256,7 +256,7 @@ export class ModelLifecycle {
   }
 
   #drain(model: ServedModel, drainMs = this.options.drainMs): Promise<void> {
-    const ended = model.close(drainMs)
+    const ended = model.stop(drainMs)
     this.#draining.add(ended)
     void ended.then(() => this.#draining.delete(ended))
     return ended

@@ -196,7 +196,7 @@ export class ModelManager {
   }
 
   /** Unloads everything. Idempotent, never rejects. @param drainMs - longest that requests in the models may take to end. */
-  async close(drainMs = this.options.drainMs): Promise<void> {
+  async stop(drainMs = this.options.drainMs): Promise<void> {
     this.refuse()
     this.#unloads.retireAll(drainMs)
     await this.#last

@@ -66,7 +66,7 @@ export class ServedModel implements LoadedModel {
     }
   }
 
-  close(drainMs: number): Promise<void> {
+  stop(drainMs: number): Promise<void> {
     this.#closed ??= this.#close(drainMs)
     return this.#closed
   }
@@ -74,6 +74,6 @@ export class ServedModel implements LoadedModel {
   async #close(drainMs: number): Promise<void> {
     const beganMs = nowMs()
     if (this.#inside > 0) await atMost(drainMs, new Promise<void>((resolve) => (this.#idle = resolve)))
-    await this.inner.close(Math.max(0, drainMs - (nowMs() - beganMs)))
+    await this.inner.stop(Math.max(0, drainMs - (nowMs() - beganMs)))
   }
 }

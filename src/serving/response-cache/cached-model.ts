@@ -87,8 +87,8 @@ export class CachedModel implements LoadedModel {
     }
   }
 
-  close(drainMs: number): Promise<void> {
-    return this.inner.close(drainMs)
+  stop(drainMs: number): Promise<void> {
+    return this.inner.stop(drainMs)
   }
 
   /** `undefined` while it is not known: a step of an ensemble may be away. */

@@ -16,7 +16,7 @@ async function serve(code: string, config = io, backend = new JsBackend(true)) {
   writeFileSync(join(versionDir, 'model.mjs'), code)
   const context = contextOf('m', parseModelConfig(config, 'config.pbtxt'), versionDir)
   const model = await scheduled(await backend.open(context), context)
-  onTestFinished(() => model.close(5_000))
+  onTestFinished(() => model.stop(5_000))
   return model
 }
 
@@ -27,7 +27,7 @@ it('the example turns each row of logits into probabilities', async () => {
   const { config, folder } = readModel(repository, 'softmax')
   const context = contextOf('softmax', config, join(folder.dir, '1'))
   const model = await scheduled(await new JsBackend(true).open(context), context)
-  onTestFinished(() => model.close(5_000))
+  onTestFinished(() => model.stop(5_000))
   const [probabilities] = await model.infer(requestOf([fp32('logits', [2, 2], [0, 0, 0, Math.log(3)])]))
   expect(probabilities?.shape).toEqual([2, 2])
   valuesOf(probabilities).forEach((value, index) =>
@@ -109,7 +109,7 @@ it('closes at once while its code loops', async () => {
   )
   const running = model.infer(x(1))
   const ended = expect(running).rejects.toMatchObject({ status: 'INTERNAL' })
-  await model.close(10_000)
+  await model.stop(10_000)
   await ended
 })
 

@@ -121,7 +121,7 @@ function contextFor(
 async function serve(...args: Parameters<typeof contextFor>) {
   const context = contextFor(...args)
   const model = await scheduled(await new KserveBackend().open(context), context)
-  onTestFinished(() => model.close(5_000))
+  onTestFinished(() => model.stop(5_000))
   return model
 }
 

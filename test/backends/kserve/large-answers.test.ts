@@ -34,7 +34,7 @@ async function serve(
     parameters { key: "gantry.kserve_timeout_ms" value { string_value: "60000" } }`
   const context = contextOf('local', parseModelConfig(config, 'config.pbtxt'))
   const loaded = await scheduled(await new KserveBackend(maxResponseBytes, entry).open(context), context)
-  onTestFinished(() => loaded.close(5_000))
+  onTestFinished(() => loaded.stop(5_000))
   return loaded
 }
 

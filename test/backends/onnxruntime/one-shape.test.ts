@@ -27,7 +27,7 @@ async function served(onnx: Uint8Array, config: string): Promise<LoadedModel> {
     missing: nothingIsMissing,
   })
   const model = await scheduled(await backend.open(context), context)
-  onTestFinished(() => model.close(5_000))
+  onTestFinished(() => model.stop(5_000))
   return model
 }
 

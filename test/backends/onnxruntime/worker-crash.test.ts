@@ -60,7 +60,7 @@ async function served() {
     drainMs: 1_000,
     log,
   })
-  onTestFinished(() => manager.close())
+  onTestFinished(() => manager.stop())
   await manager.start()
   return { manager, models, infer: (request: InferRequest) => manager.find('m', '').infer(request) }
 }

@@ -91,7 +91,7 @@ async function clients(model: TellingModel, files: Files, ownLabels?: readonly s
         names.set(rawOf(values[at + 4]!), lines[values[at + 5]!] ?? `class_${values[at + 5]}`)
       return { names }
     } finally {
-      await ensemble.close(5_000)
+      await ensemble.stop(5_000)
     }
   } catch (error) {
     return { refused: toErrorRecord(error) }

@@ -66,7 +66,7 @@ describe('models with a rate_limiter', () => {
     expect(await Promise.all(answers)).toHaveLength(40)
     expect(most()).toBe(1)
     expect(loaded.map((model) => model.statistics().inference.queue.count)).toEqual([20, 20])
-    await Promise.all(loaded.map((model) => model.close(1_000)))
+    await Promise.all(loaded.map((model) => model.stop(1_000)))
   })
 
   it('run as many side by side as the resource has', async () => {
@@ -90,7 +90,7 @@ describe('models with a rate_limiter', () => {
   it('answer requests that wait for a turn when the model is closed', async () => {
     const { loaded } = await models(new RateLimiter(), { a: one, b: one })
     const answers = loaded.flatMap((model) => Array.from({ length: 50 }, () => model.infer(request())))
-    const closed = loaded[0]?.close(0)
+    const closed = loaded[0]?.stop(0)
     const settled = await Promise.allSettled(answers)
     await closed
     expect(settled.slice(50).every(({ status }) => status === 'fulfilled')).toBe(true)

@@ -200,7 +200,7 @@ describe('S11: several models', () => {
     for (const name of ['a', 'b', 'c']) addModel(repository, name, { onnx })
     const started = manager.start()
     await until('two', () => began.length === 2)
-    const closed = manager.close()
+    const closed = manager.stop()
     await up('a')
     await up('b')
     await started

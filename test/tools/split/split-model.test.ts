@@ -77,7 +77,7 @@ async function stageModel(repository: string, name: string, together?: Together)
   const context = contextOf(name, config, join(repository, name, '1'))
   const opened = await backend.open(context)
   const model = await scheduled(together?.watching(name, opened) ?? opened, context)
-  onTestFinished(() => model.close(5_000))
+  onTestFinished(() => model.stop(5_000))
   return model
 }
 
@@ -166,7 +166,7 @@ describe('a detector cut into stages', () => {
       },
       { find: (name) => (name === 'red_split' ? split : undefined), serve: scheduled, log: silentLog() },
     )
-    onTestFinished(() => site.close(5_000))
+    onTestFinished(() => site.stop(5_000))
     const data = new Uint8Array(64 * 64 * 3).fill(255)
     const [detections] = await site.infer(
       requestOf([{ name: 'image', datatype: 'UINT8', shape: [64, 64, 3], data }]),
