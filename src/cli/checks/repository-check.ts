@@ -65,8 +65,22 @@ export async function checkRepository(
       fix: repositoryHint,
     })),
     ...emptyOnes(folders, unreadable, scan),
-    ...(config.modelServer.enabled ? await checkServed(config, scan, states) : []),
+    ...(config.modelServer.enabled ? await checkServed(config, scan, states) : await checkSteps(config, states)),
   ]
+}
+
+/** Whether the ensemble of the cameras can be put together, where no model server is asked the same. Its models are looked at elsewhere. */
+async function checkSteps(config: PipelineConfig, states: readonly ProviderState[]): Promise<Finding[]> {
+  const { engines, ensemble, models } = config
+  const folders = repositoriesOf(config)
+  const unreadable = await unreadableOf(folders)
+  const readable = folders.filter((folder) => !unreadable.has(folder))
+  const scan = scanRepositories(distinctRepositories(readable), () => undefined, models.configName)
+  if (engines === 0 || !scan.folders.has(ensemble)) return []
+  const alone = { ...config, models: { ...models, control: 'explicit' as const, load: [ensemble] } }
+  return (await checkServed(alone, scan, states))
+    .filter(({ subject, state }) => subject === subjectOf(ensemble) && state === 'failed')
+    .map((finding) => ({ ...finding, subject: `ensemble ${ensemble}` }))
 }
 
 /** Whether the cameras' model can be looked for. */

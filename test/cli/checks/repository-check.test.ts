@@ -8,7 +8,8 @@ import type { Finding } from '../../../src/cli/findings.js'
 import { loadPipeline } from '../../../src/config/load.js'
 import { accepted, alsoRefused, tritonRefuses } from '../../support/configuration-forms.js'
 import { echoOnnx } from '../../support/model-repository.js'
-import { addModel } from '../../support/onnx-models.js'
+import { pictureEnsemble, redSteps } from '../../support/ensemble-text.js'
+import { addModel, redDetector } from '../../support/onnx-models.js'
 import { serveRepository } from '../../support/real-repository.js'
 import { adder } from '../../support/sequence-models.js'
 import { tempDir } from '../../support/temp-dir.js'
@@ -173,6 +174,23 @@ describe('check', () => {
         'folder "01" is not served: a version is a number from 1, without zeros before it',
       ],
     ])
+  })
+
+  it('puts the ensemble of cameras together where there is no model server', async () => {
+    const repository = tempDir()
+    addModel(repository, 'red', { onnx: redDetector('uint8-nhwc') })
+    const parameters = { 'gantry.attributes': 'colour' }
+    addModel(repository, 'site', { config: pictureEnsemble({ steps: Object.values(redSteps), parameters }) })
+    const alone = { engines: 1, modelServer: { enabled: false } }
+    expect(await checked(repository, { ...alone, ensemble: 'site' })).toEqual([
+      {
+        subject: 'ensemble site',
+        state: 'failed',
+        detail: expect.stringContaining('colour') as string,
+        fix: expect.any(String) as string,
+      },
+    ])
+    expect(await checked(repository, { ...alone, ensemble: 'red' })).toEqual([])
   })
 
   it('refuses resources that are not there', async () => {
