@@ -32,22 +32,19 @@ export async function runEnsemble(
   const stop = new AbortController()
   const signal = request.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, request.signal])
   const values: Values = new Map(request.inputs.map((tensor) => [tensor.name, asRead(plan, tensor)]))
-  const done = new Map<PlannedStep, Promise<void>>()
-  const needed = stepsFor(plan, outputs)
-  for (const step of needed) {
-    const before = step.inputs.flatMap(([, tensor]) => done.get(plan.writers.get(tensor)!) ?? [])
-    const run = Promise.all(before).then(() =>
-      runStep(plan, gates.get(step)!, step, { ...request, signal }, values),
-    )
-    done.set(
-      step,
-      run.catch((error: unknown) => {
-        stop.abort()
-        throw error
-      }),
-    )
-  }
-  await settled([...done.values()], stop.signal)
+  // That came first, rather than those that follow from it.
+  let first: Readonly<{ error: unknown }> | undefined
+  const done = walk(
+    plan,
+    outputs,
+    (step) => runStep(plan, gates.get(step)!, step, { ...request, signal }, values),
+    (_, error) => {
+      first ??= { error }
+      stop.abort()
+    },
+  )
+  await Promise.all(done.values())
+  if (first !== undefined) throw first.error
   return outputs.map((name) => answered(values, name))
 }
 
@@ -83,24 +80,22 @@ export async function runPartly(
   const values: Values = new Map(request.inputs.map((tensor) => [tensor.name, asRead(plan, tensor)]))
   const failures = new Map<PlannedStep, unknown>()
   const running = new Set<PlannedStep>()
-  const done = new Map<PlannedStep, Promise<boolean>>()
-  for (const step of stepsFor(plan, outputs)) {
-    const before = step.inputs.flatMap(([, tensor]) => done.get(plan.writers.get(tensor)!) ?? [])
-    const run = async (): Promise<boolean> => {
-      if (!(await Promise.all(before)).every(Boolean) || signal.aborted) return false
+  const done = walk(
+    plan,
+    outputs,
+    async (step) => {
+      signal.throwIfAborted()
       running.add(step)
       try {
         await runStep(plan, gates.get(step)!, step, { ...request, signal }, values)
-        return true
-      } catch (error) {
-        if (!signal.aborted) failures.set(step, error)
-        return false
       } finally {
         running.delete(step)
       }
-    }
-    done.set(step, run())
-  }
+    },
+    (step, error) => {
+      if (!signal.aborted) failures.set(step, error)
+    },
+  )
   const ended = Promise.all(done.values())
   const firstDone = first === undefined ? undefined : done.get(plan.writers.get(first.output)!)
   const isWanted = first === undefined || firstDone === undefined || (await atMost(first.withinMs, firstDone))
@@ -114,18 +109,34 @@ export async function runPartly(
   return { outputs: new Map(given), failures, ended }
 }
 
-/** Waits for all, and throws the error that came first rather than those that follow from it. */
-async function settled(runs: readonly Promise<void>[], stopped: AbortSignal): Promise<void> {
-  let first: { error: unknown } | undefined
-  await Promise.all(
-    runs.map((run) =>
-      run.catch((error: unknown) => {
-        first ??= { error }
-      }),
-    ),
-  )
-  if (first !== undefined) throw first.error
-  if (stopped.aborted) throw new ServingError('CANCELLED', 'request was cancelled', 'CANCELED')
+/**
+ * Runs the steps that outputs wait for, each once those whose outputs it reads have ended well.
+ *
+ * @param failed - told of those that did not; steps behind them do not run.
+ * @returns for each step whether it ended well. None rejects.
+ */
+function walk(
+  plan: EnsemblePlan,
+  outputs: readonly string[],
+  run: (step: PlannedStep) => Promise<void>,
+  failed: (step: PlannedStep, error: unknown) => void,
+): ReadonlyMap<PlannedStep, Promise<boolean>> {
+  const done = new Map<PlannedStep, Promise<boolean>>()
+  for (const step of stepsFor(plan, outputs)) {
+    const before = step.inputs.flatMap(([, tensor]) => done.get(plan.writers.get(tensor)!) ?? [])
+    const ended = Promise.all(before).then(async (well) => {
+      if (!well.every(Boolean)) return false
+      try {
+        await run(step)
+        return true
+      } catch (error) {
+        failed(step, error)
+        return false
+      }
+    })
+    done.set(step, ended)
+  }
+  return done
 }
 
 /** Steps that outputs wait for, in the order of the plan. */

@@ -1,0 +1,199 @@
+/**
+ * This commit against the build of another one, in turn in one run: old, new, new, old.
+ *
+ *     npm run build:server && npx tsx test/bench/another-commit.bench.ts CHECKOUT QUESTION [pairs] [seconds]
+ *
+ * - `frame-path`: a frame from the scheduler to the boxes, through a thread and a model of 64 x 64 that does next to nothing.
+ * - `throughput`: the same with `ppe` of models/.
+ * - `service`: the whole service at 4 cameras of 5 frames/s by RTSP, its decoders and all processes; the cameras of the one that does
+ *   not have its turn are switched off.
+ *
+ * `cpu` is CPU per frame, `frames` frames in the same time: medians of the ratios new over old, with the interval that holds the true
+ * median with 95 %. The checkout is built (`npm run build:server`), and runs on the models of this one.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
+import { freePort } from '../support/free-port.js'
+import { addModel, redDetector } from '../support/onnx-models.js'
+import { descendants } from '../support/processes.js'
+import { until } from '../support/until.js'
+import { quantile, report } from './bench.js'
+
+const [checkout = '', question = 'frame-path', pairsText = '15', secondsText = '20'] = process.argv.slice(2)
+const pairs = Number(pairsText)
+const roundMs = Number(secondsText) * 1_000
+const here = fileURLToPath(new URL('../..', import.meta.url))
+const models = join(here, 'models')
+/** Until the code around a frame is compiled, which takes V8 some thousand calls. */
+const warmUpMs = question === 'service' ? 60_000 : 30_000
+/** After cameras are on, until decoders are at their rate. */
+const settleMs = 4_000
+const [cameras, fps] = [4, 5]
+
+type Round = Readonly<{ frames: number; cpuMs: number; ms: number }>
+/** What is measured, at rest between its rounds. */
+type Side = Readonly<{ round: (forMs: number) => Promise<Round>; stop: () => Promise<void> }>
+
+async function detectorOf(
+  root: string,
+  repository: string,
+  ensemble: string,
+  instances: number,
+): Promise<Side> {
+  const script = fileURLToPath(new URL('./detector-child.mjs', import.meta.url))
+  const args = [script, join(root, 'dist'), repository, ensemble, String(instances)]
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const line = async () => {
+    const next = await lines.next()
+    if (next.done) throw new Error(`the detector of ${root} ended`)
+    return next.value
+  }
+  await line()
+  return {
+    round: async (forMs) => {
+      child.stdin.write(`${forMs}\n`)
+      return JSON.parse(await line()) as Round
+    },
+    stop: async () => {
+      const ended = once(child, 'exit')
+      child.stdin.end()
+      await ended
+    },
+  }
+}
+
+/** CPU of all threads of a process, finer than its ticks; of one that has gone, none. */
+function cpuMsOf(pid: number): number {
+  try {
+    const tasks = readdirSync(`/proc/${pid}/task`)
+    const each = tasks.map((task) =>
+      Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]),
+    )
+    return each.reduce((sum, ns) => sum + ns, 0) / 1e6
+  } catch {
+    return 0
+  }
+}
+
+async function serviceOf(root: string, folder: string, settings: readonly object[]): Promise<Side> {
+  const [httpPort, metricsPort, grpcPort] = [await freePort(), await freePort(), await freePort()]
+  const file = join(folder, `${httpPort}.json`)
+  const pipeline = {
+    apiVersion: 'gantry/v1',
+    name: 'bench',
+    cameras: settings.map((camera) => ({ ...camera, enabled: false })),
+    server: { httpPort, metricsPort, grpcPort },
+    models: { repository: models },
+    log: { level: 'error' },
+    store: { path: join(folder, `${httpPort}.store.json`) },
+  }
+  await writeFile(file, JSON.stringify(pipeline))
+  const child: ChildProcess = spawn(process.execPath, [join(root, 'dist/cli/main.js'), 'serve', '-c', file], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const url = `http://127.0.0.1:${httpPort}`
+  const isOk = (path: string) =>
+    fetch(url + path).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  await until('the service', () => isOk('/readyz'), 60_000)
+  await until('the model server', () => isOk('/v2/health/ready'), 60_000)
+  const inferred = async () => {
+    const page = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+    const counts = page.matchAll(/^gantry_frames_total\{.*state="inferred".*\} (\d+)$/gm)
+    return [...counts].reduce((sum, [, count]) => sum + Number(count), 0)
+  }
+  const switchCameras = async (enabled: boolean) => {
+    const headers = { 'content-type': 'application/json' }
+    for (let index = 1; index <= cameras; index += 1) {
+      const body = JSON.stringify({ enabled })
+      const answer = await fetch(`${url}/api/v1/cameras/cam-${index}`, { method: 'PATCH', headers, body })
+      if (!answer.ok) throw new Error(await answer.text())
+    }
+    await pause(settleMs)
+  }
+  return {
+    round: async (forMs) => {
+      await switchCameras(true)
+      const below = [child.pid!, ...descendants(child.pid!).map(({ pid }) => pid)]
+      const before = { frames: await inferred(), cpuMs: below.map(cpuMsOf), atMs: performance.now() }
+      await pause(forMs)
+      const cpuMs = below.map(cpuMsOf).reduce((sum, after, index) => sum + after - before.cpuMs[index]!, 0)
+      const ms = performance.now() - before.atMs
+      const frames = (await inferred()) - before.frames
+      await switchCameras(false)
+      return { frames, cpuMs, ms }
+    },
+    stop: async () => {
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+async function sides(folder: string): Promise<readonly [Side, Side, () => Promise<void>]> {
+  const old = resolve(checkout)
+  if (question === 'service') {
+    const rtsp = await rtspCameras(cameras)
+    const settings = cameraSettings(rtsp, cameras, fps)
+    return [
+      await serviceOf(old, folder, settings),
+      await serviceOf(here, folder, settings),
+      () => rtsp.stop(),
+    ]
+  }
+  const isTiny = question === 'frame-path'
+  if (isTiny) addModel(folder, 'red', { onnx: redDetector('uint8-nhwc') })
+  const of = (root: string) => detectorOf(root, isTiny ? folder : models, isTiny ? 'red' : 'ppe', 2)
+  return [await of(old), await of(here), () => Promise.resolve()]
+}
+
+/** Median and the interval that holds the true one with 95 %, by order statistics. */
+function medianOf(values: readonly number[]): Readonly<{ median: number; interval: string }> {
+  const sorted = [...values].sort((a, b) => a - b)
+  const away = Math.floor((sorted.length - 1.96 * Math.sqrt(sorted.length)) / 2)
+  const [low, high] = [sorted[Math.max(0, away)], sorted[sorted.length - 1 - Math.max(0, away)]]
+  return { median: quantile(sorted, 0.5), interval: `${low?.toFixed(3)}..${high?.toFixed(3)}` }
+}
+
+if (!['frame-path', 'throughput', 'service'].includes(question) || checkout === '')
+  throw new Error('usage: another-commit.bench.ts CHECKOUT frame-path|throughput|service [pairs] [seconds]')
+const folder = await mkdtemp(join(tmpdir(), 'gantry-bench-'))
+const [before, after, end] = await sides(folder)
+try {
+  for (const side of [before, after]) await side.round(warmUpMs)
+  const cpu: number[] = []
+  const frames: number[] = []
+  for (let pair = 0; pair < pairs; pair += 1) {
+    const order = pair % 2 === 0 ? [before, after] : [after, before]
+    const rounds = [await order[0]!.round(roundMs), await order[1]!.round(roundMs)]
+    const [old, now] = pair % 2 === 0 ? rounds : rounds.reverse()
+    cpu.push(now!.cpuMs / now!.frames / (old!.cpuMs / old!.frames))
+    frames.push(now!.frames / now!.ms / (old!.frames / old!.ms))
+  }
+  const [ofCpu, ofFrames] = [medianOf(cpu), medianOf(frames)]
+  report(`another-commit, ${question}`, 'ratio', {
+    cpu: ofCpu.median,
+    cpuInterval: ofCpu.interval,
+    frames: ofFrames.median,
+    framesInterval: ofFrames.interval,
+    pairs,
+    seconds: roundMs / 1_000,
+  })
+} finally {
+  await before.stop()
+  await after.stop()
+  await end()
+  await rm(folder, { recursive: true, force: true })
+}
