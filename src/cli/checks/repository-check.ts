@@ -65,7 +65,9 @@ export async function checkRepository(
       fix: repositoryHint,
     })),
     ...emptyOnes(folders, unreadable, scan),
-    ...(config.modelServer.enabled ? await checkServed(config, scan, states) : await checkSteps(config, states)),
+    ...(config.modelServer.enabled
+      ? await checkServed(config, scan, states)
+      : await checkSteps(config, states)),
   ]
 }
 
