@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
 import { byTrueName } from '../lifecycle/system-limit.js'
 import { autoComplete } from './auto-complete.js'
@@ -29,13 +30,14 @@ export type OnnxModel = OnnxVersion &
  * Reads what the model file of a version says of its tensors, without running it.
  *
  * @param config - with the name of the model.
+ * @param source - the file with the configuration, for people; the model file where there is none.
  * @throws ModelNotFoundError, ModelInvalidError, SystemLimitError
  */
-export function openOnnxVersion(versionDir: string, config: ModelConfig): OnnxVersion {
+export function openOnnxVersion(versionDir: string, config: ModelConfig, source?: string): OnnxVersion {
   const path = modelFileIn(versionDir, config)
   const onnx = readOnnxFile(path)
   const completed = autoComplete(config, config.name ?? '', onnx)
-  matchTensors(completed, onnx, path)
+  matchTensors(completed, onnx, source ?? path)
   return { path, onnx, config: completed }
 }
 
@@ -63,7 +65,9 @@ function openServed(model: RepositoryModel, version: number): OnnxModel {
         : `model "${name}" has no version ${version}`,
       `Put the model at ${versionDirOf(model, version === -1 ? 1 : version)}/${written.default_model_filename || 'model.onnx'}; version folders are numbers from 1.`,
     )
-  const opened = openOnnxVersion(versionDirOf(model, chosen), written)
+  const { configFile } = model.folder
+  const source = existsSync(configFile) ? configFile : undefined
+  const opened = openOnnxVersion(versionDirOf(model, chosen), written, source)
   const limit = written.max_batch_size ?? 0
   const [file] = labelFiles(opened.config, filesDir).values()
   const labels = file === undefined ? labelsFromMetadata(opened.onnx.metadata) : readLabelsFile(file)

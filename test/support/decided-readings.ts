@@ -40,15 +40,6 @@ export const decisions: readonly Decision[] = [
         : undefined
     },
   },
-  {
-    meaning: 'what does not fit a model file is told with the path of that file',
-    of: (cameras, clients) => {
-      const error = first(clients)?.error
-      return error !== undefined && first(cameras)?.error?.message.includes('/config.pbtxt: ') === true
-        ? { cameras: { ...cameras, opened: { error } }, clients }
-        : undefined
-    },
-  },
 ]
 
 function first({ opened }: Told): Opened | undefined {
