@@ -7,11 +7,13 @@
  * - `throughput`: the same with `ppe` of models/.
  * - `service`: the whole service at 4 cameras of 5 frames/s by RTSP, its decoders and all processes; the cameras of the one that does
  *   not have its turn are switched off.
+ * - `http`, `grpc`: a client of the model server that asks for a run of microseconds, 1 KB each way; `frames` are its requests, by the
+ *   median of what one took.
  *
  * `cpu` is CPU per frame, `frames` frames in the same time: medians of the ratios new over old, with the interval that holds the true
  * median with 95 %. The checkout is built (`npm run build:server`), and runs on the models of this one.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -20,12 +22,14 @@ import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
 import { freePort } from '../support/free-port.js'
 import { addModel, redDetector } from '../support/onnx-models.js'
 import { descendants } from '../support/processes.js'
 import { until } from '../support/until.js'
 import { quantile, report } from './bench.js'
+import { tinyRepository } from './tiny-model.js'
 
 const [checkout = '', question = 'frame-path', pairsText = '15', secondsText = '20'] = process.argv.slice(2)
 const pairs = Number(pairsText)
@@ -33,7 +37,7 @@ const roundMs = Number(secondsText) * 1_000
 const here = fileURLToPath(new URL('../..', import.meta.url))
 const models = join(here, 'models')
 /** Until the code around a frame is compiled, which takes V8 some thousand calls. */
-const warmUpMs = question === 'service' ? 60_000 : 30_000
+const warmUpMs = question === 'service' ? 60_000 : 20_000
 /** After cameras are on, until decoders are at their rate. */
 const settleMs = 4_000
 const [cameras, fps] = [4, 5]
@@ -71,6 +75,8 @@ async function detectorOf(
   }
 }
 
+const sum = (total: number, each: number) => total + each
+
 /** CPU of all threads of a process, finer than its ticks; of one that has gone, none. */
 function cpuMsOf(pid: number): number {
   try {
@@ -78,40 +84,88 @@ function cpuMsOf(pid: number): number {
     const each = tasks.map((task) =>
       Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]),
     )
-    return each.reduce((sum, ns) => sum + ns, 0) / 1e6
+    return each.reduce(sum, 0) / 1e6
   } catch {
     return 0
   }
 }
 
-async function serviceOf(root: string, folder: string, settings: readonly object[]): Promise<Side> {
+type Running = Readonly<{
+  httpPort: number
+  metricsPort: number
+  grpcPort: number
+  /** CPU of all its processes so far. */
+  cpuMs: () => number
+  stop: Side['stop']
+}>
+
+async function started(
+  root: string,
+  folder: string,
+  more: Readonly<Record<string, unknown>>,
+): Promise<Running> {
   const [httpPort, metricsPort, grpcPort] = [await freePort(), await freePort(), await freePort()]
   const file = join(folder, `${httpPort}.json`)
   const pipeline = {
     apiVersion: 'gantry/v1',
     name: 'bench',
-    cameras: settings.map((camera) => ({ ...camera, enabled: false })),
     server: { httpPort, metricsPort, grpcPort },
-    models: { repository: models },
     log: { level: 'error' },
     store: { path: join(folder, `${httpPort}.store.json`) },
+    ...more,
   }
   await writeFile(file, JSON.stringify(pipeline))
   const child: ChildProcess = spawn(process.execPath, [join(root, 'dist/cli/main.js'), 'serve', '-c', file], {
     stdio: ['ignore', 'ignore', 'inherit'],
   })
-  const url = `http://127.0.0.1:${httpPort}`
   const isOk = (path: string) =>
-    fetch(url + path).then(
+    fetch(`http://127.0.0.1:${httpPort}${path}`).then(
       ({ ok }) => ok,
       () => false,
     )
   await until('the service', () => isOk('/readyz'), 60_000)
   await until('the model server', () => isOk('/v2/health/ready'), 60_000)
+  return {
+    httpPort,
+    metricsPort,
+    grpcPort,
+    cpuMs: () => [child.pid!, ...descendants(child.pid!).map(({ pid }) => pid)].map(cpuMsOf).reduce(sum, 0),
+    stop: async () => {
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+/** One client that asks for a run of a model of microseconds, again as soon as it is answered. Frames are its requests. */
+async function requestsOf(root: string, folder: string, repository: string): Promise<Side> {
+  const tiny = { repository, control: 'explicit', load: ['tiny'] }
+  const running = await started(root, folder, { engines: 0, models: tiny, modelServer: { nice: 0 } })
+  const script = fileURLToPath(new URL('./infer-clients.mjs', import.meta.url))
+  const port = question === 'grpc' ? running.grpcPort : running.httpPort
+  return {
+    stop: running.stop,
+    round: async (forMs) => {
+      const args = [script, question, `127.0.0.1:${port}`, String(forMs / 1_000)]
+      const before = running.cpuMs()
+      const { stdout } = await promisify(execFile)(process.execPath, args)
+      const { n, p50 } = JSON.parse(stdout) as { n: number; p50: number }
+      // Its warm-up, a third as long, is in the CPU as well.
+      return { frames: n, cpuMs: (running.cpuMs() - before) * 0.75, ms: (n * p50) / 1e3 }
+    },
+  }
+}
+
+async function serviceOf(root: string, folder: string, settings: readonly object[]): Promise<Side> {
+  const disabled = settings.map((camera) => ({ ...camera, enabled: false }))
+  const running = await started(root, folder, { models: { repository: models }, cameras: disabled })
+  const { httpPort, metricsPort } = running
+  const url = `http://127.0.0.1:${httpPort}`
   const inferred = async () => {
     const page = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
     const counts = page.matchAll(/^gantry_frames_total\{.*state="inferred".*\} (\d+)$/gm)
-    return [...counts].reduce((sum, [, count]) => sum + Number(count), 0)
+    return [...counts].map(([, count]) => Number(count)).reduce(sum, 0)
   }
   const switchCameras = async (enabled: boolean) => {
     const headers = { 'content-type': 'application/json' }
@@ -125,20 +179,15 @@ async function serviceOf(root: string, folder: string, settings: readonly object
   return {
     round: async (forMs) => {
       await switchCameras(true)
-      const below = [child.pid!, ...descendants(child.pid!).map(({ pid }) => pid)]
-      const before = { frames: await inferred(), cpuMs: below.map(cpuMsOf), atMs: performance.now() }
+      const before = { frames: await inferred(), cpuMs: running.cpuMs(), atMs: performance.now() }
       await pause(forMs)
-      const cpuMs = below.map(cpuMsOf).reduce((sum, after, index) => sum + after - before.cpuMs[index]!, 0)
+      const cpuMs = running.cpuMs() - before.cpuMs
       const ms = performance.now() - before.atMs
       const frames = (await inferred()) - before.frames
       await switchCameras(false)
       return { frames, cpuMs, ms }
     },
-    stop: async () => {
-      const ended = once(child, 'exit')
-      child.kill('SIGTERM')
-      await ended
-    },
+    stop: running.stop,
   }
 }
 
@@ -152,6 +201,11 @@ async function sides(folder: string): Promise<readonly [Side, Side, () => Promis
       await serviceOf(here, folder, settings),
       () => rtsp.stop(),
     ]
+  }
+  if (question === 'http' || question === 'grpc') {
+    const { dir } = tinyRepository()
+    const end = () => rm(dir, { recursive: true, force: true })
+    return [await requestsOf(old, folder, dir), await requestsOf(here, folder, dir), end]
   }
   const isTiny = question === 'frame-path'
   if (isTiny) addModel(folder, 'red', { onnx: redDetector('uint8-nhwc') })
@@ -167,8 +221,10 @@ function medianOf(values: readonly number[]): Readonly<{ median: number; interva
   return { median: quantile(sorted, 0.5), interval: `${low?.toFixed(3)}..${high?.toFixed(3)}` }
 }
 
-if (!['frame-path', 'throughput', 'service'].includes(question) || checkout === '')
-  throw new Error('usage: another-commit.bench.ts CHECKOUT frame-path|throughput|service [pairs] [seconds]')
+if (!['frame-path', 'throughput', 'service', 'http', 'grpc'].includes(question) || checkout === '')
+  throw new Error(
+    'usage: another-commit.bench.ts CHECKOUT frame-path|throughput|service|http|grpc [pairs] [seconds]',
+  )
 const folder = await mkdtemp(join(tmpdir(), 'gantry-bench-'))
 const [before, after, end] = await sides(folder)
 try {
