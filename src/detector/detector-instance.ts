@@ -46,7 +46,7 @@ export class DetectorInstance implements GroupInstance<DetectorJob, DetectorAnsw
     )
   }
 
-  close(forMs = closeMs): Promise<boolean> {
-    return this.#instance.stop(forMs)
+  close(drainMs = closeMs): Promise<boolean> {
+    return this.#instance.stop(drainMs)
   }
 }

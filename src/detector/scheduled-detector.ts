@@ -35,7 +35,7 @@ export interface FrameRunner {
   /** Of steps beside those for which there are no boxes, counted since the last call. */
   takeFailures?(): readonly StepFailures[]
   /** Idempotent, never rejects. */
-  stop(forMs: number): Promise<unknown>
+  stop(drainMs: number): Promise<unknown>
 }
 
 type Waiting = QueueItem & Readonly<{ frame: Frame }>

@@ -51,9 +51,9 @@ class StepRunner implements FrameRunner {
     return this.graph.takeFailures()
   }
 
-  async stop(forMs: number): Promise<void> {
-    await this.graph.stop(forMs)
-    await this.models.stop(forMs)
+  async stop(drainMs: number): Promise<void> {
+    await this.graph.stop(drainMs)
+    await this.models.stop(drainMs)
   }
 }
 

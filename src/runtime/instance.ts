@@ -95,18 +95,18 @@ export class Instance<Load, Ready, Job, Result> {
    * A thread that does not end in time is left alone, since terminating it inside a run would abort the process, and no
    * longer keeps the process alive; its requests are rejected.
    *
-   * @returns whether it ended within `forMs`.
+   * @returns whether it ended within `drainMs`.
    */
-  async stop(forMs: number): Promise<boolean> {
+  async stop(drainMs: number): Promise<boolean> {
     if (!this.#stopping && !this.#ended) {
       this.#stopping = true
       this.#ask({ type: 'stop', requestId: this.#nextRequestId++ }, []).catch(() => undefined)
     }
-    const ended = (await atMost(forMs, this.#ending)) !== undefined
+    const ended = (await atMost(drainMs, this.#ending)) !== undefined
     if (!ended) {
       this.#worker.unref()
       this.#giveUp(
-        new WorkerExitedError(this.name, undefined, new Error(`it did not end within ${forMs} ms`)),
+        new WorkerExitedError(this.name, undefined, new Error(`it did not end within ${drainMs} ms`)),
       )
     }
     return ended

@@ -97,9 +97,9 @@ export class EngineSteps implements StepModels {
     return serving.map(recorderOf).flatMap((recorder) => (recorder === undefined ? [] : [counted(recorder)]))
   }
 
-  stop(forMs: number): Promise<void> {
+  stop(drainMs: number): Promise<void> {
     this.#closing.abort()
-    this.#closed ??= this.#manager?.stop(forMs) ?? Promise.resolve()
+    this.#closed ??= this.#manager?.stop(drainMs) ?? Promise.resolve()
     return this.#closed
   }
 
