@@ -73,7 +73,9 @@ def letterbox_filter(width, height):
     """The filters of `letterboxFilters` in `src/sources/geometry.ts`, and what turns its pixels back: (scale, left, top) of a size."""
     ratio = rf"min({width}/iw\,{height}/ih)"
     filters = (
-        rf"scale=w=max(1\,round(iw*{ratio})):h=max(1\,round(ih*{ratio})):flags=bicubic,format=rgb24,"
+        rf"scale=w=max(1\,round(iw*{ratio})):h=max(1\,round(ih*{ratio})):flags=bicubic,"
+        "format=yuv422p|yuvj422p|yuv444p|yuvj444p|gbrp10le|gbrp12le|rgb24,"
+        "scale=flags=full_chroma_int,format=rgb24,"
         f"pad=w={width}:h={height}:x=floor((ow-iw)/2):y=floor((oh-ih)/2):color=0x727272"
     )
 
