@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { cameraSchema } from './camera.js'
 import { cameraNetworksSchema } from './camera-networks.js'
@@ -70,8 +71,8 @@ export const pipelineSchema = z
       .int()
       .min(1)
       .max(256)
-      .default(4)
-      .describe('Decoders that may be starting at once.'),
+      .optional()
+      .describe('Decoders of an engine that may be starting at once; default: twice the cores, at least 8.'),
     mediaRoot: z
       .string()
       .optional()
@@ -109,3 +110,8 @@ export const pipelineSchema = z
       context.addIssue({ code: 'custom', path, message })
   })
 export type PipelineConfig = Readonly<z.infer<typeof pipelineSchema>>
+
+/** `maxConcurrentConnects`, or what goes for this machine: a decoder that starts is busy for a tenth of a second, and waits for its camera then. */
+export function connectsAtOnce(config: Pick<PipelineConfig, 'maxConcurrentConnects'>): number {
+  return config.maxConcurrentConnects ?? Math.max(8, 2 * availableParallelism())
+}

@@ -189,6 +189,7 @@ export class DecoderSession implements Session {
         return
       case 'input':
         this.#checkPace(line.format)
+        this.listener.opened?.()
         return
       case 'noHardware':
         this.#noHardware('hardware decoding is not available')

@@ -20,6 +20,8 @@ export interface Session {
 }
 
 export interface SessionListener {
+  /** The stream is open, and its first picture is waited for, which may take until the next key frame. Not every session tells it. */
+  opened?(): void
   /** The buffer belongs to the listener. */
   picture(rgbHwc: ArrayBuffer, info: PictureInfo): void
   warning(kind: SourceWarning, detail: string): void

@@ -34,6 +34,8 @@ export type SourceState = Readonly<{
 export type SourceEvent =
   | Readonly<{ type: 'start' }>
   | Readonly<{ type: 'admitted' }>
+  /** The stream is open; nothing of it has been decoded. */
+  | Readonly<{ type: 'opened' }>
   | Readonly<{ type: 'picture' }>
   /** The watchdog saw no picture for its time. */
   | Readonly<{ type: 'silent'; silentMs: number }>
@@ -84,6 +86,9 @@ export function stepSource(
       return phase.name === 'waiting' ? queue(state, 'waiting for its turn to connect') : same(state)
     case 'admitted':
       return phase.name === 'queued' ? open(state, nowMs) : same(state)
+    case 'opened':
+      // The next camera need not wait for the key frame of this one.
+      return phase.name === 'connecting' ? { state, effects: [{ type: 'leaveGate' }] } : same(state)
     case 'picture':
       return phase.name === 'connecting' ? goLive(state, nowMs) : same(state)
     case 'silent':

@@ -115,6 +115,7 @@ export class SupervisedSource implements FrameSource {
     this.#watchdog.arm(Math.max(this.#silenceMs(), firstPictureMs))
     this.#stamper.newSession()
     const session = this.openSession({
+      opened: () => this.#event({ type: 'opened' }),
       picture: (rgbHwc, info) => this.#picture(rgbHwc, info),
       warning: (kind, detail) => this.#warn(kind, detail),
     })

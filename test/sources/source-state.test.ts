@@ -53,7 +53,14 @@ describe('stepSource', () => {
     expect(run([...open, [1_000, { type: 'picture' }]]).state.failure).toBe('')
   })
 
-  it('leaves the gate with the first picture', () => {
+  it('leaves the gate when its stream is open, whenever the next key frame comes', () => {
+    const opened = run([...connecting, [200, { type: 'opened' }]])
+    expect(opened.effects).toEqual([{ type: 'leaveGate' }])
+    expect(opened.state).toEqual(run(connecting).state)
+    expect(run([...live, [400, { type: 'opened' }]]).effects).toEqual([])
+  })
+
+  it('leaves the gate with the first picture at the latest', () => {
     expect(run(live).effects).toEqual([
       { type: 'leaveGate' },
       { type: 'status', status: { state: 'live', reason: '' } },
@@ -138,13 +145,16 @@ describe('stepSource', () => {
     expect(effects.map((effect) => effect.type)).toEqual(['leaveGate', 'status', 'queue'])
   })
 
-  it.each<SourceEvent>([{ type: 'start' }, { type: 'admitted' }, { type: 'picture' }, { type: 'retry' }])(
-    'ignores a late $type',
-    (event) => {
-      const before = run(live).state
-      expect(stepSource(before, event, 900, policy)).toEqual({ state: before, effects: [] })
-    },
-  )
+  it.each<SourceEvent>([
+    { type: 'start' },
+    { type: 'admitted' },
+    { type: 'opened' },
+    { type: 'picture' },
+    { type: 'retry' },
+  ])('ignores a late $type', (event) => {
+    const before = run(live).state
+    expect(stepSource(before, event, 900, policy)).toEqual({ state: before, effects: [] })
+  })
 
   it('R7: 32 cameras are back within 35 s of an outage of a minute, without a storm', () => {
     const upMs = 60_000

@@ -1,5 +1,5 @@
 import type { CameraConfig } from '../../config/camera.js'
-import type { PipelineConfig } from '../../config/pipeline.js'
+import { connectsAtOnce, type PipelineConfig } from '../../config/pipeline.js'
 import { redactUrl } from '../../config/redact.js'
 import { toErrorRecord } from '../../errors.js'
 import { frameBytes, type Frame, type FrameFormat } from '../../vision/frame.js'
@@ -29,7 +29,7 @@ export async function checkCameras(
   const setting: Setting = {
     mediaRoot: config.mediaRoot ?? '.',
     addresses: new AddressPolicy(config.cameraNetworks),
-    connectGate: new ConnectGate(config.maxConcurrentConnects),
+    connectGate: new ConnectGate(connectsAtOnce(config)),
   }
   return Promise.all(config.cameras.map((camera) => checkCamera(camera, probe, setting)))
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { collectDefaultMetrics } from 'prom-client'
 import { createResultCache } from '../../cache/create-cache.js'
 import { repositoriesOf, type LoadedPipeline } from '../../config/load.js'
-import type { PipelineConfig } from '../../config/pipeline.js'
+import { connectsAtOnce, type PipelineConfig } from '../../config/pipeline.js'
 import { repositoriesFrom, repositoryWith } from '../../repository/repository-files.js'
 import {
   checkRepositories,
@@ -84,7 +84,7 @@ export async function runService(
       ensemble: config.ensemble,
       inference: config.inference,
       allowJsBackends: config.models.allowJsBackends,
-      maxConcurrentConnects: config.maxConcurrentConnects,
+      maxConcurrentConnects: connectsAtOnce(config),
       mediaRoot,
       cameraNetworks: config.cameraNetworks,
       log: config.log,
