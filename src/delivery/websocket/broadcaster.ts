@@ -1,12 +1,13 @@
 import { nowMs } from '../../lifecycle/clock.js'
+import { mostWaitMs, type GatherLimits } from './gather-policy.js'
 import type { BroadcastJob } from './rendering.js'
 
 /**
  * Serves messages to chunks of clients, giving the event loop its turn in between: 5,000 clients at once would hold it for 40 ms. Every
  * client gets its messages in order: those that wait go out together, once those before are through.
  *
- * What a message costs is mostly its write to each connection. To a crowd of clients messages are therefore gathered for a moment, so that
- * each gets all of them in one write, however many cameras there are.
+ * What a message costs is mostly its write to each connection. When that keeps the loop busy, messages are gathered for a moment, so that
+ * each client gets all of them in one write, however many cameras there are.
  */
 export class Broadcaster<Client> {
   #waiting: BroadcastJob[] = []
@@ -17,15 +18,12 @@ export class Broadcaster<Client> {
   #idle: (() => void) | undefined
 
   constructor(
-    readonly limits: Readonly<{
-      chunkClients: number
-      maxBacklog: number
-      crowdClients: number
-      gatherMs: number
-    }>,
+    readonly limits: GatherLimits & Readonly<{ chunkClients: number; maxBacklog: number }>,
     readonly handlers: Readonly<{
       /** Clients that were there when the messages began. */
       clients: () => readonly Client[]
+      /** Share of its time that the loop is busy, 0..1. */
+      load: () => number
       serve: (jobs: readonly BroadcastJob[], clients: readonly Client[]) => void
       /** The message is through. */
       done: (job: BroadcastJob) => void
@@ -59,12 +57,11 @@ export class Broadcaster<Client> {
     this.#leftOut = []
   }
 
-  /** Begins with what waits, for a crowd once the oldest of it has waited long enough. */
+  /** Begins with what waits, once the oldest of it has waited as long as the loop is busy enough for. */
   #gather(): void {
     const [oldest] = this.#waiting
     if (oldest === undefined) return
-    const crowd = this.handlers.clients().length >= this.limits.crowdClients
-    const waitMs = crowd ? this.limits.gatherMs - (nowMs() - oldest.atMs) : 0
+    const waitMs = mostWaitMs(this.handlers.load(), this.limits) - (nowMs() - oldest.atMs)
     if (waitMs > 0) this.#gathering = setTimeout(() => this.#run(), waitMs)
     else this.#run()
   }

@@ -79,6 +79,9 @@ export class StreamClient {
 
   /** Sends what this client wants of the jobs in as few writes as may be, or counts what was left out. */
   offer(jobs: readonly BroadcastJob[], figures: StreamFigures): void {
+    const [first] = jobs
+    if (jobs.length === 1 && first !== undefined && first.picture === undefined)
+      return this.#offer(first, figures)
     this.wire.cork()
     for (const job of jobs) {
       this.#offer(job, figures)

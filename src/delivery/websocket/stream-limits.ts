@@ -16,9 +16,11 @@ export type StreamLimits = Readonly<{
   sweepMs: number
   /** Clients served before the event loop gets its turn. */
   chunkClients: number
-  /** From this many clients on, messages are gathered before they are sent. */
-  crowdClients: number
-  /** How long after its publishing a message to a crowd may wait for others to go with it. */
+  /** Share of its time that the loop may be busy before messages are gathered. */
+  idleLoad: number
+  /** From here on they are gathered for `gatherMs`. */
+  busyLoad: number
+  /** How long after its publishing a message may wait at most for others to go with it. */
   gatherMs: number
   /** Bytes of gathered messages that go to one client in one write. */
   gatherBytes: number
@@ -47,7 +49,8 @@ export const defaultStreamLimits: StreamLimits = {
   closeGraceMs: 2_000,
   sweepMs: 1_000,
   chunkClients: 50,
-  crowdClients: 300,
+  idleLoad: 0.1,
+  busyLoad: 0.5,
   gatherMs: 50,
   gatherBytes: 64 * 1024,
   maxBacklog: 64,

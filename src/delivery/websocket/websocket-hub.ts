@@ -10,6 +10,7 @@ import type { Log } from '../../lifecycle/log.js'
 import type { Picture, StreamHub } from './stream-hub.js'
 import { type BroadcastJob, Rendering } from './rendering.js'
 import { Broadcaster } from './broadcaster.js'
+import { LoopLoad } from './gather-policy.js'
 import {
   parseClientMessage,
   StreamCursorError,
@@ -60,8 +61,10 @@ export class WebSocketHub implements StreamHub {
     readonly limits: StreamLimits = defaultStreamLimits,
   ) {
     this.#ring = new ResumeRing(limits.resumeMessages, limits.resumeBytes)
+    const load = new LoopLoad()
     this.#broadcaster = new Broadcaster<StreamClient>(limits, {
       clients: () => this.#clientList(),
+      load: () => load.now(),
       serve: (jobs, clients) => this.#serve(jobs, clients),
       done: ({ cameraId, atMs }) => this.figures.published(cameraId, (nowMs() - atMs) / 1000),
       leftOut: (job) => this.#leaveOut(job),

@@ -8,7 +8,6 @@ import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
 import { createLog } from '../../lifecycle/log.js'
 import { nodeWarnings } from '../../lifecycle/node-warnings.js'
 import { keepYoungGenerationSmall } from '../../lifecycle/v8-flags.js'
-import { defaultStreamLimits } from '../../delivery/websocket/stream-limits.js'
 import type { FromStream, StreamSetup, ToStream } from './protocol.js'
 import { StreamHost } from './stream-host.js'
 
@@ -22,7 +21,7 @@ const beatMs = 1_000
 /** Viewers of a machine whose cores are all busy wait a little longer; the detector does not wait for viewers. */
 const nice = 5
 /** A crowd takes a good part of a core with every message, so of cores that are all busy it gets less: it waits for a run to end. */
-const crowd = { clients: defaultStreamLimits.crowdClients, nice: 10 }
+const crowd = { clients: 300, nice: 10 }
 
 let host: StreamHost | undefined
 let sessionNice = nice

@@ -4,11 +4,12 @@ import { Broadcaster } from '../../../src/delivery/websocket/broadcaster.js'
 import { Rendering } from '../../../src/delivery/websocket/rendering.js'
 import { detectionsMessage } from '../../support/detections.js'
 
-const limits = { chunkClients: 2, maxBacklog: 4, crowdClients: 3, gatherMs: 50 }
+const limits = { chunkClients: 2, maxBacklog: 4, idleLoad: 0.1, busyLoad: 0.5, gatherMs: 50 }
 
 let served: string[]
 let through: number[]
 let clients: string[]
+let load: number
 let broadcaster: Broadcaster<string>
 
 beforeEach(() => {
@@ -16,8 +17,10 @@ beforeEach(() => {
   served = []
   through = []
   clients = ['a', 'b', 'c']
+  load = 0.5
   broadcaster = new Broadcaster<string>(limits, {
     clients: () => clients,
+    load: () => load,
     serve: (jobs, to) => served.push(`${jobs.map(({ position }) => position).join('+')} to ${to.join('')}`),
     done: ({ position }) => through.push(position),
     leftOut: ({ position }) => served.push(`without ${position}`),
@@ -38,14 +41,28 @@ function publish(...positions: number[]): void {
     })
 }
 
-it('sends at once to few clients, one message after the other', () => {
-  clients = ['a', 'b']
-  publish(1, 2)
-  expect(served).toEqual(['1 to ab', '2 to ab'])
+it('sends at once while the loop has time, however many clients there are, one message after the other', async () => {
+  load = 0.1
+  clients = [...'abcdefgh']
+  publish(1)
+  await vi.advanceTimersByTimeAsync(5)
+  expect(served).toEqual(['1 to ab', '1 to cd', '1 to ef', '1 to gh'])
+  publish(2)
+  await vi.advanceTimersByTimeAsync(5)
   expect(through).toEqual([1, 2])
+  expect(vi.getTimerCount()).toBe(0)
 })
 
-it('gathers what is published within a moment for a crowd, and serves it together in chunks', async () => {
+it('gathers for a shorter time where the loop is less busy', async () => {
+  load = 0.3
+  publish(1)
+  await vi.advanceTimersByTimeAsync(11)
+  expect(served).toEqual([])
+  await vi.advanceTimersByTimeAsync(2)
+  expect(through).toEqual([1])
+})
+
+it('gathers what is published within a moment while the loop is busy, and serves it together in chunks', async () => {
   publish(1)
   await vi.advanceTimersByTimeAsync(30)
   publish(2)

@@ -15,10 +15,11 @@ import { WebSocketHub } from '../../../src/delivery/websocket/websocket-hub.js'
 import { silentLog } from '../../support/silent-log.js'
 import { until } from '../../support/until.js'
 
-/** A hub behind a real WebSocket server on loopback. */
+/** A hub behind a real WebSocket server on loopback. Its loop is that of the tests: how busy that is does not count, unless a test says so. */
 export async function startHub(limits: Partial<StreamLimits> = {}, epoch = 'e1') {
   const settings = { service: 'test', version: '0.0.0', epoch }
-  const hub = new WebSocketHub(settings, silentLog(), { ...defaultStreamLimits, ...limits })
+  const notBusy = { idleLoad: 1, busyLoad: 2 }
+  const hub = new WebSocketHub(settings, silentLog(), { ...defaultStreamLimits, ...notBusy, ...limits })
   const http = createServer()
   const sockets = new WebSocketServer({ server: http, perMessageDeflate: false, maxPayload: 64 * 1024 })
   sockets.on('connection', (socket, request) => hub.attach(socket, request.socket))

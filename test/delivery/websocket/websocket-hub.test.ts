@@ -6,6 +6,9 @@ import { deafClient, startHub, TestClient, type Fixture } from './stream-fixture
 let fixture: Fixture
 afterEach(() => fixture.stop())
 
+/** Messages are gathered for as long as may be. */
+const alwaysBusy = { idleLoad: -1, busyLoad: 0 }
+
 const picture = (cameraId: string, seq: number, bytes = 4) => ({
   header: {
     type: 'picture' as const,
@@ -322,8 +325,8 @@ describe('stopping', () => {
     deaf.destroy()
   })
 
-  it('R20: closes clients after the last that was published, also a crowd for whom it is gathered', async () => {
-    fixture = await startHub({ crowdClients: 2, gatherMs: 10_000, chunkClients: 1 })
+  it('R20: closes clients after the last that was published, also when it is still gathered', async () => {
+    fixture = await startHub({ ...alwaysBusy, gatherMs: 10_000, chunkClients: 1 })
     const clients = await Promise.all([1, 2, 3].map(() => TestClient.subscribed(fixture.port)))
     for (const seq of [1, 2]) fixture.hub.publish(detectionsMessage({ seq }))
     await fixture.hub.stop()
@@ -358,11 +361,11 @@ describe('many clients', () => {
     expect(seqsOf(late)).toEqual(range(seqsOf(late)[0] ?? 0, 201))
   })
 
-  it('that are a crowd get all of it in order, too, with a little more to each write than may wait for one', async () => {
+  it('get all of it in order when it is gathered, too, with a little more to each write than may wait for one', async () => {
     fixture = await startHub({
+      ...alwaysBusy,
       chunkClients: 7,
       maxBacklog: 1_000,
-      crowdClients: 20,
       gatherMs: 20,
       gatherBytes: 2_000,
     })
@@ -371,6 +374,13 @@ describe('many clients', () => {
     for (const client of clients) await until('the last message', () => seqsOf(client).at(-1) === 200)
     for (const client of clients) expect(seqsOf(client)).toEqual(range(1, 200))
     expect(fixture.counted('sent')).toBe(200 * 30)
+  })
+
+  it('do not wait for others while the loop has time, also where a crowd did', async () => {
+    fixture = await startHub({ gatherMs: 3_600_000 })
+    const clients = await Promise.all(range(1, 320).map(() => TestClient.subscribed(fixture.port)))
+    fixture.hub.publish(detectionsMessage({ seq: 1 }))
+    for (const client of clients) await until('the message', () => seqsOf(client).at(-1) === 1)
   })
 
   it('are told what was left out when more is published than can be served', async () => {
