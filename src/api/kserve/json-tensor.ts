@@ -1,17 +1,12 @@
 import { isUtf8 } from 'node:buffer'
-import {
-  type Datatype,
-  elementBytes,
-  isNumberDatatype,
-  type NumberDatatype,
-} from '../../tensors/element-type.js'
+import { type Datatype, isNumberDatatype, type NumberDatatype } from '../../tensors/element-type.js'
 import { elementsOf } from '../../tensors/elements.js'
 import { byteCount, checkedCount } from '../../tensors/tensor-check.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import { JsonArrayText } from './json-scanner.js'
 import { JsonReader } from './json.js'
 
-const [quote, bracket, bracketEnd, smallT, smallF] = [0x22, 0x5b, 0x5d, 0x74, 0x66]
+const [quote, bracketEnd, smallT, smallF] = [0x22, 0x5d, 0x74, 0x66]
 
 /** Smallest and largest value of the whole-number types. */
 const ranges: Readonly<Partial<Record<Datatype, readonly [bigint, bigint]>>> = {
@@ -49,7 +44,12 @@ export function bytesOfJson(
   // A shape that is not true cannot ask for more memory than the text takes.
   if (count > data.mostValues) throw wrongShape()
   const reader = new LeafReader(data)
-  return datatype === 'BYTES' ? stringsOf(reader, count) : numbersOf(reader, datatype, count, bytes)
+  try {
+    return datatype === 'BYTES' ? stringsOf(reader, count) : numbersOf(reader, datatype, bytes)
+  } catch (error) {
+    // It comes before what else is wrong.
+    throw count > data.values() ? wrongShape() : error
+  }
 }
 
 /** What nobody reads must be JSON all the same. */
@@ -70,9 +70,18 @@ class LeafReader extends JsonReader {
 
   /** Moves to the next leaf. @returns its first byte; -1 behind the last. @throws ServingError */
   leaf(isFirst: boolean): number {
-    if (!isFirst && this.#depth > 0) this.#behind()
+    if (!isFirst && this.#depth > 0) {
+      const { bytes, at } = this
+      const behindComma = bytes[at] === 0x2c ? bytes[at + 1]! : 0
+      // The next number of the same array.
+      if (behindComma >= 0x2d && behindComma <= 0x39) {
+        this.at = at + 1
+        return behindComma
+      }
+      this.#behind()
+    }
     let byte = this.#depth === 0 ? -1 : this.next()
-    while (byte === bracket) {
+    while (byte === 0x5b) {
       this.#open()
       byte = this.#depth === 0 ? -1 : this.next()
     }
@@ -95,32 +104,80 @@ class LeafReader extends JsonReader {
   }
 }
 
-function numbersOf(reader: LeafReader, datatype: NumberDatatype, count: number, bytes: number): Uint8Array {
+function numbersOf(reader: LeafReader, datatype: NumberDatatype, bytes: number): Uint8Array {
   const packed = new Uint8Array(bytes)
-  const elements = elementsOf(datatype, packed) as unknown as { [index: number]: number | bigint }
-  const read = elementReader(datatype)
-  let at = 0
-  for (let first = reader.leaf(true); first !== -1; first = reader.leaf(false)) {
-    if (at === count) throw wrongShape()
-    elements[at++] = read(reader, first)
-  }
-  if (at !== count) throw wrongShape()
+  const elements = elementsOf(datatype, packed)
+  if (elements instanceof BigInt64Array || elements instanceof BigUint64Array)
+    readLongs(reader, datatype, elements)
+  else if (datatype === 'BOOL') readBooleans(reader, packed)
+  else readNumbers(reader, datatype, elements)
   return packed
 }
 
-type ElementReader = (reader: LeafReader, first: number) => number | bigint
+/** Numbers that are read before they are stored, so that the loop is the same for elements of every type. */
+const block = new Float64Array(1_024)
 
-function elementReader(datatype: NumberDatatype): ElementReader {
-  if (datatype === 'BOOL') return readBoolean
+function readNumbers(
+  reader: LeafReader,
+  datatype: NumberDatatype,
+  elements: Exclude<ReturnType<typeof elementsOf>, BigInt64Array | BigUint64Array>,
+): void {
   const range = ranges[datatype]
-  if (range === undefined) return (reader, first) => Number(readNumber(reader, first))
-  return elementBytes(datatype) === 8 ? longReader(datatype, range) : wholeReader(datatype, range)
+  const [least, most] = range === undefined ? [-Infinity, Infinity] : [Number(range[0]), Number(range[1])]
+  const isWhole = range !== undefined
+  let stored = 0
+  let inBlock = 0
+  for (let first = reader.leaf(true); first !== -1; first = reader.leaf(false)) {
+    if (stored + inBlock === elements.length) throw wrongShape()
+    const leaf = readNumber(reader, first)
+    const value = typeof leaf === 'number' ? leaf : Number(leaf)
+    if (isWhole && !(value >= least && value <= most && Math.floor(value) === value))
+      throw wrongElement(`${leaf} is no ${datatype}`)
+    block[inBlock++] = value
+    if (inBlock < block.length) continue
+    elements.set(block, stored)
+    stored += inBlock
+    inBlock = 0
+  }
+  if (stored + inBlock !== elements.length) throw wrongShape()
+  elements.set(block.subarray(0, inBlock), stored)
 }
 
-function readBoolean(reader: LeafReader, first: number): number {
-  const leaf = first === smallT || first === smallF ? reader.literal() : reader.value(0, 'elsewhere')
-  if (typeof leaf !== 'boolean') throw wrongElement('attempt to access JSON non-boolean as boolean')
-  return Number(leaf)
+/** Numbers that a double holds exactly are stored in halves, without a bigint for each. */
+function readLongs(
+  reader: LeafReader,
+  datatype: NumberDatatype,
+  elements: BigInt64Array | BigUint64Array,
+): void {
+  const [least, most] = ranges[datatype]!
+  const lowest = Number(least)
+  const halves = new Uint32Array(elements.buffer, elements.byteOffset, 2 * elements.length)
+  let at = 0
+  for (let first = reader.leaf(true); first !== -1; first = reader.leaf(false)) {
+    if (at === elements.length) throw wrongShape()
+    const leaf = readNumber(reader, first)
+    if (typeof leaf === 'number' && Number.isSafeInteger(leaf) && leaf >= lowest) {
+      halves[2 * at] = leaf
+      halves[2 * at + 1] = Math.floor(leaf / 2 ** 32)
+    } else {
+      if (!Number.isInteger(Number(leaf)) || leaf < least || leaf > most)
+        throw wrongElement(`${leaf} is no ${datatype}`)
+      elements[at] = BigInt(leaf)
+    }
+    at++
+  }
+  if (at !== elements.length) throw wrongShape()
+}
+
+function readBooleans(reader: LeafReader, elements: Uint8Array): void {
+  let at = 0
+  for (let first = reader.leaf(true); first !== -1; first = reader.leaf(false)) {
+    if (at === elements.length) throw wrongShape()
+    const leaf = first === smallT || first === smallF ? reader.literal() : reader.value(0, 'elsewhere')
+    if (typeof leaf !== 'boolean') throw wrongElement('attempt to access JSON non-boolean as boolean')
+    elements[at++] = Number(leaf)
+  }
+  if (at !== elements.length) throw wrongShape()
 }
 
 function readNumber(reader: LeafReader, first: number): number | bigint {
@@ -132,24 +189,6 @@ function readNumber(reader: LeafReader, first: number): number | bigint {
 /** A digit, a minus sign, or the beginning of `NaN` and `Infinity`. */
 function isNumberStart(byte: number): boolean {
   return (byte >= 0x30 && byte <= 0x39) || byte === 0x2d || byte === 0x4e || byte === 0x49
-}
-
-function wholeReader(datatype: NumberDatatype, [least, most]: readonly [bigint, bigint]): ElementReader {
-  const [low, high] = [Number(least), Number(most)]
-  return (reader, first) => {
-    const leaf = readNumber(reader, first)
-    if (!Number.isInteger(leaf) || leaf < low || leaf > high) throw wrongElement(`${leaf} is no ${datatype}`)
-    return Number(leaf)
-  }
-}
-
-function longReader(datatype: NumberDatatype, [least, most]: readonly [bigint, bigint]): ElementReader {
-  return (reader, first) => {
-    const leaf = readNumber(reader, first)
-    if (!Number.isInteger(Number(leaf)) || leaf < least || leaf > most)
-      throw wrongElement(`${leaf} is no ${datatype}`)
-    return BigInt(leaf)
-  }
 }
 
 /** Texts without escapes are copied as they stand. */

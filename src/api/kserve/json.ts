@@ -35,7 +35,7 @@ export function member(object: JsonObject | undefined, name: string): unknown {
 /** What a value is in an inference request. */
 type Place = 'request' | 'inputs' | 'input' | 'data' | 'elsewhere'
 
-const [quote, comma, colon] = [0x22, 0x2c, 0x3a]
+const [quote, colon] = [0x22, 0x3a]
 const [bracket, bracketEnd, brace, braceEnd, minus, nine] = [0x5b, 0x5d, 0x7b, 0x7d, 0x2d, 0x39]
 
 /** Makes values of JSON. */
@@ -93,10 +93,10 @@ export class JsonReader extends JsonScanner {
   /** Moves behind what stands after a value. @returns whether another value comes. @throws ServingError */
   more(end: number): boolean {
     const next = this.next()
-    if (next !== comma && next !== end)
+    if (next !== 0x2c && next !== end)
       throw this.error(`Missing a comma or ${String.fromCharCode(end)} after a value.`)
     this.at++
-    return next === comma
+    return next === 0x2c
   }
 }
 

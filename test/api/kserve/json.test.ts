@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest'
+import { elementsOf } from '../../../src/tensors/elements.js'
 import { bytesOfJson } from '../../../src/api/kserve/json-tensor.js'
 import { jsonOfTensor } from '../../../src/api/kserve/json-output.js'
-import { JsonArrayText, mostNumberBytes } from '../../../src/api/kserve/json-scanner.js'
+import {
+  JsonArrayText,
+  mostJsonParts,
+  mostJsonValues,
+  mostNumberBytes,
+} from '../../../src/api/kserve/json-scanner.js'
 import { parseInferJson, parseJson } from '../../../src/api/kserve/json.js'
+import type { Datatype } from '../../../src/tensors/element-type.js'
 import { ServingError } from '../../../src/tensors/serving-error.js'
 
 const seed = Number(process.env['GANTRY_FUZZ_SEED'] ?? 1)
@@ -62,11 +69,7 @@ function randomValue(random: Random, depth: number): unknown {
 const read = (text: string | Uint8Array): unknown => parseJson(Buffer.from(text as string))
 
 /** The `data` of an input, read as a tensor. */
-function tensorOf(
-  datatype: 'FP64' | 'INT64' | 'BYTES' | 'BOOL',
-  shape: readonly number[],
-  data: string,
-): Uint8Array {
+function tensorOf(datatype: Datatype, shape: readonly number[], data: string): Uint8Array {
   const json = parseInferJson(Buffer.from(`{"inputs":[{"data":${data}}]}`)) as { inputs: [{ data: unknown }] }
   return bytesOfJson('in0', datatype, shape, json.inputs[0].data)
 }
@@ -139,6 +142,37 @@ describe('JSON', () => {
     ']',
   ])('is not %j', (text) => {
     expect(() => read(text)).toThrow(ServingError)
+  })
+
+  it.each([
+    // Halfway between two doubles, and next to it.
+    '562949953421312.0625',
+    '562949953421312.0624',
+    '562949953421312.1875',
+    '562949953421312.3126',
+    '0.12345678806304932',
+    '-0.9999999999999999',
+    '0.30000000000000004',
+    '1.7976931348623157e-5',
+    '123456789012345.6789',
+    '1234567890123456.789',
+    '99999999999999999.99',
+    '12345678901234567e-21',
+    '12345678901234567e-26',
+    '1234567890123456789e-22',
+    '1234567890123456789e-27',
+    '0.00000012345678901234567',
+  ])('has %s as it is', (text) => {
+    expect(Object.is(read(text), Number(text)), `${text} was read as ${String(read(text))}`).toBe(true)
+  })
+
+  it('has fractions of as many digits as float32 and float64 are written with as they are', () => {
+    const random = randomNumbers(seed)
+    const texts = Array.from({ length: 100_000 }, () => {
+      const value = (random() - 0.5) * pick(random, [1, 255, 1e-3, 1e-6, 1e6])
+      return pick(random, [String(Math.fround(value)), String(value), value.toPrecision(19)])
+    })
+    expect(texts.filter((text) => !Object.is(read(text), Number(text)))).toEqual([])
   })
 
   it('that was changed anywhere is read or refused, and nothing else happens', () => {
@@ -224,6 +258,121 @@ describe('S12: nesting', () => {
     expect(doubles(tensorOf('FP64', [1], '['.repeat(100) + '7' + ']'.repeat(100)))).toEqual([7])
     expect(doubles(tensorOf('FP64', [3], '[[[1],[]],[],[[[2,3]]]]'))).toEqual([1, 2, 3])
     expect(tensorOf('FP64', [0], '[[],[[]]]').byteLength).toBe(0)
+  })
+})
+
+/** What became of an input: its bytes, or the error without its place. */
+function outcomeOf(datatype: Datatype, count: number, text: string): string {
+  try {
+    const { inputs } = parseInferJson(Buffer.from(text, 'latin1')) as { inputs?: { data?: unknown }[] }
+    return Buffer.from(bytesOfJson('in0', datatype, [count], inputs?.[0]?.data)).toString('hex')
+  } catch (error) {
+    return (error as Error).message.replace(/ at \d+$/, '')
+  }
+}
+
+describe('an array that is passed at a look', () => {
+  /** Behind a short text there is too little to look into: its bytes are counted one by one. */
+  const room = ' '.repeat(2_000)
+
+  it('becomes what it became when its bytes were counted, whatever is wrong with it', () => {
+    const random = randomNumbers(seed)
+    const seen = new Set<string>()
+    for (let i = 0; i < 5_000; i++) {
+      const datatype = pick(random, ['UINT8', 'INT64', 'FP32', 'BOOL', 'BYTES'] as const)
+      const values = Array.from({ length: 1 + random() * 6 }, () =>
+        pick(random, [
+          '1',
+          '0',
+          '-7',
+          '255',
+          '256',
+          '0.5',
+          '1e2',
+          '9007199254740993',
+          '',
+          'NaN',
+          'true',
+          '"a"',
+          '[1,2]',
+          '[]',
+          '{"b":3}',
+          ' 4 ',
+        ]),
+      )
+      const text = [...`{"inputs":[{"data":[${values.join()}]},{"data":[5]}]}`]
+      if (random() < 0.5) text[Math.floor(random() * text.length)] = pick(random, [...'[]{}",:1 \\'])
+      const count = Math.floor(random() * 12)
+      const outcome = outcomeOf(datatype, count, text.join(''))
+      seen.add(outcome)
+      expect(outcomeOf(datatype, count, text.join('') + room), `${datatype} ${count} ${text.join('')}`).toBe(
+        outcome,
+      )
+    }
+    expect(seen.size).toBeGreaterThan(50)
+  })
+
+  const inputs = (count: number, data: string) =>
+    Buffer.from(`{"inputs":[${`{"data":${data}},`.repeat(count)}{}]}`)
+
+  it.each(['[1]', '["1"]'])('counts as one of the parts that a request may have: %s', (data) => {
+    // The request, its inputs and the empty one; of each other one itself, its data, and the array.
+    const most = Math.floor((mostJsonParts - 3) / 3)
+    expect(() => parseInferJson(inputs(most, data))).not.toThrow()
+    expect(() => parseInferJson(inputs(most + 1, data))).toThrow(
+      `request JSON has more than ${mostJsonParts}`,
+    )
+  })
+
+  it('has no more values than all of a request may have, and the limit is exact', () => {
+    const many = (count: number) =>
+      Buffer.concat([
+        Buffer.from('{"inputs":[{"data":[1'),
+        Buffer.alloc(2 * (count - 1), ',1'),
+        Buffer.from(']}]}'),
+      ])
+    expect(() => parseInferJson(many(mostJsonValues))).not.toThrow()
+    expect(() => parseInferJson(many(mostJsonValues + 1))).toThrow(`more than ${mostJsonValues} values`)
+  })
+
+  it('is looked for once, however many there are that do not end', () => {
+    const startedMs = performance.now()
+    expect(() => parseInferJson(inputs(300_000, '[1}'))).not.toThrow()
+    expect(() => parseInferJson(inputs(200_000, '[[1]]'))).not.toThrow()
+    expect(performance.now() - startedMs).toBeLessThan(10_000)
+  })
+})
+
+describe('whole numbers', () => {
+  it.each([
+    ['UINT8', '0', '255', '-1', '256'],
+    ['INT8', '-128', '127', '-129', '128'],
+    ['UINT16', '0', '65535', '-1', '65536'],
+    ['INT16', '-32768', '32767', '-32769', '32768'],
+    ['UINT32', '0', '4294967295', '-1', '4294967296'],
+    ['INT32', '-2147483648', '2147483647', '-2147483649', '2147483648'],
+    ['UINT64', '0', '18446744073709551615', '-1', '18446744073709551616'],
+    ['INT64', '-9223372036854775808', '9223372036854775807', '-9223372036854775809', '9223372036854775808'],
+  ] as const)('of %s are from %s to %s, anywhere in a long tensor', (datatype, least, most, below, above) => {
+    const few = ['1', least, most, '1e1', '100.0', '-0']
+    const count = 3_000
+    const texts = Array.from({ length: count }, (_, at) => few[at % few.length]!)
+    const read = elementsOf(datatype, tensorOf(datatype, [count], `[${texts.join(', ')}]`).slice())
+    expect(Array.from(read as Iterable<number | bigint>, BigInt)).toEqual(
+      texts.map((text) => (/^-?\d+$/.test(text) ? BigInt(text) : BigInt(Number(text)))),
+    )
+    for (const wrong of [below, above, '0.5', 'NaN', '1e300'])
+      for (const at of [0, 1_023, 1_024, count - 1]) {
+        const withWrong = texts.with(at, wrong)
+        expect(() => tensorOf(datatype, [count], `[${withWrong.join()}]`)).toThrow(` is no ${datatype}`)
+      }
+  })
+
+  it.each(['INT64', 'UINT64'] as const)('of %s are exact around 2^32 and 2^53', (datatype) => {
+    const around = [2n ** 31n, 2n ** 32n, 2n ** 53n, 2n ** 62n].flatMap((n) => [n - 1n, n, n + 1n])
+    const values = datatype === 'INT64' ? [...around, ...around.map((value) => -value)] : around
+    const read = elementsOf(datatype, tensorOf(datatype, [values.length], `[${values.join()}]`).slice())
+    expect([...read]).toEqual(values)
   })
 })
 
