@@ -1,14 +1,15 @@
 /**
  * This commit against the build of another one, in turn in one run: old, new, new, old.
  *
- *     npm run build:server && npx tsx test/bench/another-commit.bench.ts CHECKOUT QUESTION [pairs] [seconds]
+ *     npm run build:server && npx tsx test/bench/another-commit.bench.ts CHECKOUT "QUESTION" [pairs] [seconds]
  *
  * - `frame-path`: a frame from the scheduler to the boxes, through a thread and a model of 64 x 64 that does next to nothing.
  * - `throughput`: the same with `ppe` of models/.
  * - `service`: the whole service at 4 cameras of 5 frames/s by RTSP, its decoders and all processes; the cameras of the one that does
  *   not have its turn are switched off.
  * - `http`, `grpc`: a client of the model server that asks for a run of microseconds, 1 KB each way; `frames` are its requests, by the
- *   median of what one took.
+ *   median of what one took. `tail` is the p99 of what one took over that median.
+ * - `json picture`, `json floats`, `grpc picture`: the same with 184,320 numbers in a request, as JSON or as bytes.
  *
  * `cpu` is CPU per frame, `frames` frames in the same time: medians of the ratios new over old, with the interval that holds the true
  * median with 95 %. The checkout is built (`npm run build:server`), and runs on the models of this one.
@@ -29,11 +30,12 @@ import { addModel, redDetector } from '../support/onnx-models.js'
 import { descendants } from '../support/processes.js'
 import { until } from '../support/until.js'
 import { quantile, report } from './bench.js'
-import { tinyRepository } from './tiny-model.js'
+import { tinyInputs, tinyRepository } from './tiny-model.js'
 
 const [checkout = '', question = 'frame-path', pairsText = '15', secondsText = '20'] = process.argv.slice(2)
 const pairs = Number(pairsText)
 const roundMs = Number(secondsText) * 1_000
+const isOfRequests = /^(?:http|json|grpc)(?: (?:kilobyte|picture|floats))?$/.test(question)
 const here = fileURLToPath(new URL('../..', import.meta.url))
 const models = join(here, 'models')
 /** Until the code around a frame is compiled, which takes V8 some thousand calls. */
@@ -42,7 +44,7 @@ const warmUpMs = question === 'service' ? 60_000 : 20_000
 const settleMs = 4_000
 const [cameras, fps] = [4, 5]
 
-type Round = Readonly<{ frames: number; cpuMs: number; ms: number }>
+type Round = Readonly<{ frames: number; cpuMs: number; ms: number; tail?: number }>
 /** What is measured, at rest between its rounds. */
 type Side = Readonly<{ round: (forMs: number) => Promise<Round>; stop: () => Promise<void> }>
 
@@ -140,19 +142,20 @@ async function started(
 
 /** One client that asks for a run of a model of microseconds, again as soon as it is answered. Frames are its requests. */
 async function requestsOf(root: string, folder: string, repository: string): Promise<Side> {
+  const [protocol = '', input = 'kilobyte'] = question.split(' ')
   const tiny = { repository, control: 'explicit', load: ['tiny'] }
   const running = await started(root, folder, { engines: 0, models: tiny, modelServer: { nice: 0 } })
   const script = fileURLToPath(new URL('./infer-clients.mjs', import.meta.url))
-  const port = question === 'grpc' ? running.grpcPort : running.httpPort
+  const port = protocol === 'grpc' ? running.grpcPort : running.httpPort
   return {
     stop: running.stop,
     round: async (forMs) => {
-      const args = [script, question, `127.0.0.1:${port}`, String(forMs / 1_000)]
+      const args = [script, protocol, `127.0.0.1:${port}`, String(forMs / 1_000), input]
       const before = running.cpuMs()
       const { stdout } = await promisify(execFile)(process.execPath, args)
-      const { n, p50 } = JSON.parse(stdout) as { n: number; p50: number }
+      const { n, p50, p99 } = JSON.parse(stdout) as { n: number; p50: number; p99: number }
       // Its warm-up, a third as long, is in the CPU as well.
-      return { frames: n, cpuMs: (running.cpuMs() - before) * 0.75, ms: (n * p50) / 1e3 }
+      return { frames: n, cpuMs: (running.cpuMs() - before) * 0.75, ms: (n * p50) / 1e3, tail: p99 / p50 }
     },
   }
 }
@@ -202,8 +205,8 @@ async function sides(folder: string): Promise<readonly [Side, Side, () => Promis
       () => rtsp.stop(),
     ]
   }
-  if (question === 'http' || question === 'grpc') {
-    const { dir } = tinyRepository()
+  if (isOfRequests) {
+    const { dir } = tinyRepository(tinyInputs.find((input) => question.endsWith(input)))
     const end = () => rm(dir, { recursive: true, force: true })
     return [await requestsOf(old, folder, dir), await requestsOf(here, folder, dir), end]
   }
@@ -221,9 +224,9 @@ function medianOf(values: readonly number[]): Readonly<{ median: number; interva
   return { median: quantile(sorted, 0.5), interval: `${low?.toFixed(3)}..${high?.toFixed(3)}` }
 }
 
-if (!['frame-path', 'throughput', 'service', 'http', 'grpc'].includes(question) || checkout === '')
+if (checkout === '' || !(isOfRequests || ['frame-path', 'throughput', 'service'].includes(question)))
   throw new Error(
-    'usage: another-commit.bench.ts CHECKOUT frame-path|throughput|service|http|grpc [pairs] [seconds]',
+    'usage: another-commit.bench.ts CHECKOUT frame-path|throughput|service|"http|json|grpc [picture|floats]" [pairs] [seconds]',
   )
 const folder = await mkdtemp(join(tmpdir(), 'gantry-bench-'))
 const [before, after, end] = await sides(folder)
@@ -231,12 +234,15 @@ try {
   for (const side of [before, after]) await side.round(warmUpMs)
   const cpu: number[] = []
   const frames: number[] = []
+  const tails = { old: [] as number[], now: [] as number[] }
   for (let pair = 0; pair < pairs; pair += 1) {
     const order = pair % 2 === 0 ? [before, after] : [after, before]
     const rounds = [await order[0]!.round(roundMs), await order[1]!.round(roundMs)]
     const [old, now] = pair % 2 === 0 ? rounds : rounds.reverse()
     cpu.push(now!.cpuMs / now!.frames / (old!.cpuMs / old!.frames))
     frames.push(now!.frames / now!.ms / (old!.frames / old!.ms))
+    if (old!.tail !== undefined) tails.old.push(old!.tail)
+    if (now!.tail !== undefined) tails.now.push(now!.tail)
   }
   const [ofCpu, ofFrames] = [medianOf(cpu), medianOf(frames)]
   report(`another-commit, ${question}`, 'ratio', {
@@ -244,6 +250,7 @@ try {
     cpuInterval: ofCpu.interval,
     frames: ofFrames.median,
     framesInterval: ofFrames.interval,
+    ...(tails.now.length > 0 && { tail: quantile(tails.now, 0.5), tailBefore: quantile(tails.old, 0.5) }),
     pairs,
     seconds: roundMs / 1_000,
   })

@@ -1,17 +1,21 @@
 // One client that asks `tiny` for inference, again as soon as it is answered. Prints its latencies as JSON: p10, p50, p95, p99 in us, and n.
 //
-//     node infer-clients.mjs http|grpc HOST:PORT SECONDS
+//     node infer-clients.mjs http|json|grpc HOST:PORT SECONDS [kilobyte|picture|floats]
 //
-// HTTP is bytes on a socket, so that the client costs next to nothing; gRPC is @grpc/grpc-js.
+// HTTP is bytes on a socket, so that the client costs next to nothing, with the tensor in binary or in its JSON; gRPC is @grpc/grpc-js.
 import { Client, credentials } from '@grpc/grpc-js'
 import { connect } from 'node:net'
 
-const [protocol, address, seconds] = process.argv.slice(2)
-const tensorBytes = 1024
-const tensor = Buffer.alloc(tensorBytes)
+const [protocol, address, seconds, input = 'kilobyte'] = process.argv.slice(2)
+const { datatype, tensor } = {
+  kilobyte: { datatype: 'FP32', tensor: new Float32Array(256) },
+  picture: { datatype: 'UINT8', tensor: new Uint8Array(184_320).fill(114) },
+  floats: { datatype: 'FP32', tensor: Float32Array.from({ length: 184_320 }, () => Math.random() - 0.5) },
+}[input]
+const tensorBytes = Buffer.from(tensor.buffer)
 
 const latenciesUs = []
-const ask = protocol === 'http' ? httpClient() : grpcClient()
+const ask = protocol === 'grpc' ? grpcClient() : httpClient()
 await repeat(Number(seconds) / 3)
 latenciesUs.length = 0
 await repeat(Number(seconds))
@@ -40,18 +44,26 @@ async function repeat(forSeconds) {
 
 function httpClient() {
   const [host, port] = address.split(':')
-  const json = JSON.stringify({
-    inputs: [{ name: 'x0', datatype: 'FP32', shape: [256], parameters: { binary_data_size: tensorBytes } }],
-    parameters: { binary_data_output: true },
-  })
+  const binary = protocol === 'http'
+  const x0 = { name: 'x0', datatype, shape: [tensor.length] }
+  const json = JSON.stringify(
+    binary
+      ? {
+          inputs: [{ ...x0, parameters: { binary_data_size: tensorBytes.length } }],
+          parameters: { binary_data_output: true },
+        }
+      : { inputs: [{ ...x0, data: [...tensor] }] },
+  )
   const head = [
     'POST /v2/models/tiny/infer HTTP/1.1',
     `Host: ${address}`,
-    'Content-Type: application/octet-stream',
-    `Inference-Header-Content-Length: ${json.length}`,
-    `Content-Length: ${json.length + tensorBytes}`,
+    ...(binary
+      ? ['Content-Type: application/octet-stream', `Inference-Header-Content-Length: ${json.length}`]
+      : ['Content-Type: application/json']),
+    `Content-Length: ${json.length + (binary ? tensorBytes.length : 0)}`,
   ]
-  const request = Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n${json}`), tensor])
+  const text = Buffer.from(`${head.join('\r\n')}\r\n\r\n${json}`)
+  const request = binary ? Buffer.concat([text, tensorBytes]) : text
   const socket = connect(Number(port), host).setNoDelay()
   let answered = () => undefined
   let received = Buffer.alloc(0)
@@ -88,11 +100,11 @@ function grpcClient() {
       5,
       Buffer.concat([
         field(1, Buffer.from('x0')),
-        field(2, Buffer.from('FP32')),
-        field(3, Buffer.of(0x80, 2)),
+        field(2, Buffer.from(datatype)),
+        field(3, varint(tensor.length)),
       ]),
     ),
-    field(7, tensor),
+    field(7, tensorBytes),
   ])
   const same = (bytes) => bytes
   return () =>
@@ -104,6 +116,13 @@ function grpcClient() {
 
 /** A length-delimited field of protobuf. */
 function field(number, bytes) {
-  const length = bytes.length < 128 ? [bytes.length] : [(bytes.length & 127) | 128, bytes.length >> 7]
-  return Buffer.concat([Buffer.from([number * 8 + 2, ...length]), bytes])
+  return Buffer.concat([Buffer.of(number * 8 + 2), varint(bytes.length), bytes])
+}
+
+function varint(value) {
+  const bytes = []
+  for (let rest = value; ; rest >>= 7) {
+    if (rest < 128) return Buffer.from([...bytes, rest])
+    bytes.push((rest & 127) | 128)
+  }
 }

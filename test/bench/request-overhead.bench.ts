@@ -1,8 +1,9 @@
 /**
- * What a request with a tensor of 1 KB costs beyond the run of its model: time at the client less time in the model, one client in a
- * process of its own, in alternating rounds with servers on the same libraries that do nothing. The processor time is that of the service.
+ * What a request with a tensor of 1 KB, or of the 184 KB of a small picture, costs beyond the run of its model: time at the client less time
+ * in the model, one client in a process of its own, in alternating rounds with servers on the same libraries that do nothing. The processor
+ * time is that of the service. `tail` is the p99 of the time at the client over its p50.
  *
- *     npx tsx test/bench/request-overhead.bench.ts [rounds]
+ *     npx tsx test/bench/request-overhead.bench.ts [rounds] [kilobyte|picture]
  */
 import { execFile, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,6 +18,7 @@ import { quantile, report } from './bench.js'
 import { grpcAddress, tinyRepository, tinyService } from './tiny-model.js'
 
 const rounds = Number(process.argv[2] ?? 5)
+const input = process.argv[3] === 'picture' ? 'picture' : 'kilobyte'
 const seconds = 3
 const protocols = ['http', 'grpc'] as const
 type Protocol = (typeof protocols)[number]
@@ -27,7 +29,7 @@ type Round = Latencies & Readonly<{ computeUs: number; controlUs: number; modelS
 const beside = (file: string): string => fileURLToPath(new URL(file, import.meta.url))
 
 async function ask(protocol: Protocol, address: string): Promise<Latencies> {
-  const args = [beside('./infer-clients.mjs'), protocol, address, String(seconds)]
+  const args = [beside('./infer-clients.mjs'), protocol, address, String(seconds), input]
   const { stdout } = await promisify(execFile)(process.execPath, args)
   return JSON.parse(stdout) as Latencies
 }
@@ -66,7 +68,12 @@ async function measure(service: TestService, protocol: Protocol, address: string
 function tell(protocol: Protocol, all: readonly Round[], bare: readonly Latencies[]): void {
   const overheads = all.map(({ p50, computeUs }) => p50 - computeUs)
   const bareUs = bare.map(({ p50 }) => p50)
-  report(`overhead of a request of 1 KB, ${protocol}`, 'us', {
+  const tailOf = (taken: readonly Latencies[]) =>
+    quantile(
+      taken.map(({ p50, p99 }) => p99 / p50),
+      0.5,
+    )
+  report(`overhead of a request of a ${input}, ${protocol}`, 'us', {
     p50: quantile(overheads, 0.5),
     p50Best: Math.min(...overheads),
     p99: quantile(
@@ -81,6 +88,8 @@ function tell(protocol: Protocol, all: readonly Round[], bare: readonly Latencie
     cpuOfModelServer: Math.min(...all.map(({ modelServerUs }) => modelServerUs)),
     bareServerP50: quantile(bareUs, 0.5),
     bareServerP50Best: Math.min(...bareUs),
+    tail: tailOf(all),
+    bareServerTail: tailOf(bare),
     rounds,
     n: all.reduce((sum, { n }) => sum + n, 0),
   })
@@ -98,7 +107,7 @@ async function tellOfAnalyzer(protocol: Protocol, address: string): Promise<void
   })
 }
 
-const repository = tinyRepository()
+const repository = tinyRepository(input)
 const bare = fork(beside('./bare-servers.mjs'))
 const [bareAddresses] = (await once(bare, 'message')) as [Record<Protocol, string>]
 try {
@@ -112,7 +121,8 @@ try {
       seen.push(await measure(service, protocol, addresses[protocol]))
     }
     tell(protocol, seen, without)
-    if (tritonClients !== undefined) await tellOfAnalyzer(protocol, addresses[protocol])
+    if (tritonClients !== undefined && input === 'kilobyte')
+      await tellOfAnalyzer(protocol, addresses[protocol])
   }
 } finally {
   bare.disconnect()

@@ -96,7 +96,7 @@ async function publishFor(hub: WebSocketHub, forMs: number): Promise<number> {
     for (let round = 0; ; round += 1) {
       const dueMs = startMs + (round + (place % 1)) * periodMs
       if (dueMs > startMs + forMs) return
-      await pause(dueMs - nowMs())
+      await pause(Math.max(0, dueMs - nowMs()))
       published += 1
       hub.publish(detectionsMessage({ cameraId: `cam-${camera}`, seq: round, ptsMs: nowMs() }))
     }

@@ -6,12 +6,22 @@ import { addModel } from '../support/onnx-models.js'
 import { TestService } from '../support/service.js'
 import { until } from '../support/until.js'
 
-/** `y = x0 + x0` of 1 KB: a run takes a few microseconds, so that what is measured is the way to it. */
-export function tinyOnnx(): Uint8Array {
+/** What a client sends: 1 KB, or as many numbers as a small picture has. `infer-clients.mjs` knows them too. */
+export const tinyInputs = ['kilobyte', 'picture', 'floats'] as const
+export type TinyInput = (typeof tinyInputs)[number]
+
+/** A run takes a few microseconds, so that what is measured is the way to it: `y = x0 + x0` of 1 KB, or how many numbers there are. */
+export function tinyOnnx(input: TinyInput = 'kilobyte'): Uint8Array {
+  if (input === 'kilobyte')
+    return buildOnnx({
+      inputs: [{ name: 'x0', type: 'float32', shape: [256] }],
+      outputs: [{ name: 'y', type: 'float32', shape: [256] }],
+      nodes: [{ op: 'Add', inputs: ['x0', 'x0'], outputs: ['y'] }],
+    })
   return buildOnnx({
-    inputs: [{ name: 'x0', type: 'float32', shape: [256] }],
-    outputs: [{ name: 'y', type: 'float32', shape: [256] }],
-    nodes: [{ op: 'Add', inputs: ['x0', 'x0'], outputs: ['y'] }],
+    inputs: [{ name: 'x0', type: input === 'picture' ? 'uint8' : 'float32', shape: [184_320] }],
+    outputs: [{ name: 'y', type: 'int64', shape: [1] }],
+    nodes: [{ op: 'Shape', inputs: ['x0'], outputs: ['y'] }],
   })
 }
 
@@ -23,9 +33,9 @@ export type TinyRepository = Readonly<{
 }>
 
 /** A new folder with the model `tiny` alone; the caller removes it. Batching is off. */
-export function tinyRepository(): TinyRepository {
+export function tinyRepository(input?: TinyInput): TinyRepository {
   const dir = mkdtempSync(join(tmpdir(), 'gantry-bench-'))
-  addModel(dir, 'tiny', { onnx: tinyOnnx(), config })
+  addModel(dir, 'tiny', { onnx: tinyOnnx(input), config })
   return { dir, onnx: join(dir, 'tiny/1/model.onnx') }
 }
 
