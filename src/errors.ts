@@ -18,6 +18,7 @@ export const errorCodes = [
   'GANTRY_CAMERA_NOT_FOUND',
   'GANTRY_CAMERA_NOT_PUSH',
   'GANTRY_CAMERA_URL',
+  'GANTRY_CAMERA_SETTING',
   'GANTRY_SOURCE_FAILED',
   'GANTRY_SOURCE_SILENT',
   'GANTRY_IMAGE_INVALID',
@@ -46,6 +47,8 @@ export abstract class GantryError extends Error {
   /** One sentence that tells the reader what to do about it. */
   abstract readonly hint: string
   readonly retryable: boolean = false
+  /** The field of a request that it is about, where there is one. */
+  readonly field: string | undefined = undefined
 }
 
 /** An error as it crosses a process or thread border. */

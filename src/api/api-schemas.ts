@@ -4,7 +4,7 @@ import { backendNames } from '../repository/supported-config.js'
 import { executionProviders } from '../config/inference.js'
 import { detectionsMessageSchema } from '../messages/detections-message.js'
 import { shedCauses } from '../vision/accounting.js'
-import { cameraStates } from '../vision/camera-state.js'
+import { cameraStates, decodeModes } from '../vision/camera-state.js'
 
 /** Bodies of answers, as published in `/openapi.json`. Requests have their schemas in `config/`. */
 
@@ -41,6 +41,19 @@ export const cameraViewSchema = z
       sinceMs: z.number().describe('Wall time of the last change of state.'),
       attempts: count.describe('Decoder starts since the camera was added.'),
       retryInMs: z.number().optional().describe('Until the next attempt, in state `backoff`.'),
+      decode: z
+        .strictObject({
+          mode: z.enum(decodeModes).describe('What of the stream is decoded now.'),
+          reason: z.string().describe('Why, for people; empty where it is as the settings say.'),
+          keyFrameGapMs: z
+            .number()
+            .nullable()
+            .describe(
+              'From one key frame to the next, about; null while unknown, and where `decode` is `full`.',
+            ),
+        })
+        .optional()
+        .describe('How the stream is decoded; only while one is.'),
     }),
     stats: z.strictObject({
       inferredFps: z.number().min(0).describe('Frames analysed per second, over ten seconds.'),

@@ -48,7 +48,7 @@ export interface Gantry {
   cameras(): readonly CameraView[]
   /** @throws CameraNotFoundError */
   camera(id: string): CameraView
-  /** @throws CameraExistsError, CameraUrlError */
+  /** @throws CameraExistsError, CameraSettingError, CameraUrlError */
   addCamera(camera: NewCamera): Promise<CameraView>
   patchCamera(id: string, patch: CameraPatch): Promise<CameraView>
   removeCamera(id: string): Promise<void>

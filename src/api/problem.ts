@@ -40,6 +40,7 @@ const statusByCode: Partial<Record<ErrorCode, number>> = {
   GANTRY_CAMERA_NOT_FOUND: 404,
   GANTRY_CAMERA_NOT_PUSH: 409,
   GANTRY_CAMERA_URL: 400,
+  GANTRY_CAMERA_SETTING: 400,
   GANTRY_IMAGE_INVALID: 400,
   GANTRY_CURSOR: 400,
   GANTRY_MODEL_NOT_FOUND: 404,
@@ -86,7 +87,7 @@ export function toProblem(
   const status = own?.status ?? statusByCode[error.code] ?? 500
   const detail =
     error.code === 'GANTRY_INTERNAL' ? 'something went wrong inside the service' : redactText(error.message)
-  const field = fieldByCode[error.code]
+  const field = error.field ?? fieldByCode[error.code]
   const problems = own?.problems ?? (field === undefined ? [] : [{ path: field, message: detail }])
   return {
     headers: own?.headers ?? (status === 503 ? { 'retry-after': '2' } : {}),

@@ -5,7 +5,7 @@ import { CameraExistsError, CameraNotFoundError, NoEnginesError } from './engine
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import { AddressPolicy } from '../sources/address-policy.js'
 import { validateCameraUrl } from '../sources/camera-url.js'
-import { isRefusal } from '../sources/source-errors.js'
+import { checkTogether, isRefusal } from '../sources/source-errors.js'
 import { CameraEntry } from './camera-entry.js'
 import type { CameraStore } from './camera-store.js'
 import type { CameraView } from './camera-view.js'
@@ -76,10 +76,11 @@ export class CameraDirectory {
     return this.deps.loopbackClosed && this.#fileUrls.get(id) !== url
   }
 
-  /** @throws CameraExistsError, CameraUrlError, CameraStoreWriteError, NoEnginesError; then nothing has changed. */
+  /** @throws CameraExistsError, CameraSettingError, CameraUrlError, CameraStoreWriteError, NoEnginesError; then nothing has changed. */
   async add({ persist, ...camera }: NewCamera): Promise<CameraEntry> {
     if (this.deps.engines === 0) throw new NoEnginesError()
     if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
+    checkTogether(camera)
     await this.#checkUrl(camera)
     const entry = this.#admit(camera, persist, 'api', ++this.#added)
     if (persist)
@@ -90,12 +91,13 @@ export class CameraDirectory {
     return entry
   }
 
-  /** @throws CameraNotFoundError, CameraUrlError, CameraStoreWriteError; then nothing has changed. */
+  /** @throws CameraNotFoundError, CameraSettingError, CameraUrlError, CameraStoreWriteError; then nothing has changed. */
   async patch(id: string, { persist, ...asked }: CameraPatch): Promise<CameraEntry> {
     const entry = this.get(id)
     // A client that sends back the view it was given must not put the mask in place of the password.
     const changes = asked.url === redactUrl(entry.config.url) ? { ...asked, url: undefined } : asked
     const changed = patched(entry.config, changes)
+    checkTogether(changed)
     if (changes.url !== undefined) await this.#checkUrl(changed)
     const { config, persist: wasKept } = entry
     entry.config = changed

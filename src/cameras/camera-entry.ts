@@ -1,6 +1,6 @@
 import type { CameraConfig } from '../config/camera.js'
 import { redactUrl } from '../config/redact.js'
-import { cameraStates, type CameraStatus } from '../vision/camera-state.js'
+import { cameraStates, decodeModes, type CameraStatus } from '../vision/camera-state.js'
 import { sourceWarnings } from '../vision/frame-source.js'
 import type { SizePx } from '../vision/letterbox.js'
 import { nowMs, wallMs } from '../lifecycle/clock.js'
@@ -77,6 +77,8 @@ export class CameraEntry {
     const camera = this.config.id
     for (const state of cameraStates)
       this.metrics.cameraState.set({ camera, state }, state === status.state ? 1 : 0)
+    for (const mode of decodeModes)
+      this.metrics.cameraDecode.set({ camera, mode }, mode === status.decode?.mode ? 1 : 0)
     if (status.attempts > this.#attempts)
       this.metrics.decoderStarts.inc({ camera }, status.attempts - this.#attempts)
     this.#attempts = status.attempts
@@ -136,6 +138,7 @@ export class CameraEntry {
     this.metrics.framesInFlight.remove({ camera })
     this.metrics.cameraFrozen.remove({ camera })
     for (const state of cameraStates) this.metrics.cameraState.remove({ camera, state })
+    for (const mode of decodeModes) this.metrics.cameraDecode.remove({ camera, mode })
   }
 
   #setFrozen(frozen: boolean): void {

@@ -26,12 +26,6 @@ export function cameraUrlFault(url: string): UrlFault | undefined {
   return url.toLowerCase() === 'push:' ? undefined : fault('says more than "push:"', 'Write just push:')
 }
 
-/** The same of a camera as somebody wrote it; a URL that is missing or no text is left to the schema. */
-export function writtenUrlFault(camera: unknown): UrlFault | undefined {
-  const url = typeof camera === 'object' && camera !== null && 'url' in camera ? camera.url : undefined
-  return typeof url === 'string' && url !== '' ? cameraUrlFault(url) : undefined
-}
-
 function networkFault(url: string): UrlFault | undefined {
   if (!URL.canParse(url))
     return fault(

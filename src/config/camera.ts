@@ -61,6 +61,13 @@ const cameraFields = {
     .enum(['none', 'auto', 'vaapi', 'cuda'])
     .default('none')
     .describe('Hardware decoding; falls back to software.'),
+  decode: z
+    .enum(['full', 'fast', 'keyframes', 'auto'])
+    .default('full')
+    .describe(
+      '`full`: every picture. `fast`: without the loop filter of pictures that no other one needs. `keyframes`: key frames alone. ' +
+        '`auto`: key frames alone while they come as often as `sampleFps` asks, else `full`.',
+    ),
   loop: z.boolean().default(true).describe('Files and folders: begin anew at the end.'),
   stallTimeoutMs: z
     .number()
@@ -102,6 +109,7 @@ export const cameraPatchSchema = z.strictObject({
   region: cameraFields.region.nullable(),
   maxWidthPx: cameraFields.maxWidthPx.nullable(),
   hwaccel: cameraFields.hwaccel.unwrap().optional(),
+  decode: cameraFields.decode.unwrap().optional(),
   loop: cameraFields.loop.unwrap().optional(),
   stallTimeoutMs: cameraFields.stallTimeoutMs.unwrap().optional(),
   frozenAfterMs: cameraFields.frozenAfterMs.unwrap().optional(),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { ZodError } from 'zod'
-import { writtenUrlFault } from './camera-url-syntax.js'
+import { cameraFaults } from './camera-setting-faults.js'
 import { ConfigError, type ConfigProblem } from './config-error.js'
 import { overridesOfEnvironment, overridesOfFlags, type FlagSetting, type Override } from './environment.js'
 import { interpolate, mapStrings, type TextSources } from './interpolate.js'
@@ -74,7 +74,7 @@ function checked(
   const complaints = (result.error?.issues ?? [])
     .flatMap((issue) => complaintsOf(issue, pipelineSchema, values))
     .concat(result.success ? [] : unseenDuplicates(result.error, values))
-    .concat(urlFaults(values))
+    .concat(faultsOfCameras(values))
     // Text left behind by an unset variable would only be complained about once more.
     .filter(({ path }) => !unfilled.some((left) => startsWith(path, left.path)))
   const problems = [
@@ -129,14 +129,14 @@ function unseenDuplicates(error: ZodError, { cameras }: Record<string, unknown>)
 }
 
 /** Clients of the API get these as errors of their own; here they belong among the other problems. */
-function urlFaults({ cameras }: Record<string, unknown>): Complaint[] {
+function faultsOfCameras({ cameras }: Record<string, unknown>): Complaint[] {
   if (!Array.isArray(cameras)) return []
-  return cameras.flatMap((camera: unknown, index) => {
-    const fault = writtenUrlFault(camera)
-    if (fault === undefined) return []
-    const hint = fault.fix.replace(/\.$/, '').replace(/^./, (first) => first.toLowerCase())
-    return [{ path: ['cameras', index, 'url'], aboutKey: false, message: fault.problem, hint }]
-  })
+  return cameras.flatMap((camera: unknown, index) =>
+    cameraFaults(camera).map(({ setting, problem, fix }) => {
+      const hint = fix.replace(/\.$/, '').replace(/^./, (first) => first.toLowerCase())
+      return { path: ['cameras', index, setting], aboutKey: false, message: problem, hint }
+    }),
+  )
 }
 
 function isSection(values: unknown): values is Record<string, unknown> {

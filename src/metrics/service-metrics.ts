@@ -41,6 +41,11 @@ export function createServiceMetrics(registry = new Registry()) {
     decoderStarts: counter('gantry_decoder_starts_total', 'Decoder starts.', ['camera']),
     decoderCpu: counter('gantry_decoder_cpu_seconds_total', 'CPU time of the decoder.', ['camera']),
     cameraState: gauge('gantry_camera_state', '1 for the state the camera is in.', ['camera', 'state']),
+    cameraDecode: gauge(
+      'gantry_camera_decode',
+      '1 for what is decoded of the stream of the camera: full, fast or keyframes.',
+      ['camera', 'mode'],
+    ),
     cameraFrozen: gauge('gantry_camera_frozen', '1 while the camera sends the very same picture.', [
       'camera',
     ]),

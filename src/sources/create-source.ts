@@ -3,13 +3,14 @@ import type { CameraStatus } from '../vision/camera-state.js'
 import type { FrameSource } from '../vision/frame-source.js'
 import { wallMs } from '../lifecycle/clock.js'
 import { validateCameraUrl, type CameraLocation } from './camera-url.js'
+import { initialDecodeState } from './decode-policy.js'
 import { DecoderSession, type DecodedLocation, type DecoderMemory } from './decoder-session.js'
 import { FolderSession } from './folder-session.js'
 import { LateSession } from './late-session.js'
 import { PushSource } from './push-source.js'
 import type { OpenSession } from './session.js'
 import type { SourceDeps } from './source-deps.js'
-import { isRefusal } from './source-errors.js'
+import { checkTogether, isRefusal } from './source-errors.js'
 import { SupervisedSource } from './supervised-source.js'
 
 /**
@@ -22,6 +23,7 @@ import { SupervisedSource } from './supervised-source.js'
 export async function createSource(camera: CameraConfig, deps: SourceDeps): Promise<FrameSource> {
   if (!camera.enabled) return new IdleSource('disabled', 'switched off', deps)
   try {
+    checkTogether(camera)
     const location = await validateCameraUrl(camera.url, deps)
     if (location.kind === 'push') return new PushSource(camera, deps)
     return new SupervisedSource(camera, deps, opening(camera, location, deps))
@@ -51,7 +53,8 @@ function lookingFirst(camera: CameraConfig, deps: SourceDeps): OpenSession {
 }
 
 function decoding(camera: CameraConfig, input: DecodedLocation, deps: SourceDeps): OpenSession {
-  const memory: DecoderMemory = { hwaccelBroken: false, arrivalPace: false }
+  const decode = initialDecodeState(camera)
+  const memory: DecoderMemory = { hwaccelBroken: false, arrivalPace: false, decode }
   return (listener) => new DecoderSession({ camera, input, memory, deps }, listener)
 }
 

@@ -12,6 +12,8 @@ export type DecoderLine =
   | Readonly<{ kind: 'damage'; text: string }>
   /** The container that was opened. */
   | Readonly<{ kind: 'input'; format: string }>
+  /** A video stream of the input, then of the output, with ffmpeg's name of its codec. */
+  | Readonly<{ kind: 'stream'; codec: string }>
   /** ffmpeg looked for hardware by itself and found none. */
   | Readonly<{ kind: 'noHardware' }>
   /** Something for the log. */
@@ -65,6 +67,8 @@ function printedOf(sampled: boolean, seconds: number): DecoderLine {
 
 function inputOf(text: string): DecoderLine {
   if (text.startsWith('Auto hwaccel disabled')) return { kind: 'noHardware' }
-  const match = /^Input #0, ([^ ]+), from /.exec(text)
-  return match?.[1] === undefined ? chatter : { kind: 'input', format: match[1] }
+  const format = /^Input #0, ([^ ]+), from /.exec(text)?.[1]
+  if (format !== undefined) return { kind: 'input', format }
+  const codec = /^ *Stream #0:\d+[^ ]*: Video: (\w+)/.exec(text)?.[1]
+  return codec === undefined ? chatter : { kind: 'stream', codec }
 }

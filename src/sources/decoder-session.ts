@@ -1,12 +1,22 @@
 import type { Socket } from 'node:net'
 import { mask, redactText } from '../config/redact.js'
 import type { CameraConfig } from '../config/camera.js'
+import type { DecodeMode } from '../vision/camera-state.js'
 import type { SizePx } from '../vision/letterbox.js'
 import { nowMs } from '../lifecycle/clock.js'
 import { unlessAborted } from '../lifecycle/delay.js'
 import { shortage, systemLimit } from '../lifecycle/system-limit.js'
 import { openByteChannel } from './byte-channel.js'
 import { connectionFailure, unreachable } from './camera-connection.js'
+import {
+  afterGap,
+  longestKeyWaitMs,
+  toldDecoding,
+  withAllPictures,
+  type DecodeState,
+  type StreamFacts,
+  type ToldDecoding,
+} from './decode-policy.js'
 import { parseDecoderLine } from './decoder-log.js'
 import { DecoderProcess, type ProcessEnd } from './decoder-process.js'
 import type { CameraLocation } from './camera-url.js'
@@ -33,6 +43,7 @@ export type DecoderMemory = {
   arrivalPace: boolean
   /** Whether an HTTP camera is a play list; by the end of its URL while nothing is known. */
   playList?: boolean
+  decode: DecodeState
 }
 
 /** What ffmpeg decodes; the other locations are not its business. */
@@ -60,11 +71,19 @@ export class DecoderSession implements Session {
   #restartReason: string | undefined
   #source: SizePx | undefined
   #keyMs: number | null | undefined
+  readonly #mode: DecodeMode
+  #codec: string | undefined
+  #told: ToldDecoding | undefined
+  /** When the last key frame was decoded: by the clock of the stream, or ours where it has none. */
+  #lastKeyMs: number | undefined
+  /** Packets of pictures that had come when they were counted last. */
+  #mediaPackets = 0
 
   constructor(
     readonly options: DecoderSessionOptions,
     readonly listener: SessionListener,
   ) {
+    this.#mode = options.memory.decode.mode
     this.#secrets = options.input.kind === 'file' ? [] : secretsOf(options.input.url)
     this.#pairing = new PicturePairing((rgbHwc, info) => listener.picture(rgbHwc, info))
     this.#assembler = new FrameAssembler(options.deps.pool, (rgbHwc) => this.#pairing.pixels(rgbHwc))
@@ -78,6 +97,19 @@ export class DecoderSession implements Session {
 
   cpuSeconds(): number {
     return this.#process?.cpuSeconds() ?? 0
+  }
+
+  /** Where the pictures of a camera are chosen by `auto`, a silence also ends it: key frames are too few then, and all are decoded. */
+  waitsForKey(silentMs: number): boolean {
+    if (this.#mode !== 'keyframes') return false
+    const packets = this.#packets()
+    const mediaComes = packets === undefined ? undefined : packets > this.#mediaPackets
+    this.#mediaPackets = packets ?? 0
+    const { memory, camera } = this.options
+    if (mediaComes === false) return false
+    if (camera.decode !== 'auto') return silentMs < longestKeyWaitMs(memory.decode.gapsMs, mediaComes)
+    if (this.#restartReason === undefined) this.#beginAs(withAllPictures(memory.decode))
+    return true
   }
 
   async #run(): Promise<SessionEnd> {
@@ -168,7 +200,11 @@ export class DecoderSession implements Session {
     const { camera, memory, deps } = this.options
     const hwaccel = memory.hwaccelBroken ? 'none' : camera.hwaccel
     const pace = memory.arrivalPace ? 'arrival' : 'stream'
-    return decoderArguments(camera, input, deps.format, hwaccel, pace, deps.samplingPhase)
+    return decoderArguments(camera, input, deps.format, hwaccel, {
+      pace,
+      phase: deps.samplingPhase,
+      mode: this.#mode,
+    })
   }
 
   #line(text: string): void {
@@ -183,6 +219,7 @@ export class DecoderSession implements Session {
       case 'key':
         this.#keyMs = line.ptsMs
         this.#suspects.key(line.ptsMs, nowMs())
+        if (this.options.camera.decode !== 'full') this.#keyFrame(line.ptsMs ?? nowMs())
         return
       case 'damage':
         if (this.#suspects.damage(line.text, nowMs())) this.#report(line.text)
@@ -190,6 +227,10 @@ export class DecoderSession implements Session {
       case 'input':
         this.#checkPace(line.format)
         this.listener.opened?.()
+        return
+      case 'stream':
+        // Those of the input come first.
+        if (this.#codec === undefined) this.#opened(line.codec)
         return
       case 'noHardware':
         this.#noHardware('hardware decoding is not available')
@@ -202,6 +243,58 @@ export class DecoderSession implements Session {
       default:
         line satisfies never
     }
+  }
+
+  #opened(codec: string): void {
+    this.#codec = codec
+    this.#tellDecoding()
+  }
+
+  #keyFrame(atMs: number): void {
+    const before = this.#lastKeyMs
+    this.#lastKeyMs = atMs
+    this.#mediaPackets = this.#packets() ?? 0
+    if (before === undefined || this.#restartReason !== undefined) return
+    const { memory, camera } = this.options
+    const state = afterGap(memory.decode, atMs - before, camera, this.#stream())
+    if (state.mode !== this.#mode) return this.#beginAs(state)
+    memory.decode = state
+    this.#tellDecoding()
+  }
+
+  /** A decoder does what it was started for: another mode takes another one. */
+  #beginAs(state: DecodeState): void {
+    this.options.memory.decode = state
+    this.#restartReason =
+      state.mode === 'keyframes' ? 'key frames alone are enough: decoding those' : 'decoding every picture'
+    this.#process?.stop()
+  }
+
+  #tellDecoding(): void {
+    const { memory, camera } = this.options
+    const told = toldDecoding(memory.decode, camera, this.#stream(), this.#told)
+    const before = this.#told
+    if (
+      before?.mode === told.mode &&
+      before.reason === told.reason &&
+      before.keyFrameGapMs === told.keyFrameGapMs
+    )
+      return
+    this.#told = told
+    this.listener.decoding?.(told)
+  }
+
+  #stream(): StreamFacts {
+    const { input, memory, camera } = this.options
+    return {
+      codec: this.#codec,
+      hardware: camera.hwaccel !== 'none' && !memory.hwaccelBroken,
+      restartable: camera.loop || input.kind === 'rtsp',
+    }
+  }
+
+  #packets(): number | undefined {
+    return this.#gate instanceof RtspGate ? this.#gate.mediaPackets : undefined
   }
 
   #picture(ptsMs: number | null): void {

@@ -1,6 +1,7 @@
 import ffmpeg from 'fluent-ffmpeg'
 import { execFile } from 'node:child_process'
 import type { CameraConfig } from '../config/camera.js'
+import type { DecodeMode } from '../vision/camera-state.js'
 import type { FrameFormat } from '../vision/frame.js'
 import { withDeathSignal } from '../lifecycle/death-signal.js'
 import type { CameraLocation } from './camera-url.js'
@@ -46,6 +47,23 @@ export type DecoderInput =
 /** `stream`: by the stream's own clock; `arrival`: as it comes, for live streams without one. */
 export type Pace = 'stream' | 'arrival'
 
+/** How one run of the decoder differs from another of the same camera. */
+export type DecoderRun = Readonly<{
+  pace?: Pace
+  phase?: SamplingPhase | undefined
+  mode?: DecodeMode
+}>
+
+/**
+ * What each mode leaves out. The loop filter of pictures that none refers to is missed by those alone; without that of others the
+ * difference grows until the next key frame (docs/benchmarks.md).
+ */
+const leftOut: Readonly<Record<DecodeMode, readonly string[]>> = {
+  full: [],
+  fast: ['-skip_loop_filter', 'noref'],
+  keyframes: ['-skip_frame', 'nokey'],
+}
+
 /** fluent-ffmpeg is archived: it composes the list, starting and ending the process is the supervisor's. */
 type Composed = ffmpeg.FfmpegCommand & { _getArguments(): string[] }
 
@@ -61,16 +79,16 @@ export function decoderArguments(
   input: DecoderInput,
   format: FrameFormat,
   hwaccel: Hwaccel,
-  pace: Pace = 'stream',
-  phase?: SamplingPhase,
+  { pace = 'stream', phase, mode = 'full' }: DecoderRun = {},
 ): string[] {
   const command = ffmpeg()
     .input(input.kind === 'file' ? `file:${input.path}` : input.url)
     .inputOptions(['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'repeat+level+info', '-threads', '1'])
     .inputOptions(hwaccel === 'none' ? [] : ['-hwaccel', hwaccel])
+    .inputOptions([...leftOut[mode]])
     .inputOptions(inputOptions(camera, input, pace))
     .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '1', '-fps_mode', 'passthrough'])
-    .videoFilters(filters(camera, format, phase).join(','))
+    .videoFilters(filters(camera, format, mode, phase).join(','))
     .format('rawvideo')
     .output('pipe:1') as Composed
   return command._getArguments()
@@ -110,9 +128,17 @@ function pacing(camera: CameraConfig, pace: Pace): string[] {
   return ['-re', ...(camera.loop ? ['-stream_loop', '-1'] : [])]
 }
 
-function filters(camera: CameraConfig, format: FrameFormat, phase?: SamplingPhase): string[] {
+function filters(
+  camera: CameraConfig,
+  format: FrameFormat,
+  mode: DecodeMode,
+  phase?: SamplingPhase,
+): string[] {
+  const keysAlone = mode === 'keyframes'
   return [
-    `select='${selectExpression(camera.sampleFps, phase)}'`,
+    // A stream that is refreshed piece by piece has points to begin at, which the decoder takes for key frames; those show a part.
+    ...(keysAlone ? ["select='eq(pict_type,I)'"] : []),
+    `select='${selectExpression(camera.sampleFps, phase, undefined, keysAlone ? '1' : 'key')}'`,
     // Cuts nothing; its expressions are read once for each size of picture.
     `crop=w=iw:h=ih+0*${prints.size}:exact=1`,
     ...letterboxFilters(camera, format),

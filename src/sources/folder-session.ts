@@ -47,6 +47,10 @@ export class FolderSession implements Session {
     return this.#videoCpuSeconds + (this.#video?.cpuSeconds() ?? 0)
   }
 
+  waitsForKey(silentMs: number): boolean {
+    return this.#video?.waitsForKey?.(silentMs) ?? false
+  }
+
   /** Looping goes on in the session: a new one for each pass would wait its back-off, and one picture is a pass. */
   async #walk(): Promise<SessionEnd> {
     try {
@@ -104,6 +108,7 @@ export class FolderSession implements Session {
         this.listener.picture(rgbHwc, { ...info, ptsMs: null })
       },
       warning: (kind, detail) => this.listener.warning(kind, detail),
+      decoding: (told) => this.listener.decoding?.(told),
     })
     this.#video = video
     const end = await video.ended

@@ -27,6 +27,10 @@ export class LateSession implements Session {
     return this.#session?.cpuSeconds() ?? 0
   }
 
+  waitsForKey(silentMs: number): boolean {
+    return this.#session?.waitsForKey?.(silentMs) ?? false
+  }
+
   async #run(): Promise<SessionEnd> {
     try {
       const open = await this.find()

@@ -125,6 +125,11 @@ export class RtspGate {
     return this.#problem
   }
 
+  /** Packets of pictures that have come by way of this gate; undefined where they go past it. */
+  get mediaPackets(): number | undefined {
+    return this.options.transport === 'udp' ? undefined : this.#fromCamera.mediaPackets
+  }
+
   /** With the camera's name in place of this gate's. */
   plain(text: string): string {
     return text.replaceAll(this.#ownBase, this.#cameraBase)

@@ -32,8 +32,14 @@ export class RtspSplitter {
   /** Of the packet that has begun. */
   #packetLeft = 0
   #kept: Buffer = Buffer.alloc(0)
+  #mediaPackets = 0
 
   constructor(readonly parts: RtspParts) {}
+
+  /** Packets of pictures so far: all but reports (RTCP). */
+  get mediaPackets(): number {
+    return this.#mediaPackets
+  }
 
   /**
    * @param chunk - borrowed for the call.
@@ -47,6 +53,7 @@ export class RtspSplitter {
     while (at < bytes.length) {
       const length = bytes[at] === dollar ? packetBytes(bytes, at) : 0
       if (length > leastPacketBytes + 3) {
+        if (!isReport(bytes[at + 5])) this.#mediaPackets += 1
         at += length
         continue
       }
@@ -95,6 +102,11 @@ const nothing = Buffer.alloc(0)
 function packetBytes(bytes: Buffer, at: number): number {
   const [high, low] = [bytes[at + 2], bytes[at + 3]]
   return high === undefined || low === undefined ? 0 : 4 + (high << 8) + low
+}
+
+/** By the second byte of a packet, whose values of reports no media has (RFC 5761, 4). */
+function isReport(type = 0): boolean {
+  return type >= 200 && type <= 207
 }
 
 function shortPacket(bytes: Buffer, at: number, length: number): number {

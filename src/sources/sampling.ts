@@ -22,14 +22,20 @@ export type SamplingPhase = number
  * The time of each key frame is printed, sampled or not: damage ends there. That of each frame that passes is printed too.
  *
  * @param wallSeconds - expression for the machine's time.
+ * @param isKey - expression that tells key frames.
  */
-export function selectExpression(fps: number, phase?: SamplingPhase, wallSeconds = 'time(0)'): string {
+export function selectExpression(
+  fps: number,
+  phase?: SamplingPhase,
+  wallSeconds = 'time(0)',
+  isKey = 'key',
+): string {
   const period = 1 / fps
   const early = (period / 4).toFixed(6)
   const jump = (period * 2).toFixed(6)
   const p = period.toFixed(6)
   return [
-    `if(key,${prints.key},0)`,
+    `if(${isKey},${prints.key},0)`,
     `st(1,isnan(t)+isnan(prev_selected_t)+lt(t,ld(0)-${jump})+gte(t,ld(0)-${early}))`,
     `if(ld(1)*not(isnan(t)),st(0,${p}+if(gt(abs(t-ld(0)),${jump}),t,max(ld(0),t-${p}))),0)`,
     ...(phase === undefined ? [] : alignment(period, phase, wallSeconds)),

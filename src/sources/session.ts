@@ -1,4 +1,5 @@
 import type { SourceWarning } from '../vision/frame-source.js'
+import type { ToldDecoding } from './decode-policy.js'
 import type { Failure } from './failure-reason.js'
 import type { PictureInfo } from './picture-pairing.js'
 
@@ -17,6 +18,8 @@ export interface Session {
   /** Asks it to end, and forces it soon after. Idempotent. */
   stop(): void
   cpuSeconds(): number
+  /** Asked after a silence: whether it may be that only the next key frame is waited for. Absent: never. */
+  waitsForKey?(silentMs: number): boolean
 }
 
 export interface SessionListener {
@@ -25,6 +28,8 @@ export interface SessionListener {
   /** The buffer belongs to the listener. */
   picture(rgbHwc: ArrayBuffer, info: PictureInfo): void
   warning(kind: SourceWarning, detail: string): void
+  /** How the stream is decoded, at first and whenever that changes. Not every session tells it. */
+  decoding?(told: ToldDecoding): void
 }
 
 export type OpenSession = (listener: SessionListener) => Session

@@ -1,9 +1,12 @@
+import { cameraFaults, type CameraFault } from '../config/camera-setting-faults.js'
+import type { CameraConfig } from '../config/camera.js'
 import { redactText } from '../config/redact.js'
 import { GantryError } from '../errors.js'
 
 /** A camera URL that will not be opened. The message holds no credentials. */
 export class CameraUrlError extends GantryError {
   readonly code = 'GANTRY_CAMERA_URL'
+  override readonly field = 'url'
   constructor(
     url: string,
     problem: string,
@@ -12,6 +15,25 @@ export class CameraUrlError extends GantryError {
     super(`camera URL "${redactText(printable(url))}" ${problem}`)
     this.name = 'CameraUrlError'
   }
+}
+
+/** Settings of a camera that do not go together. */
+export class CameraSettingError extends GantryError {
+  readonly code = 'GANTRY_CAMERA_SETTING'
+  readonly hint: string
+  override readonly field: string
+  constructor({ setting, problem, fix }: CameraFault) {
+    super(`${setting} ${problem}`)
+    this.name = 'CameraSettingError'
+    this.hint = fix
+    this.field = setting
+  }
+}
+
+/** What is wrong with a URL by itself is told by whoever looks where it leads. @throws CameraSettingError */
+export function checkTogether(camera: CameraConfig): void {
+  const fault = cameraFaults(camera).find(({ setting }) => setting !== 'url')
+  if (fault !== undefined) throw new CameraSettingError(fault)
 }
 
 /** Whether a camera is refused for what it is set to, unlike for what the system says of a path, which may be another thing later. */

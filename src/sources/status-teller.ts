@@ -18,12 +18,13 @@ export class StatusTeller {
   }
 
   set(change: Omit<CameraStatus, 'sinceMs'>): void {
-    const { state, reason, attempts, retryInMs } = this.#status
+    const { state, reason, attempts, retryInMs, decode } = this.#status
     const same =
       state === change.state &&
       reason === change.reason &&
       attempts === change.attempts &&
-      retryInMs === change.retryInMs
+      retryInMs === change.retryInMs &&
+      decode === change.decode
     if (same) return
     this.#status = { ...change, sinceMs: state === change.state ? this.#status.sinceMs : wallMs() }
     this.tell(this.#status)

@@ -1,7 +1,8 @@
 import type { CameraConfig } from '../config/camera.js'
-import type { CameraStatus } from '../vision/camera-state.js'
+import type { CameraDecoding, CameraStatus } from '../vision/camera-state.js'
 import type { FrameSource, SourceWarning } from '../vision/frame-source.js'
 import { nowMs, wallMs } from '../lifecycle/clock.js'
+import type { ToldDecoding } from './decode-policy.js'
 import { FrameStamper } from './frame-stamper.js'
 import type { PictureInfo } from './picture-pairing.js'
 import type { OpenSession, Session, SessionEnd } from './session.js'
@@ -34,7 +35,10 @@ export class SupervisedSource implements FrameSource {
   readonly #stamper: FrameStamper
   readonly #teller: StatusTeller
   readonly #policy: SourcePolicy
-  readonly #watchdog = new Watchdog((silentMs) => this.#event({ type: 'silent', silentMs }))
+  readonly #watchdog = new Watchdog(
+    (silentMs) => this.#event({ type: 'silent', silentMs }),
+    (silentMs) => this.#session?.waitsForKey?.(silentMs) ?? false,
+  )
   #state: SourceState = initialSourceState
   #session: Session | undefined
   #endedCpuSeconds = 0
@@ -42,6 +46,9 @@ export class SupervisedSource implements FrameSource {
   #turnTimer: NodeJS.Timeout | undefined
   #retryTimer: NodeJS.Timeout | undefined
   #stopped: Promise<void> | undefined
+  #decode: CameraDecoding | undefined
+  /** Why a camera that is live gives fewer pictures than are wanted; empty where it does not. */
+  #tooFew = ''
 
   constructor(
     readonly camera: CameraConfig,
@@ -103,7 +110,7 @@ export class SupervisedSource implements FrameSource {
         this.#retryTimer = setTimeout(() => this.#event({ type: 'retry' }), effect.forMs)
         return
       case 'status':
-        this.#teller.set({ ...effect.status, attempts: this.#state.attempts })
+        this.#tell(effect.status)
         return
       default:
         effect satisfies never
@@ -118,6 +125,7 @@ export class SupervisedSource implements FrameSource {
       opened: () => this.#event({ type: 'opened' }),
       picture: (rgbHwc, info) => this.#picture(rgbHwc, info),
       warning: (kind, detail) => this.#warn(kind, detail),
+      decoding: (told) => this.#decoding(told),
     })
     this.#session = session
     void session.ended.then((end) => this.#sessionEnded(session, end))
@@ -153,6 +161,26 @@ export class SupervisedSource implements FrameSource {
     if (jumpedMs !== undefined)
       this.#warn('pts_discontinuity', `stream time jumped by ${Math.round(jumpedMs)} ms`)
     this.deps.listener.frame(this.#stamper.stamp(rgbHwc, info, times))
+  }
+
+  #tell({ state, reason, retryInMs }: Pick<CameraStatus, 'state' | 'reason' | 'retryInMs'>): void {
+    this.#teller.set({
+      state,
+      reason: state === 'live' ? this.#tooFew : reason,
+      attempts: this.#state.attempts,
+      ...(retryInMs === undefined ? {} : { retryInMs }),
+      ...(state === 'live' && this.#decode !== undefined ? { decode: this.#decode } : {}),
+    })
+  }
+
+  #decoding({ tooFew, ...decode }: ToldDecoding): void {
+    if (this.#stopped !== undefined) return
+    if (this.camera.decode !== 'full' && decode.mode !== this.#decode?.mode)
+      this.deps.log.info({ decode: decode.mode, reason: decode.reason }, 'how the camera is decoded')
+    if (tooFew && this.#tooFew === '') this.#warn('few_key_frames', decode.reason)
+    this.#decode = decode
+    this.#tooFew = tooFew ? decode.reason : ''
+    if (this.status.state === 'live') this.#tell(this.status)
   }
 
   #warn(kind: SourceWarning, detail: string): void {

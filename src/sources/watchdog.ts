@@ -5,7 +5,11 @@ export class Watchdog {
   #fedMs = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(readonly starved: (silentMs: number) => void) {}
+  /** @param excused - asked before it calls back: whether to wait for the same time once more. */
+  constructor(
+    readonly starved: (silentMs: number) => void,
+    readonly excused: (silentMs: number) => boolean = () => false,
+  ) {}
 
   /** Starts over with a new limit. */
   arm(limitMs: number): void {
@@ -26,8 +30,9 @@ export class Watchdog {
   #sleep(forMs: number, limitMs: number): void {
     this.#timer = setTimeout(() => {
       const silentMs = nowMs() - this.#fedMs
-      if (silentMs >= limitMs) this.starved(silentMs)
-      else this.#sleep(Math.max(1, limitMs - silentMs), limitMs)
+      if (silentMs < limitMs) this.#sleep(Math.max(1, limitMs - silentMs), limitMs)
+      else if (this.excused(silentMs)) this.#sleep(limitMs, limitMs)
+      else this.starved(silentMs)
     }, forMs)
   }
 }

@@ -11,6 +11,25 @@
 export const cameraStates = ['connecting', 'live', 'stalled', 'backoff', 'disabled', 'failed'] as const
 export type CameraState = (typeof cameraStates)[number]
 
+/**
+ * What of a stream is decoded.
+ *
+ * - `full`: every picture, as the stream means it
+ * - `fast`: every picture, without the loop filter of those that no other one refers to
+ * - `keyframes`: key frames alone
+ */
+export const decodeModes = ['full', 'fast', 'keyframes'] as const
+export type DecodeMode = (typeof decodeModes)[number]
+
+/** How the stream of a camera is decoded now. */
+export type CameraDecoding = Readonly<{
+  mode: DecodeMode
+  /** Why, for people; empty where it is as the settings say and all is well. */
+  reason: string
+  /** From one key frame to the next, about; null while two have not come, and where the settings say `full`. */
+  keyFrameGapMs: number | null
+}>
+
 /** A camera's state with why, for people. The reason never holds credentials. */
 export type CameraStatus = Readonly<{
   state: CameraState
@@ -21,4 +40,6 @@ export type CameraStatus = Readonly<{
   attempts: number
   /** Milliseconds until the next attempt, while in `backoff`. */
   retryInMs?: number
+  /** Only while a stream is decoded. */
+  decode?: CameraDecoding
 }>

@@ -9,6 +9,7 @@ export const sourceWarnings = [
   'decoder_killed',
   'log_suppressed',
   'frozen_picture',
+  'few_key_frames',
 ] as const
 export type SourceWarning = (typeof sourceWarnings)[number]
 

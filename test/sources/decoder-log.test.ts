@@ -24,6 +24,17 @@ describe('parseDecoderLine', () => {
     ['a key frame before the beginning', '[info] -0.040000', { kind: 'key', ptsMs: -40 }],
     ['a key frame without time', '[info] nan', { kind: 'key', ptsMs: null }],
     ['the container', "[info] Input #0, mpjpeg, from 'http://cam/v':", { kind: 'input', format: 'mpjpeg' }],
+    [
+      'a stream of RTSP',
+      '[info]   Stream #0:0: Video: h264 (High), yuv420p(progressive), 320x180, 25 fps',
+      { kind: 'stream', codec: 'h264' },
+    ],
+    [
+      'a stream of a file',
+      '[info]   Stream #0:1[0x2](und): Video: hevc (Main) (hev1 / 0x31766568), yuv420p(tv), 320x180',
+      { kind: 'stream', codec: 'hevc' },
+    ],
+    ['sound', '[info]   Stream #0:1: Audio: aac', { kind: 'chatter' }],
     ['damage', '[h264 @ 0x1] [error] error while decoding MB 11 0', { kind: 'damage' }],
     ['a damaged frame', '[warning] rtsp://x: corrupt decoded frame in stream 0', { kind: 'damage' }],
     ['lost packets', '[rtsp @ 0x1] [warning] RTP: missed 6 packets', { kind: 'damage' }],

@@ -55,6 +55,19 @@ describe('RtspSplitter', () => {
     expect(passed[0]).toBe(chunk)
   })
 
+  it('R34: counts packets of pictures, not reports, however they are cut', () => {
+    const media = packet(1_400)
+    media[5] = 0xe0
+    const report = packet(28, 1)
+    report[5] = 200
+    const whole = Buffer.concat([media, report, answer, media, report, media])
+    for (const step of [whole.length, 1_000]) {
+      const splitter = new RtspSplitter({ packets: () => undefined, message: () => undefined })
+      for (let at = 0; at < whole.length; at += step) splitter.write(whole.subarray(at, at + step))
+      expect(splitter.mediaPackets).toBe(3)
+    }
+  })
+
   it('S3: leaves out packets so short that ffmpeg takes their bytes for text', () => {
     const short = Buffer.from('$\0\0\x07RTSP/1.')
     expect(split(short, packet(20), short).packets).toEqual(packet(20))

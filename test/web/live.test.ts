@@ -135,6 +135,7 @@ describe('the form of a new camera', () => {
       url: 'rtsp://h/1',
       sampleFps: 2.5,
       transport: 'tcp',
+      decode: 'full',
       hwaccel: 'none',
       loop: true,
       enabled: true,

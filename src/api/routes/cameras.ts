@@ -1,5 +1,5 @@
 import { cameraPatchSchema, newCameraSchema } from '../../config/camera.js'
-import { writtenUrlFault } from '../../config/camera-url-syntax.js'
+import { cameraFaults } from '../../config/camera-setting-faults.js'
 import {
   acceptedFrameSchema,
   cameraListSchema,
@@ -16,9 +16,11 @@ function cameraOfPath({ path, context }: { path: { id: string }; context: RouteC
   context.gantry.camera(path.id)
 }
 
-function urlFault(body: unknown): FieldProblem[] {
-  const fault = writtenUrlFault(body)
-  return fault === undefined ? [] : [{ path: 'url', message: `${fault.problem}. ${fault.fix}` }]
+function faultsOf(body: unknown): FieldProblem[] {
+  return cameraFaults(body).map(({ setting, problem, fix }) => ({
+    path: setting,
+    message: `${problem}. ${fix}`,
+  }))
 }
 
 /** Cameras, live: none of these touches a camera other than its own. */
@@ -40,7 +42,7 @@ export const cameraRoutes = [
     tag: 'cameras',
     summary: 'Add a camera',
     bodySchema: newCameraSchema,
-    alsoWrong: urlFault,
+    alsoWrong: faultsOf,
     responses: { 201: { description: 'Added; connecting now.', schema: cameraViewSchema } },
     problems: [400, 409, 415, 503],
     handle: async ({ body, context }) => {
@@ -71,7 +73,7 @@ export const cameraRoutes = [
     summary: 'Change a camera; what is absent stays as it is',
     pathSchema: cameraPathSchema,
     bodySchema: cameraPatchSchema,
-    alsoWrong: urlFault,
+    alsoWrong: faultsOf,
     responses: { 200: { description: 'The camera as it is now.', schema: cameraViewSchema } },
     problems: [400, 404, 415, 503],
     find: cameraOfPath,

@@ -128,6 +128,18 @@ function Advanced({ state }: Readonly<{ state: FormState }>): JSX.Element {
       <div class="columns">
         <SelectField
           state={state}
+          name="decode"
+          label="Decoded"
+          help="Key frames alone where they come often enough."
+          options={[
+            ['full', 'every picture'],
+            ['fast', 'every picture, filtered where needed'],
+            ['keyframes', 'key frames alone'],
+            ['auto', 'as the stream allows'],
+          ]}
+        />
+        <SelectField
+          state={state}
           name="hwaccel"
           label="Hardware decoding"
           help="Falls back to software."

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { Camera } from '../api/types.js'
+import type { Camera, DecodeMode } from '../api/types.js'
 import { useDashboard } from '../state/context.js'
 import { useStore } from '../state/store.js'
 import { cameraName, StateBadge, StateNotice } from './camera-state.js'
@@ -105,6 +105,12 @@ function Picture({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
   )
 }
 
+const decodedAs: Readonly<Record<DecodeMode, string>> = {
+  full: 'every picture',
+  fast: 'every picture, filtered where needed',
+  keyframes: 'key frames alone',
+}
+
 function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
   const { config, status, stats } = camera
   return (
@@ -137,6 +143,12 @@ function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
           {share(stats.decoderCpuShare)} of a core, {config.hwaccel === 'none' ? 'software' : config.hwaccel},{' '}
           {count(status.attempts)} {status.attempts === 1 ? 'start' : 'starts'}
         </Fact>
+        {status.decode !== undefined && (
+          <Fact name="Decoded">
+            {decodedAs[status.decode.mode]}
+            {config.decode === 'auto' && ` (auto: ${status.decode.reason})`}
+          </Fact>
+        )}
         <Fact name="Kept">
           {camera.origin === 'file'
             ? 'in the pipeline file'

@@ -7,6 +7,7 @@ export const emptyForm: FormValues = {
   url: '',
   sampleFps: '5',
   transport: 'tcp',
+  decode: 'full',
   hwaccel: 'none',
   maxWidthPx: '',
   stallTimeoutMs: '',
