@@ -32,7 +32,7 @@ const frameCountsSchema = z
 export const cameraViewSchema = z
   .strictObject({
     id: cameraIdSchema,
-    config: cameraSchema.describe('Settings with defaults filled in; credentials in `url` are masked.'),
+    config: cameraSchema.describe('Settings with defaults filled in; credentials in URLs are masked.'),
     persist: z.boolean().describe('Is kept over a restart of the service.'),
     origin: z.enum(['file', 'api']).describe('Where the camera was defined.'),
     status: z.strictObject({

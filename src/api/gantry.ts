@@ -52,7 +52,11 @@ export interface Gantry {
   addCamera(camera: NewCamera): Promise<CameraView>
   patchCamera(id: string, patch: CameraPatch): Promise<CameraView>
   removeCamera(id: string): Promise<void>
-  /** JPEG of the last analysed picture. @throws NotFoundError while there is none. */
+  /**
+   * JPEG of the last analysed picture, or of the main stream of a camera whose sub-stream is analysed.
+   *
+   * @throws NotFoundError while there is none; an error `GANTRY_SOURCE_FAILED` when the main stream gives none.
+   */
   snapshot(id: string, overlay: boolean): Promise<Uint8Array>
   /** Hands a JPEG or PNG to a camera whose URL is `push:`. Resolves once it is accepted for analysis. */
   pushFrame(id: string, image: Uint8Array): Promise<Readonly<{ seq: number }>>

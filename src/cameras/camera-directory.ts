@@ -1,11 +1,18 @@
-import { cameraSchema, type CameraConfig, type CameraPatch, type NewCamera } from '../config/camera.js'
+import {
+  cameraSchema,
+  cameraUrlSettings,
+  type CameraConfig,
+  type CameraPatch,
+  type CameraUrlSetting,
+  type NewCamera,
+} from '../config/camera.js'
 import type { CameraNetworks } from '../config/camera-networks.js'
 import { redactUrl } from '../config/redact.js'
 import { CameraExistsError, CameraNotFoundError, NoEnginesError } from './engine-errors.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import { AddressPolicy } from '../sources/address-policy.js'
 import { validateCameraUrl } from '../sources/camera-url.js'
-import { checkTogether, isRefusal } from '../sources/source-errors.js'
+import { CameraUrlError, checkTogether, isRefusal } from '../sources/source-errors.js'
 import { CameraEntry } from './camera-entry.js'
 import type { CameraStore } from './camera-store.js'
 import type { CameraView } from './camera-view.js'
@@ -24,7 +31,7 @@ export type DirectoryDeps = Readonly<{
 export class CameraDirectory {
   readonly #entries = new Map<string, CameraEntry>()
   /** URLs of the pipeline file by camera: whoever writes that file says what may be opened. */
-  readonly #fileUrls = new Map<string, string>()
+  readonly #fileUrls = new Map<string, ReadonlySet<string>>()
   /** Removed cameras that their engine has not let go yet, by id in the order they were removed. */
   readonly #leaving = new Map<string, CameraEntry[]>()
   #added = 0
@@ -60,8 +67,8 @@ export class CameraDirectory {
   async load(fromFile: readonly CameraConfig[]): Promise<void> {
     const kept = this.deps.engines === 0 ? [] : await this.deps.store.load()
     for (const camera of fromFile) {
-      this.#fileUrls.set(camera.id, camera.url)
-      await this.#checkUrl(camera)
+      this.#fileUrls.set(camera.id, new Set(urlsOf(camera)))
+      await this.#checkUrls(camera)
       this.#admit(camera, false, 'file')
     }
     for (const camera of kept) {
@@ -71,9 +78,9 @@ export class CameraDirectory {
     }
   }
 
-  /** Whether this camera must not be opened at a loopback address. */
-  loopbackClosedFor({ id, url }: CameraConfig): boolean {
-    return this.deps.loopbackClosed && this.#fileUrls.get(id) !== url
+  /** Whether this camera must not be opened at a loopback address by this URL of it. */
+  loopbackClosedFor(id: string, url: string): boolean {
+    return this.deps.loopbackClosed && this.#fileUrls.get(id)?.has(url) !== true
   }
 
   /** @throws CameraExistsError, CameraSettingError, CameraUrlError, CameraStoreWriteError, NoEnginesError; then nothing has changed. */
@@ -81,7 +88,7 @@ export class CameraDirectory {
     if (this.deps.engines === 0) throw new NoEnginesError()
     if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
     checkTogether(camera)
-    await this.#checkUrl(camera)
+    await this.#checkUrls(camera)
     const entry = this.#admit(camera, persist, 'api', ++this.#added)
     if (persist)
       await this.#saveOr(() => {
@@ -94,11 +101,18 @@ export class CameraDirectory {
   /** @throws CameraNotFoundError, CameraSettingError, CameraUrlError, CameraStoreWriteError; then nothing has changed. */
   async patch(id: string, { persist, ...asked }: CameraPatch): Promise<CameraEntry> {
     const entry = this.get(id)
-    // A client that sends back the view it was given must not put the mask in place of the password.
-    const changes = asked.url === redactUrl(entry.config.url) ? { ...asked, url: undefined } : asked
+    const changes = { ...asked }
+    for (const setting of cameraUrlSettings) {
+      const shown = entry.config[setting]
+      // A client that sends back the view it was given must not put the mask in place of the password.
+      if (shown !== undefined && asked[setting] === redactUrl(shown)) changes[setting] = undefined
+    }
     const changed = patched(entry.config, changes)
     checkTogether(changed)
-    if (changes.url !== undefined) await this.#checkUrl(changed)
+    await this.#checkUrls(
+      changed,
+      cameraUrlSettings.filter((setting) => changes[setting] !== undefined),
+    )
     const { config, persist: wasKept } = entry
     entry.config = changed
     entry.persist = persist ?? wasKept
@@ -150,15 +164,29 @@ export class CameraDirectory {
     return [...this.#entries.values()].map((entry) => entry.view())
   }
 
-  async #checkUrl(camera: CameraConfig): Promise<void> {
+  async #checkUrls(
+    camera: CameraConfig,
+    settings: readonly CameraUrlSetting[] = cameraUrlSettings,
+  ): Promise<void> {
+    for (const setting of settings) {
+      const url = camera[setting]
+      if (url !== undefined) await this.#checkUrl(camera.id, url, setting)
+    }
+  }
+
+  async #checkUrl(id: string, url: string, setting: CameraUrlSetting): Promise<void> {
     const { cameraNetworks, mediaRoot } = this.deps
-    const loopbackClosed = this.loopbackClosedFor(camera)
-    const addresses = new AddressPolicy({ ...cameraNetworks, loopbackClosed })
+    const addresses = new AddressPolicy({
+      ...cameraNetworks,
+      loopbackClosed: this.loopbackClosedFor(id, url),
+    })
     try {
-      await validateCameraUrl(camera.url, { mediaRoot, addresses })
+      await validateCameraUrl(url, { mediaRoot, addresses })
     } catch (error) {
       // The camera says so, and is tried again.
-      if (isRefusal(error)) throw error
+      if (!isRefusal(error)) return
+      if (error instanceof CameraUrlError) error.field = setting
+      throw error
     }
   }
 
@@ -185,6 +213,10 @@ export class CameraDirectory {
       throw error
     }
   }
+}
+
+function urlsOf(camera: CameraConfig): string[] {
+  return cameraUrlSettings.map((setting) => camera[setting]).filter((url) => url !== undefined)
 }
 
 /** The settings with the changes laid over them: absent leaves as it is, `null` takes away. */

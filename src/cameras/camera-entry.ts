@@ -1,5 +1,4 @@
 import type { CameraConfig } from '../config/camera.js'
-import { redactUrl } from '../config/redact.js'
 import { cameraStates, decodeModes, type CameraStatus } from '../vision/camera-state.js'
 import { sourceWarnings } from '../vision/frame-source.js'
 import type { SizePx } from '../vision/letterbox.js'
@@ -7,7 +6,7 @@ import { nowMs, wallMs } from '../lifecycle/clock.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import type { CameraBeat, EngineResult } from './engine-report.js'
 import { FrameLedger } from './frame-ledger.js'
-import type { CameraStats, CameraView } from './camera-view.js'
+import { shownConfig, type CameraStats, type CameraView } from './camera-view.js'
 import { QuantileWindow, RateWindow } from './windows.js'
 
 const rateSeconds = 10
@@ -64,7 +63,7 @@ export class CameraEntry {
   view(): CameraView {
     return {
       id: this.config.id,
-      config: { ...this.config, url: redactUrl(this.config.url) },
+      config: shownConfig(this.config),
       persist: this.persist,
       origin: this.origin,
       status: this.status,

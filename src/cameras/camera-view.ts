@@ -1,8 +1,9 @@
 import type { CameraConfig } from '../config/camera.js'
+import { redactUrl } from '../config/redact.js'
 import type { FrameCounts } from '../vision/accounting.js'
 import type { CameraStatus } from '../vision/camera-state.js'
 
-/** A camera as the API shows it; credentials in `url` are masked. */
+/** A camera as the API shows it; credentials in its URLs are masked. */
 export type CameraView = Readonly<{
   id: string
   config: CameraConfig
@@ -13,6 +14,16 @@ export type CameraView = Readonly<{
   status: CameraStatus
   stats: CameraStats
 }>
+
+/** Settings as they may be shown. */
+export function shownConfig(config: CameraConfig): CameraConfig {
+  const { url, analyseUrl } = config
+  return {
+    ...config,
+    url: redactUrl(url),
+    ...(analyseUrl === undefined ? {} : { analyseUrl: redactUrl(analyseUrl) }),
+  }
+}
 
 export type CameraStats = Readonly<{
   /** Frames analysed per second, over the last ten seconds. */

@@ -37,15 +37,19 @@ const staticSceneSchema = z.strictObject({
 })
 export type StaticSceneConfig = Readonly<z.infer<typeof staticSceneSchema>>
 
+const urlSchema = z.string().min(1).max(4096)
+
 const cameraFields = {
   name: z.string().max(128).optional().describe('For people; the id is used when absent.'),
-  url: z
-    .string()
-    .min(1)
-    .max(4096)
+  url: urlSchema.describe(
+    'rtsp:// or rtsps:// camera, http(s):// stream or HLS list, a path or file:// of a video or of a folder of pictures ' +
+      '(relative to this file), or push: for a camera that POSTs its pictures.',
+  ),
+  analyseUrl: urlSchema
+    .optional()
     .describe(
-      'rtsp:// or rtsps:// camera, http(s):// stream or HLS list, a path or file:// of a video or of a folder of pictures ' +
-        '(relative to this file), or push: for a camera that POSTs its pictures.',
+      'Sub-stream of the camera, as `url` is written: it is analysed in place of `url`, whose stream is then opened for snapshots alone. ' +
+        'Boxes are in pixels of the sub-stream.',
     ),
   sampleFps: z.number().gt(0).max(120).default(5).describe('Frames analysed per second, at most.'),
   transport: z.enum(['tcp', 'udp']).default('tcp').describe('RTP transport of an RTSP camera.'),
@@ -94,6 +98,15 @@ const cameraFields = {
 export const cameraSchema = z.strictObject({ id: cameraIdSchema, ...cameraFields })
 export type CameraConfig = Readonly<z.infer<typeof cameraSchema>>
 
+/** Settings that hold a URL of the camera, with its login: what holds for one of them holds for the other. */
+export const cameraUrlSettings = ['url', 'analyseUrl'] as const
+export type CameraUrlSetting = (typeof cameraUrlSettings)[number]
+
+/** The stream that is analysed. */
+export function analysedUrl({ url, analyseUrl }: Pick<CameraConfig, CameraUrlSetting>): string {
+  return analyseUrl ?? url
+}
+
 /** Body of `POST /api/v1/cameras`. */
 export const newCameraSchema = cameraSchema.extend({
   persist: z.boolean().default(false).describe('Keep the camera over a restart of the service.'),
@@ -104,6 +117,7 @@ export type NewCamera = Readonly<z.infer<typeof newCameraSchema>>
 export const cameraPatchSchema = z.strictObject({
   name: cameraFields.name.nullable(),
   url: cameraFields.url.optional(),
+  analyseUrl: cameraFields.analyseUrl.nullable(),
   sampleFps: cameraFields.sampleFps.unwrap().optional(),
   transport: cameraFields.transport.unwrap().optional(),
   region: cameraFields.region.nullable(),

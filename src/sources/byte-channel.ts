@@ -43,6 +43,14 @@ export async function openByteChannel(reader: ByteReader): Promise<ByteChannel> 
   }
 }
 
+/** Resolves once either end is gone. A broken channel is an end like any other; the child's stderr says why. */
+export async function channelClosed(readEnd: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    readEnd.once('close', () => resolve())
+    readEnd.once('error', () => resolve())
+  })
+}
+
 /** Without a descriptor for our side the kernel's connection is ended at once, and nobody is told why. */
 async function unlessClosed(readEnd: Socket, accepted: Promise<Socket>): Promise<Socket> {
   const noMore = Object.assign(new Error('EMFILE: too many open files, accept'), {

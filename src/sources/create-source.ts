@@ -1,10 +1,11 @@
-import type { CameraConfig } from '../config/camera.js'
+import { analysedUrl, type CameraConfig } from '../config/camera.js'
 import type { CameraStatus } from '../vision/camera-state.js'
 import type { FrameSource } from '../vision/frame-source.js'
 import { wallMs } from '../lifecycle/clock.js'
 import { validateCameraUrl, type CameraLocation } from './camera-url.js'
 import { initialDecodeState } from './decode-policy.js'
-import { DecoderSession, type DecodedLocation, type DecoderMemory } from './decoder-session.js'
+import type { DecodedLocation } from './decoder-input.js'
+import { DecoderSession, type DecoderMemory } from './decoder-session.js'
 import { FolderSession } from './folder-session.js'
 import { LateSession } from './late-session.js'
 import { PushSource } from './push-source.js'
@@ -24,7 +25,7 @@ export async function createSource(camera: CameraConfig, deps: SourceDeps): Prom
   if (!camera.enabled) return new IdleSource('disabled', 'switched off', deps)
   try {
     checkTogether(camera)
-    const location = await validateCameraUrl(camera.url, deps)
+    const location = await validateCameraUrl(analysedUrl(camera), deps)
     if (location.kind === 'push') return new PushSource(camera, deps)
     return new SupervisedSource(camera, deps, opening(camera, location, deps))
   } catch (error) {
@@ -48,7 +49,7 @@ function opening(camera: CameraConfig, location: PulledLocation, deps: SourceDep
 /** For paths: the only locations that the system may keep from being checked. */
 function lookingFirst(camera: CameraConfig, deps: SourceDeps): OpenSession {
   const find = async (): Promise<OpenSession> =>
-    opening(camera, (await validateCameraUrl(camera.url, deps)) as PulledLocation, deps)
+    opening(camera, (await validateCameraUrl(analysedUrl(camera), deps)) as PulledLocation, deps)
   return (listener) => new LateSession(find, listener)
 }
 

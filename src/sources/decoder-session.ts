@@ -1,13 +1,11 @@
 import type { Socket } from 'node:net'
-import { mask, redactText } from '../config/redact.js'
+import { redactText } from '../config/redact.js'
 import type { CameraConfig } from '../config/camera.js'
 import type { DecodeMode } from '../vision/camera-state.js'
 import type { SizePx } from '../vision/letterbox.js'
 import { nowMs } from '../lifecycle/clock.js'
-import { unlessAborted } from '../lifecycle/delay.js'
-import { shortage, systemLimit } from '../lifecycle/system-limit.js'
-import { openByteChannel } from './byte-channel.js'
-import { connectionFailure, unreachable } from './camera-connection.js'
+import { systemLimit } from '../lifecycle/system-limit.js'
+import { channelClosed, openByteChannel } from './byte-channel.js'
 import {
   afterGap,
   longestKeyWaitMs,
@@ -18,15 +16,16 @@ import {
   type ToldDecoding,
 } from './decode-policy.js'
 import { parseDecoderLine } from './decoder-log.js'
+import { openInput, type DecodedLocation } from './decoder-input.js'
 import { DecoderProcess, type ProcessEnd } from './decoder-process.js'
-import type { CameraLocation } from './camera-url.js'
-import { failureBy, failureOf, ffmpegMissing, isHwaccelFailure, type Failure } from './failure-reason.js'
+import { errorsIn, failureBy, isHwaccelFailure, whyEnded, type Failure } from './failure-reason.js'
 import { decoderArguments, type DecoderInput } from './ffmpeg-command.js'
 import { FrameAssembler } from './frame-assembler.js'
-import { HttpGate, type HttpGateOptions } from './http-gate.js'
+import type { HttpGate } from './http-gate.js'
 import { LogLimiter } from './log-limiter.js'
 import { PicturePairing } from './picture-pairing.js'
 import { RtspGate } from './rtsp-gate.js'
+import { secretsOf, withoutSecrets } from './secrets.js'
 import type { Session, SessionEnd, SessionListener } from './session.js'
 import type { SourceDeps } from './source-deps.js'
 import { SuspectTracker } from './suspect-tracker.js'
@@ -45,9 +44,6 @@ export type DecoderMemory = {
   playList?: boolean
   decode: DecodeState
 }
-
-/** What ffmpeg decodes; the other locations are not its business. */
-export type DecodedLocation = Extract<CameraLocation, { kind: 'rtsp' | 'http' | 'file' }>
 
 export type DecoderSessionOptions = Readonly<{
   input: DecodedLocation
@@ -132,42 +128,24 @@ export class DecoderSession implements Session {
     }
   }
 
-  /** The input as ffmpeg may have it: its address is one that cameras may be opened at, now. */
   async #wayIn(): Promise<DecoderInput | Failure> {
-    const { input, deps } = this.options
-    if (input.kind === 'file') return input
-    const found = await this.#unlessStopped(deps.addresses.resolve(new URL(input.url).hostname))
-    if (found.kind !== 'open') return unreachable(found)
-    const { addresses, nearness } = found
-    const options = { url: input.url, policy: deps.addresses, nearness }
-    if (input.kind === 'http') return this.#httpWayIn(options)
-    // What is encrypted stays inside of its connection.
-    const transport = input.url.startsWith('rtsps:') ? 'tcp' : this.options.camera.transport
-    const gate = await RtspGate.open({ ...options, addresses, transport, signal: this.#cut.signal }).catch(
-      connectionFailure,
-    )
-    if ('reason' in gate) return gate
-    this.#gate = gate
-    return { kind: 'rtsp', url: gate.url, transport }
-  }
-
-  async #httpWayIn(options: Pick<HttpGateOptions, 'url' | 'policy' | 'nearness'>): Promise<DecoderInput> {
-    const { memory } = this.options
-    const playList = memory.playList ?? /\.m3u8?$/i.test(new URL(options.url).pathname)
-    const mistaken = () => {
-      memory.playList = !playList
-      if (playList) return
-      this.#restartReason = 'it is a play list: reading it piece by piece'
-      this.#process?.stop()
-    }
-    const gate = await HttpGate.open({ ...options, playList, mistaken })
-    this.#gate = gate
-    return { kind: 'http', url: gate.url, proxyUrl: gate.proxyUrl, playList }
-  }
-
-  /** Neither a name that nobody knows nor an address that nobody answers holds up a stop. */
-  #unlessStopped<T>(work: Promise<T>): Promise<T> {
-    return unlessAborted(work, this.#cut.signal)
+    const { input, camera, memory, deps } = this.options
+    const opened = await openInput({
+      location: input,
+      transport: camera.transport,
+      addresses: deps.addresses,
+      playList: memory.playList,
+      mistaken: (isPlayList) => {
+        memory.playList = isPlayList
+        if (!isPlayList) return
+        this.#restartReason = 'it is a play list: reading it piece by piece'
+        this.#process?.stop()
+      },
+      signal: this.#cut.signal,
+    })
+    if ('reason' in opened) return opened
+    this.#gate = opened.gate
+    return opened.input
   }
 
   async #decode(input: DecoderInput): Promise<ProcessEnd | undefined> {
@@ -183,7 +161,7 @@ export class DecoderSession implements Session {
       channel.writeEnd.destroy()
       return undefined
     }
-    const drained = closed(channel.readEnd)
+    const drained = channelClosed(channel.readEnd)
     try {
       this.#process = new DecoderProcess(this.#arguments(input), channel.writeEnd, (text) => this.#line(text))
     } finally {
@@ -340,18 +318,14 @@ export class DecoderSession implements Session {
   #conclude(end: ProcessEnd | undefined): SessionEnd {
     if (this.#restartReason !== undefined) return { kind: 'again', reason: this.#restartReason }
     if (end === undefined) return { kind: 'failed', reason: 'stopped', retry: 'normal' }
-    if (end.unstarted !== undefined) return { kind: 'failed', ...whyUnstarted(end.unstarted) }
-    if (this.#hwaccelFailed(end)) return { kind: 'again', reason: 'hardware decoding is not available' }
-    const errors = end.tail.filter((line) => /\[(error|fatal|panic)\]|setpriv|shared libraries/.test(line))
-    if (errors.length === 0 && !this.#cut.signal.aborted && this.options.input.kind !== 'rtsp')
-      return { kind: 'finished' }
-    const problem = this.#gate?.problem
-    const found =
-      problem === undefined
-        ? failureOf(errors, this.options.input.kind === 'file')
-        : { ...problem, reason: this.#clean(problem.reason) }
-    const limit = found.systemHint === undefined ? shortage() : undefined
-    return { kind: 'failed', ...(limit === undefined ? found : failureBy(limit)) }
+    const { kind } = this.options.input
+    if (end.unstarted === undefined) {
+      if (this.#hwaccelFailed(end)) return { kind: 'again', reason: 'hardware decoding is not available' }
+      if (errorsIn(end.tail).length === 0 && !this.#cut.signal.aborted && kind !== 'rtsp')
+        return { kind: 'finished' }
+    }
+    const failure = whyEnded(end, this.#gate?.problem, kind === 'file')
+    return { kind: 'failed', ...failure, reason: this.#clean(failure.reason) }
   }
 
   #hwaccelFailed(end: ProcessEnd): boolean {
@@ -365,34 +339,4 @@ export class DecoderSession implements Session {
     this.options.memory.hwaccelBroken = true
     this.listener.warning('hwaccel_fallback', `${reason}: decoding in software`)
   }
-}
-
-function whyUnstarted(error: NodeJS.ErrnoException): Failure {
-  if (error.code === 'ENOENT') return ffmpegMissing
-  const limit = systemLimit(error)
-  return limit === undefined
-    ? { reason: `ffmpeg cannot be started: ${error.message}`, retry: 'normal' }
-    : failureBy(limit)
-}
-
-async function closed(socket: Socket): Promise<void> {
-  return new Promise((resolve) => {
-    socket.once('close', () => resolve())
-    // A broken channel is an end like any other; the child's stderr says why.
-    socket.once('error', () => resolve())
-  })
-}
-
-/** The password of a URL in each form a program may print it. Short ones are left out: masking "a" would garble every line. */
-export function secretsOf(url: string): readonly string[] {
-  try {
-    const { password } = new URL(url)
-    return [...new Set([password, decodeURIComponent(password)])].filter((secret) => secret.length >= 4)
-  } catch {
-    return []
-  }
-}
-
-export function withoutSecrets(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((clean, secret) => clean.replaceAll(secret, mask), text)
 }

@@ -1,4 +1,5 @@
-import { systemLimitIn, type SystemLimit } from '../lifecycle/system-limit.js'
+import { shortage, systemLimit, systemLimitIn, type SystemLimit } from '../lifecycle/system-limit.js'
+import type { ProcessEnd } from './decoder-process.js'
 
 /** Why a camera cannot be reached, and what to look at; one clause each, as ffmpeg and the gates both tell it. */
 export const networkFailures = {
@@ -79,6 +80,31 @@ export function failureOf(tail: readonly string[], isLocalFile: boolean): Failur
       : failure
   }
   return { reason: tail.length === 0 ? 'the stream ended' : 'the decoder ended', retry: 'normal' }
+}
+
+/** Lines of a decoder that say why it ended. */
+export function errorsIn(tail: readonly string[]): readonly string[] {
+  return tail.filter((line) => /\[(error|fatal|panic)\]|setpriv|shared libraries/.test(line))
+}
+
+/** Why a decoder ended that was not asked to. @param problem - what the gate that it read through has seen. */
+export function whyEnded(
+  { unstarted, tail }: ProcessEnd,
+  problem: Failure | undefined,
+  isLocalFile: boolean,
+): Failure {
+  if (unstarted !== undefined) return whyUnstarted(unstarted)
+  const found = problem ?? failureOf(errorsIn(tail), isLocalFile)
+  const limit = found.systemHint === undefined ? shortage() : undefined
+  return limit === undefined ? found : failureBy(limit)
+}
+
+function whyUnstarted(error: NodeJS.ErrnoException): Failure {
+  if (error.code === 'ENOENT') return ffmpegMissing
+  const limit = systemLimit(error)
+  return limit === undefined
+    ? { reason: `ffmpeg cannot be started: ${error.message}`, retry: 'normal' }
+    : failureBy(limit)
 }
 
 /** A limit of the system as the reason; it may be gone the next time. */

@@ -36,6 +36,8 @@ const formats = {
 /** Longest silence of a network input that ffmpeg itself bears; the watchdog on frames is shorter. */
 const networkTimeoutUs = '10000000'
 
+const common = ['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'repeat+level+info', '-threads', '1']
+
 export type Hwaccel = CameraConfig['hwaccel']
 
 /** Network cameras are opened through their gate, by the URLs that it gives them. */
@@ -58,7 +60,7 @@ export type DecoderRun = Readonly<{
  * What each mode leaves out. The loop filter of pictures that none refers to is missed by those alone; without that of others the
  * difference grows until the next key frame (docs/benchmarks.md).
  */
-const leftOut: Readonly<Record<DecodeMode, readonly string[]>> = {
+export const leftOut: Readonly<Record<DecodeMode, readonly string[]>> = {
   full: [],
   fast: ['-skip_loop_filter', 'noref'],
   keyframes: ['-skip_frame', 'nokey'],
@@ -82,11 +84,11 @@ export function decoderArguments(
   { pace = 'stream', phase, mode = 'full' }: DecoderRun = {},
 ): string[] {
   const command = ffmpeg()
-    .input(input.kind === 'file' ? `file:${input.path}` : input.url)
-    .inputOptions(['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'repeat+level+info', '-threads', '1'])
+    .input(nameOf(input))
+    .inputOptions([...common])
     .inputOptions(hwaccel === 'none' ? [] : ['-hwaccel', hwaccel])
     .inputOptions([...leftOut[mode]])
-    .inputOptions(inputOptions(camera, input, pace))
+    .inputOptions(inputOptions(input, pacing(camera, pace)))
     .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '1', '-fps_mode', 'passthrough'])
     .videoFilters(filters(camera, format, mode, phase).join(','))
     .format('rawvideo')
@@ -94,7 +96,36 @@ export function decoderArguments(
   return command._getArguments()
 }
 
-function inputOptions(camera: CameraConfig, input: DecoderInput, pace: Pace): string[] {
+/** Longest side of a picture that is taken by itself; larger ones are scaled down. */
+const mostPicturePx = 4_096
+
+/** Most bytes of such a picture. */
+export const mostPictureBytes = mostPicturePx ** 2 * 3
+
+/** Arguments of the ffmpeg that takes one whole picture: its packed RGB on stdout, and on stderr its size ({@link prints}). */
+export function pictureArguments(input: DecoderInput): string[] {
+  const size = `min(iw\\,${mostPicturePx}):h=min(ih\\,${mostPicturePx}):force_original_aspect_ratio=decrease`
+  const command = ffmpeg()
+    .input(nameOf(input))
+    .inputOptions([...common, ...leftOut.keyframes, ...inputOptions(input, [])])
+    .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '1', '-frames:v', '1'])
+    .videoFilters(
+      [
+        `scale=w=${size}:flags=bicubic+accurate_rnd+full_chroma_int`,
+        'format=rgb24',
+        `crop=w=iw:h=ih+0*${prints.size}:exact=1`,
+      ].join(','),
+    )
+    .format('rawvideo')
+    .output('pipe:1') as Composed
+  return command._getArguments()
+}
+
+function nameOf(input: DecoderInput): string {
+  return input.kind === 'file' ? `file:${input.path}` : input.url
+}
+
+function inputOptions(input: DecoderInput, paced: readonly string[]): string[] {
   switch (input.kind) {
     case 'rtsp':
       return [
@@ -110,10 +141,10 @@ function inputOptions(camera: CameraConfig, input: DecoderInput, pace: Pace): st
           : opening(protocols.media, formats.media)),
         ...['-probesize', '1000000', '-analyzeduration', '1000000'],
         ...['-rw_timeout', networkTimeoutUs, '-http_proxy', input.proxyUrl],
-        ...pacing(camera, pace),
+        ...paced,
       ]
     case 'file':
-      return [...opening(protocols.file, formats.file), ...pacing(camera, pace)]
+      return [...opening(protocols.file, formats.file), ...paced]
     default:
       return input satisfies never
   }

@@ -1,12 +1,13 @@
-import { cameraFaults, type CameraFault } from '../config/camera-setting-faults.js'
-import type { CameraConfig } from '../config/camera.js'
+import { settingFaults, type CameraFault } from '../config/camera-setting-faults.js'
+import type { CameraConfig, CameraUrlSetting } from '../config/camera.js'
 import { redactText } from '../config/redact.js'
 import { GantryError } from '../errors.js'
 
 /** A camera URL that will not be opened. The message holds no credentials. */
 export class CameraUrlError extends GantryError {
   readonly code = 'GANTRY_CAMERA_URL'
-  override readonly field = 'url'
+  /** Which of them, where a camera has several. */
+  override field: CameraUrlSetting = 'url'
   constructor(
     url: string,
     problem: string,
@@ -32,7 +33,7 @@ export class CameraSettingError extends GantryError {
 
 /** What is wrong with a URL by itself is told by whoever looks where it leads. @throws CameraSettingError */
 export function checkTogether(camera: CameraConfig): void {
-  const fault = cameraFaults(camera).find(({ setting }) => setting !== 'url')
+  const [fault] = settingFaults(camera)
   if (fault !== undefined) throw new CameraSettingError(fault)
 }
 

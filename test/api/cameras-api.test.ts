@@ -75,7 +75,7 @@ describe('cameras', () => {
 
   it('tells of a wrong URL beside what the schema refuses', async () => {
     const { url } = await serveFake()
-    const body = { id: 'b', url: 'ftp://u:canary@h/', sampleFPS: 2 }
+    const body = { id: 'b', url: 'ftp://u:canary@h/', analyseUrl: 'gopher://u:canary@h/', sampleFPS: 2 }
     for (const [path, method] of [
       ['', 'POST'],
       ['/dock-1', 'PATCH'],
@@ -87,6 +87,7 @@ describe('cameras', () => {
       expect(code).toBe('GANTRY_BAD_REQUEST')
       expect(problems.find((one) => one.path === 'sampleFPS')?.message).toContain('did you mean "sampleFps"?')
       expect(problems.find((one) => one.path === 'url')?.message).toContain('has the scheme "ftp:"')
+      expect(problems.find((one) => one.path === 'analyseUrl')?.message).toContain('has the scheme "gopher:"')
       expect(answer.text).not.toContain('canary')
     }
   })
@@ -110,13 +111,15 @@ describe('cameras', () => {
 
   it('never shows the credentials of a URL', async () => {
     const { url } = await serveFake()
-    const body = { id: 'a', url: 'rtsp://admin:S3cret%40x@127.0.0.1/1' }
+    const analyseUrl = 'rtsp://viewer:S3cret%40y@127.0.0.1/2'
+    const body = { id: 'a', url: 'rtsp://admin:S3cret%40x@127.0.0.1/1', analyseUrl }
     const texts = [
       await ask(`${url}/api/v1/cameras`, { method: 'POST', body }),
       await ask(`${url}/api/v1/cameras/a`),
     ]
     for (const { text } of texts) {
       expect(text).toContain('rtsp://***@127.0.0.1/1')
+      expect(text).toContain('rtsp://***@127.0.0.1/2')
       expect(text).not.toContain('S3cret')
     }
   })

@@ -71,6 +71,34 @@ describe('CameraDirectory', () => {
     expect((await cameras.patch('a', { url: config.url })).config.url).toBe(url)
   })
 
+  it('S13: treats the URL that is analysed as it treats the other', async () => {
+    const analyseUrl = 'rtsp://admin:other-secret@127.0.0.1:554/sub'
+    const cameras = directory()
+    const { config } = (await cameras.add(camera('a', { analyseUrl }))).view()
+    expect(JSON.stringify(config)).not.toContain('secret')
+    expect((await cameras.patch('a', config)).config).toMatchObject({ url, analyseUrl })
+    const refused = { code: 'GANTRY_CAMERA_URL', field: 'analyseUrl' }
+    for (const wrong of ['pipe:0', 'http://169.254.169.254/', '/etc/passwd', 'none.mp4']) {
+      await expect(cameras.patch('a', { analyseUrl: wrong })).rejects.toMatchObject(refused)
+      await expect(cameras.add(camera('b', { analyseUrl: wrong }))).rejects.toMatchObject(refused)
+      const file = [cameraSchema.parse({ id: 'c', url, analyseUrl: wrong })]
+      await expect(directory().load(file)).rejects.toMatchObject(refused)
+    }
+    await expect(cameras.patch('a', { url: 'push:' })).rejects.toMatchObject({
+      ...{ code: 'GANTRY_CAMERA_SETTING', field: 'analyseUrl' },
+    })
+    expect((await cameras.patch('a', { analyseUrl: null })).config.analyseUrl).toBeUndefined()
+  })
+
+  it('R34: refuses what pushed pictures cannot be decoded as, at the field', async () => {
+    const cameras = directory()
+    await cameras.add(camera('a', { url: 'push:' }))
+    const refused = { code: 'GANTRY_CAMERA_SETTING', field: 'decode' }
+    await expect(cameras.patch('a', { decode: 'keyframes' })).rejects.toMatchObject(refused)
+    await expect(cameras.add(camera('b', { url: 'push:', decode: 'fast' }))).rejects.toMatchObject(refused)
+    expect((await cameras.patch('a', { decode: 'auto' })).config.decode).toBe('auto')
+  })
+
   it('changes nothing when it refuses', async () => {
     const cameras = directory()
     await cameras.add(camera('a'))
@@ -122,12 +150,24 @@ describe('CameraDirectory', () => {
       },
     )
 
+    it('S13: opens no other URL of a camera of the file at loopback', async () => {
+      const cameras = directory(1, closed)
+      const analyseUrl = 'rtsp://127.0.0.1/sub'
+      await cameras.load([cameraSchema.parse({ id: 'file', url, analyseUrl })])
+      expect([url, analyseUrl].map((each) => cameras.loopbackClosedFor('file', each))).toEqual([false, false])
+      expect(cameras.loopbackClosedFor('other', url)).toBe(true)
+      for (const setting of ['url', 'analyseUrl'])
+        await expect(cameras.patch('file', { [setting]: 'rtsp://127.0.0.1:6379/' })).rejects.toMatchObject({
+          ...{ code: 'GANTRY_CAMERA_URL', field: setting },
+        })
+    })
+
     it('opens what its file names, and what cameraNetworks allows', async () => {
       const cameras = directory(1, closed)
       await cameras.load([cameraSchema.parse({ id: 'file', url })])
-      expect(cameras.loopbackClosedFor(cameras.get('file').config)).toBe(false)
+      expect(cameras.loopbackClosedFor('file', url)).toBe(false)
       const { config } = await cameras.patch('file', { url: 'rtsp://camera.example/1' })
-      expect(cameras.loopbackClosedFor(config)).toBe(true)
+      expect(cameras.loopbackClosedFor('file', config.url)).toBe(true)
       const cameraNetworks = { allow: ['127.0.0.0/8'], deny: [] }
       await directory(1, { ...closed, cameraNetworks }).add(camera('a'))
     })

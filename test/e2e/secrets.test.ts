@@ -22,7 +22,9 @@ async function readable(service: TestService): Promise<string[]> {
   const { paths } = await service.json<{ paths: Record<string, object> }>('/openapi.json')
   const gets = Object.keys(paths).filter((path) => 'get' in paths[path]!)
   const filled = gets.flatMap((path) =>
-    /[{]/.test(path) ? ['works', 'refused', 'gone'].map((id) => path.replace(/[{]\w+[}]/, id)) : [path],
+    /[{]/.test(path)
+      ? ['works', 'refused', 'gone', 'sub', 'shut-sub'].map((id) => path.replace(/[{]\w+[}]/, id))
+      : [path],
   )
   return ['/', ...filled.filter((path) => !path.endsWith('/stream'))]
 }
@@ -47,21 +49,33 @@ describe('credentials of a camera', () => {
             { id: 'works', url: rtsp.url('/open', login), sampleFps: 2 },
             { id: 'refused', url: rtsp.url('/shut', login) },
             { id: 'gone', url: `rtsp://${login}@127.0.0.1:1/nothing` },
+            { id: 'sub', url: rtsp.url('/shut', login), analyseUrl: rtsp.url('/open', login), sampleFps: 2 },
+            { id: 'shut-sub', url: rtsp.url('/open', login), analyseUrl: rtsp.url('/shut', login) },
           ],
         },
       })
       try {
         const stream = await service.stream()
         await stream.detections('works')
+        await stream.detections('sub')
         await until('a refusal', async () =>
           (await service.camera('refused')).status.reason.includes('credentials'),
         )
         await until('a failure', async () => (await service.camera('gone')).status.state === 'backoff')
         const answers = await Promise.all((await readable(service)).map((path) => textOf(service.url + path)))
-        const bad = { id: 'bad', url: `gopher://${login}@127.0.0.1/x` }
-        const refusal = await service
-          .send('POST', '/api/v1/cameras', bad)
-          .catch((error: unknown) => String(error))
+        const gopher = `gopher://${login}@127.0.0.1/x`
+        const refusals = await Promise.all(
+          [
+            { id: 'bad', url: gopher },
+            { id: 'bad', url: rtsp.url('/open'), analyseUrl: gopher },
+            { id: 'bad', url: 'push:', analyseUrl: rtsp.url('/open', login) },
+          ].map((bad) =>
+            service.send('POST', '/api/v1/cameras', bad).catch((error: unknown) => String(error)),
+          ),
+        )
+        const { url, analyseUrl } = (await service.camera('sub')).config
+        await service.send('PATCH', '/api/v1/cameras/sub', { url, analyseUrl })
+        await stream.detections('sub')
         await service.send('PATCH', '/api/v1/cameras/works', {
           url: (await service.camera('works')).config.url,
         })
@@ -73,7 +87,7 @@ describe('credentials of a camera', () => {
         const messages = JSON.stringify(stream.messages)
         stream.close()
         await service.end()
-        const everything = [...answers, refusal, messages, ...keys, ...cached, service.stderr].join('\n')
+        const everything = [...answers, ...refusals, messages, ...keys, ...cached, service.stderr].join('\n')
         expect(keys.length).toBeGreaterThan(0)
         expect(service.stderr).toContain('refused')
         for (const spelling of spellings) expect(everything).not.toContain(spelling)

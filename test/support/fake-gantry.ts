@@ -1,7 +1,6 @@
 import type { CacheHealth, RecentPage, RecentQuery } from '../../src/cache/result-cache.js'
 import { cameraSchema, type CameraPatch, type NewCamera } from '../../src/config/camera.js'
-import { redactUrl } from '../../src/config/redact.js'
-import type { CameraView } from '../../src/cameras/camera-view.js'
+import { shownConfig, type CameraView } from '../../src/cameras/camera-view.js'
 import type { EngineHealth, Gantry, Readiness } from '../../src/api/gantry.js'
 import { GantryError, type ErrorCode } from '../../src/errors.js'
 import type { DetectionsMessage } from '../../src/messages/detections-message.js'
@@ -63,7 +62,7 @@ export class FakeGantry implements Gantry {
       throw new FakeError('GANTRY_CAMERA_URL', `scheme of "${config.url}" is not allowed`)
     const camera: FakeCamera = {
       id: config.id,
-      config: { ...config, url: redactUrl(config.url) },
+      config: shownConfig(config),
       persist,
       origin: 'api',
       status: fakeStatus(config.enabled ? 'live' : 'disabled'),

@@ -114,7 +114,7 @@ export const cameraRoutes = [
     path: '/api/v1/cameras/{id}/snapshot.jpg',
     auth: 'token',
     tag: 'cameras',
-    summary: 'The last analysed picture',
+    summary: 'The last analysed picture; of a camera with `analyseUrl` one of its main stream',
     pathSchema: cameraPathSchema,
     querySchema: snapshotQuerySchema,
     responses: { 200: { description: 'The picture.', type: 'image/jpeg' } },

@@ -1,4 +1,4 @@
-import type { CameraConfig } from '../../config/camera.js'
+import { analysedUrl, cameraUrlSettings, type CameraConfig } from '../../config/camera.js'
 import { connectsAtOnce, type PipelineConfig } from '../../config/pipeline.js'
 import { redactUrl } from '../../config/redact.js'
 import { toErrorRecord } from '../../errors.js'
@@ -11,6 +11,8 @@ import { AddressPolicy } from '../../sources/address-policy.js'
 import { validateCameraUrl } from '../../sources/camera-url.js'
 import { ConnectGate } from '../../sources/connect-gate.js'
 import { createSource } from '../../sources/create-source.js'
+import { MainStream } from '../../sources/main-picture.js'
+import { checkTogether } from '../../sources/source-errors.js'
 import type { SourceDeps } from '../../sources/source-deps.js'
 import type { Finding } from '../findings.js'
 
@@ -37,15 +39,28 @@ export async function checkCameras(
 async function checkCamera(camera: CameraConfig, probe: boolean, setting: Setting): Promise<Finding> {
   const subject = `camera ${camera.id}`
   try {
-    const { kind } = await validateCameraUrl(camera.url, setting)
-    const detail = kind === 'push' ? 'pictures are pushed to it' : redactUrl(camera.url)
+    checkTogether(camera)
+    for (const name of cameraUrlSettings) {
+      const url = camera[name]
+      if (url !== undefined) await validateCameraUrl(url, setting)
+    }
+    const { kind } = await validateCameraUrl(analysedUrl(camera), setting)
+    const detail = kind === 'push' ? 'pictures are pushed to it' : redactUrl(analysedUrl(camera))
     if (!camera.enabled) return { subject, state: 'skipped', detail: `${detail} (disabled)` }
     if (!probe || kind === 'push') return { subject, state: 'ok', detail }
-    return { subject, ...(await firstPicture(camera, setting)) }
+    const found = await firstPicture(camera, setting)
+    if (camera.analyseUrl === undefined || found.state !== 'ok') return { subject, ...found }
+    return { subject, ...found, detail: `${found.detail}; ${await mainPicture(camera, setting)}` }
   } catch (error) {
     const { message, hint } = toErrorRecord(error)
     return { subject, state: 'failed', detail: message, fix: hint }
   }
+}
+
+/** @throws MainPictureError */
+async function mainPicture(camera: CameraConfig, deps: Setting): Promise<string> {
+  const { size } = await new MainStream({ camera, deps, withinMs: probeMs }).take()
+  return `main stream ${size.widthPx}x${size.heightPx}`
 }
 
 /** Opens the camera exactly as the service would, until its first picture or its first failure. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { analysedUrl } from '../../config/camera.js'
 import { connectsAtOnce, type PipelineConfig } from '../../config/pipeline.js'
 import { limitsOf, type Limits } from '../../lifecycle/system-limit.js'
 import type { Finding } from '../findings.js'
@@ -60,8 +61,11 @@ export function checkLimits(config: PipelineConfig, limits: SystemLimits = syste
 /** Open files of the process that has most, and threads of all. */
 function needs(config: PipelineConfig): Readonly<{ openFiles: number; threads: number }> {
   const { cameras, engines, inference, server } = config
-  const decoded = cameras.filter(({ enabled, url }) => enabled && !url.startsWith('push:'))
-  const http = decoded.filter(({ url }) => /^https?:/i.test(url)).length
+  const decoded = cameras
+    .filter(({ enabled }) => enabled)
+    .map(analysedUrl)
+    .filter((url) => !url.startsWith('push:'))
+  const http = decoded.filter((url) => /^https?:/i.test(url)).length
   const each = Math.ceil(decoded.length / Math.max(1, engines))
   const starting = Math.min(each, connectsAtOnce(config)) * files.starting
   const engine = each * files.camera + Math.ceil(http / Math.max(1, engines)) * files.httpCamera + starting

@@ -1,6 +1,6 @@
 import type { RecentPage, RecentQuery, ResultCache } from '../../cache/result-cache.js'
-import type { CameraPatch, NewCamera } from '../../config/camera.js'
-import type { EngineSetup, FromEngine } from '../engine/protocol.js'
+import { analysedUrl, type CameraPatch, type NewCamera } from '../../config/camera.js'
+import { mainPictureAtMostMs, type EngineSetup, type FromEngine } from '../engine/protocol.js'
 import { detectionsRecordId } from '../../messages/cloud-event.js'
 import type { DetectionsMessage } from '../../messages/detections-message.js'
 import { fromBase64, toBase64 } from '../../lifecycle/base64.js'
@@ -26,6 +26,8 @@ import type { EngineHealth, Gantry, Readiness } from '../../api/gantry.js'
 const seqMargin = 1_000
 /** Longest that the start waits for the process of the viewers. */
 const streamAtMostMs = 5_000
+/** Longest for a picture of a camera's main stream, with time to tell why there is none. */
+const snapshotAtMostMs = mainPictureAtMostMs + 2_000
 /** Longest for the frames that are in the engines: cameras end at once, so it is a run or two. */
 const enginesAtMostMs = 10_000
 
@@ -151,7 +153,8 @@ export class GantryService implements Gantry {
 
   async snapshot(id: string, overlay: boolean): Promise<Uint8Array> {
     const entry = this.#deps.directory.get(id)
-    return fromBase64(await this.#engineOf(entry).ask({ type: 'snapshot', cameraId: id, overlay }))
+    const question = { type: 'snapshot', cameraId: id, overlay } as const
+    return fromBase64(await this.#engineOf(entry).ask(question, snapshotAtMostMs))
   }
 
   async pushFrame(id: string, image: Uint8Array): Promise<Readonly<{ seq: number }>> {
@@ -243,8 +246,13 @@ export class GantryService implements Gantry {
 
   #assign(entry: CameraEntry): void {
     const firstSeq = entry.lastSeq === 0 ? 1 : entry.lastSeq + seqMargin
-    const loopbackClosed = this.#deps.directory.loopbackClosedFor(entry.config)
-    this.#engineOf(entry).tell({ type: 'setCamera', camera: entry.config, firstSeq, loopbackClosed })
+    const { directory } = this.#deps
+    const camera = entry.config
+    const loopbackClosed = {
+      analysed: directory.loopbackClosedFor(camera.id, analysedUrl(camera)),
+      main: directory.loopbackClosedFor(camera.id, camera.url),
+    }
+    this.#engineOf(entry).tell({ type: 'setCamera', camera, firstSeq, loopbackClosed })
   }
 
   readonly #engineCpuSeconds = new Map<number, number>()

@@ -10,6 +10,7 @@ import {
 import type { Frame } from '../../vision/frame.js'
 import type { SizePx } from '../../vision/letterbox.js'
 import type { FrameSource } from '../../vision/frame-source.js'
+import type { MainStream } from '../../sources/main-picture.js'
 import { FreezeWatch } from './freeze-watch.js'
 import { HeldFrame } from './held-frame.js'
 import { SceneReuse } from './scene-reuse.js'
@@ -21,6 +22,8 @@ const mostGaps = 256
 export class CameraUnit {
   readonly counts: FrameCounts = emptyFrameCounts()
   source: FrameSource | undefined
+  /** Absent where it is the main stream that is analysed. */
+  main: MainStream | undefined
   /** Results leave in the order their frames were analysed, also when some wait for their picture. */
   outbox: Promise<void> = Promise.resolve()
   /** Pictures being encoded; more than one would only be old when it arrives. */

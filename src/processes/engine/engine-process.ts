@@ -73,8 +73,8 @@ export class EngineProcess implements Service {
   }
 
   /** @throws EngineUnavailableError `GANTRY_ENGINE_UNAVAILABLE` when the engine is away, dies or does not answer. */
-  ask<Q extends EngineQuestion>(question: Q): Promise<EngineAnswers[Q['type']]> {
-    return this.#process.ask(question) as Promise<EngineAnswers[Q['type']]>
+  ask<Q extends EngineQuestion>(question: Q, atMostMs?: number): Promise<EngineAnswers[Q['type']]> {
+    return this.#process.ask(question, atMostMs) as Promise<EngineAnswers[Q['type']]>
   }
 
   /** Idempotent, never rejects. Asks the engine to drain, then kills it. */

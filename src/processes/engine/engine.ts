@@ -1,13 +1,21 @@
+import type { CameraConfig } from '../../config/camera.js'
 import type { Service } from '../../lifecycle/service.js'
 import { CameraNotFoundError, CameraNotPushError, NotFoundError } from '../../cameras/engine-errors.js'
 import type { EngineResult } from '../../cameras/engine-report.js'
 import { CameraUnit } from './camera-unit.js'
 import type { HeldFrame } from './held-frame.js'
-import { encodePicture, encodeSnapshot } from './picture.js'
+import { encodeMainSnapshot, encodePicture, encodeSnapshot, haveSameShape } from './picture.js'
 import { ProcessBeat } from './process-beat.js'
 import { EngineSteps } from './step-models.js'
 import { firstFree, phaseOf } from './sampling-places.js'
-import type { CameraAssignment, EngineAnswers, EngineQuestion, EngineSetup, FromEngine } from './protocol.js'
+import {
+  mainPictureAtMostMs,
+  type CameraAssignment,
+  type EngineAnswers,
+  type EngineQuestion,
+  type EngineSetup,
+  type FromEngine,
+} from './protocol.js'
 import type { Detection } from '../../vision/detection.js'
 import type { CameraDetector, DetectorListener, DetectorResult } from '../../detector/camera-detector.js'
 import { createCameraDetector } from '../../ensemble/create-camera-detector.js'
@@ -23,12 +31,16 @@ import type { Log } from '../../lifecycle/log.js'
 import { AddressPolicy } from '../../sources/address-policy.js'
 import { ConnectGate } from '../../sources/connect-gate.js'
 import { createSource, isPushSource } from '../../sources/create-source.js'
+import { MainStream } from '../../sources/main-picture.js'
 
 const beatIntervalMs = 1_000
 /** Idle frame buffers kept for the next burst. */
 const pooledFrames = 64
 /** Longest the frames of a removed camera may take to end; a run that hangs ends the whole engine. */
 const settledWithinMs = 10_000
+
+/** Main streams opened at once: whoever asks for many snapshots holds up no camera that connects. */
+const mostMainStreams = 4
 
 const noTimings = { queue: 0, infer: 0, postprocess: 0 }
 
@@ -39,6 +51,7 @@ export class Engine implements Service {
   readonly #units = new Map<string, CameraUnit>()
   readonly #beat = new ProcessBeat()
   readonly #gate: ConnectGate
+  readonly #mainGate = new ConnectGate(mostMainStreams)
   readonly #addresses: Readonly<{ all: AddressPolicy; loopbackClosed: AddressPolicy }>
   readonly #steps: EngineSteps
   #detector: CameraDetector | undefined
@@ -95,6 +108,8 @@ export class Engine implements Service {
     await unit.source?.stop()
     if (this.#stopping || this.#units.get(camera.id) !== unit || unit.camera !== camera) return
     unit.watchPicture(this.#running().info.format.input)
+    unit.main?.close()
+    unit.main = this.#mainStream(camera, loopbackClosed.main)
     const source = await createSource(camera, {
       format: this.#running().info.format,
       pool: this.#pool,
@@ -102,7 +117,7 @@ export class Engine implements Service {
       nextSeq: () => unit.nextSeq(),
       log: this.log.child({ cameraId: camera.id }),
       mediaRoot: this.setup.mediaRoot,
-      addresses: loopbackClosed ? this.#addresses.loopbackClosed : this.#addresses.all,
+      addresses: this.#addressesFor(loopbackClosed.analysed),
       connectGate: this.#gate,
       samplingPhase: phaseOf(unit.place),
     })
@@ -110,6 +125,17 @@ export class Engine implements Service {
     if (this.#isStopping()) return
     unit.source = source
     source.start()
+  }
+
+  #mainStream(camera: CameraConfig, loopbackClosed: boolean): MainStream | undefined {
+    if (camera.analyseUrl === undefined || !camera.enabled) return undefined
+    const { mediaRoot } = this.setup
+    const deps = { mediaRoot, addresses: this.#addressesFor(loopbackClosed), connectGate: this.#mainGate }
+    return new MainStream({ camera, deps, withinMs: mainPictureAtMostMs })
+  }
+
+  #addressesFor(loopbackClosed: boolean): AddressPolicy {
+    return loopbackClosed ? this.#addresses.loopbackClosed : this.#addresses.all
   }
 
   /**
@@ -123,6 +149,7 @@ export class Engine implements Service {
 
   async #letGo(unit: CameraUnit): Promise<void> {
     const { id } = unit.camera
+    unit.main?.close()
     await unit.source?.stop()
     this.#detector?.removeCamera(id)
     await atMost(settledWithinMs, unit.settled())
@@ -171,6 +198,7 @@ export class Engine implements Service {
     const units = [...this.#units.values()]
     await Promise.all(units.map(async (unit) => unit.source?.stop()))
     await atMost(deadline.leftMs, Promise.allSettled(this.#questions))
+    for (const { main } of units) main?.close()
     const pushed = units.filter(({ source }) => source && isPushSource(source))
     await atMost(deadline.leftMs, Promise.all(pushed.map((unit) => unit.settled())))
     this.#closed = true
@@ -322,17 +350,20 @@ export class Engine implements Service {
   }
 
   async #snapshot(cameraId: string, overlay: boolean): Promise<Uint8Array> {
-    const last = this.#unit(cameraId).last
+    const unit = this.#unit(cameraId)
+    const { format } = this.#running().info
+    const picture = await unit.main?.take()
+    const { last } = unit
+    const boxes = overlay ? last : undefined
+    // Where the streams show different parts, nobody knows where a box is in the other.
+    if (picture && (boxes === undefined || haveSameShape(picture.size, boxes.held.frame.source)))
+      return encodeMainSnapshot(picture, unit.camera, format, boxes)
     if (!last) {
       throw new NotFoundError(`camera "${cameraId}" has no picture yet`, 'Try again once the camera is live.')
     }
     last.held.pin()
     try {
-      return await encodeSnapshot(
-        last.held.frame,
-        this.#running().info.format,
-        overlay ? last.detections : undefined,
-      )
+      return await encodeSnapshot(last.held.frame, format, boxes?.detections)
     } finally {
       last.held.unpin()
     }

@@ -38,6 +38,8 @@ function captionOf({ label, score, attributes = [] }: Detection): string {
  */
 export function overlaySvg(frame: Frame, detections: readonly Detection[], size: SizePx): string {
   const scaleX = size.widthPx / frame.regionPx.widthPx
+  // Letters of pictures that are larger than a screen would not be read.
+  const unit = Math.max(1, size.widthPx / 1_280)
   const scaleY = size.heightPx / frame.regionPx.heightPx
   const marks = detections.map((detection) => {
     const x = (detection.boxPx.x1 - frame.regionPx.x) * scaleX
@@ -46,11 +48,11 @@ export function overlaySvg(frame: Frame, detections: readonly Detection[], size:
     const height = (detection.boxPx.y2 - detection.boxPx.y1) * scaleY
     const colour = colourOf[detection.label] ?? otherColour
     const caption = captionOf(detection)
-    const captionY = y > 14 ? y - 4 : y + height + 12
+    const captionY = y > 14 * unit ? y - 4 * unit : y + height + 12 * unit
     return (
-      `<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="none" stroke="${colour}" stroke-width="2"/>` +
-      `<text x="${x}" y="${captionY}" fill="${colour}" stroke="#000" stroke-width="3" paint-order="stroke" ` +
-      `font-family="sans-serif" font-size="12">${caption}</text>`
+      `<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="none" stroke="${colour}" stroke-width="${2 * unit}"/>` +
+      `<text x="${x}" y="${captionY}" fill="${colour}" stroke="#000" stroke-width="${3 * unit}" paint-order="stroke" ` +
+      `font-family="sans-serif" font-size="${12 * unit}">${caption}</text>`
     )
   })
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${size.widthPx}" height="${size.heightPx}">${marks.join('')}</svg>`

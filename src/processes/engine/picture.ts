@@ -3,6 +3,10 @@ import type { Detection } from '../../vision/detection.js'
 import type { PictureHeader } from '../../messages/stream-protocol.js'
 import type { Frame, FrameFormat } from '../../vision/frame.js'
 import type { SizePx } from '../../vision/letterbox.js'
+import type { CameraConfig } from '../../config/camera.js'
+import { geometryOf } from '../../sources/geometry.js'
+import type { MainPicture } from '../../sources/main-picture.js'
+import type { HeldFrame } from './held-frame.js'
 import { overlaySvg } from './overlay.js'
 
 const liveQuality = 70
@@ -76,4 +80,35 @@ export async function encodeSnapshot(
       ? pipeline
       : pipeline.composite([{ input: Buffer.from(overlaySvg(frame, detections, size)), left: 0, top: 0 }])
   return drawn.jpeg({ quality: snapshotQuality }).toBuffer()
+}
+
+/** What two streams of a camera may differ by when they show the same: sizes are whole, and encoders want multiples of 8 or 16. */
+const shapeTolerance = 0.03
+
+/** Whether two pictures are as wide for their height, so that a place in one is the same place in the other. */
+export function haveSameShape(one: SizePx, other: SizePx): boolean {
+  const ratio = (one.widthPx * other.heightPx) / (one.heightPx * other.widthPx)
+  return Math.abs(ratio - 1) <= shapeTolerance
+}
+
+/**
+ * JPEG of a camera's main stream, as much of it as is analysed of the other stream.
+ *
+ * @param found - what was found last in the other stream, to be drawn where it is in this one.
+ */
+export async function encodeMainSnapshot(
+  picture: MainPicture,
+  camera: CameraConfig,
+  format: FrameFormat,
+  found?: Readonly<{ held: HeldFrame; detections: readonly Detection[] }>,
+): Promise<Uint8Array> {
+  if (camera.region === undefined && found === undefined) return picture.jpeg
+  const { x, y, ...size } = geometryOf(picture.size, camera, format).regionPx
+  const cut = { left: x, top: y, width: size.widthPx, height: size.heightPx }
+  const marks = found && overlaySvg(found.held.frame, found.detections, size)
+  return sharp(picture.jpeg)
+    .extract(cut)
+    .composite(marks === undefined ? [] : [{ input: Buffer.from(marks), left: 0, top: 0 }])
+    .jpeg({ quality: snapshotQuality })
+    .toBuffer()
 }

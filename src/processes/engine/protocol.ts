@@ -28,7 +28,15 @@ export type EngineSetup = Readonly<{
 }>
 
 /** A camera as an engine takes it on; numbering goes on at `firstSeq`, so that it never repeats over an engine's death. */
-export type CameraAssignment = Readonly<{ camera: CameraConfig; firstSeq: number; loopbackClosed: boolean }>
+export type CameraAssignment = Readonly<{
+  camera: CameraConfig
+  firstSeq: number
+  /** Whether the stream that is analysed, and the main one, must not be at loopback addresses. */
+  loopbackClosed: Readonly<{ analysed: boolean; main: boolean }>
+}>
+
+/** Longest for a picture of a camera's main stream. */
+export const mainPictureAtMostMs = 10_000
 
 type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Body>
 

@@ -25,6 +25,24 @@ describe('the cameras of gantry check', () => {
     }
   })
 
+  it('with a sub-stream are opened by both their URLs', async () => {
+    const [dock, gate] = demo.cameras
+    const both = [{ id: 'both', url: dock!.url, analyseUrl: gate!.url }]
+    const [finding] = await checkCameras(pipeline(both), { probe: true })
+    expect(finding?.detail).toMatch(/^1280x720, first picture after \d+ ms; main stream 1280x720$/)
+    const wrong = { id: 'b', analyseUrl: gate!.url, url: 'rtsp://u:canary@127.0.0.1:1/x' }
+    const [failed] = await checkCameras(pipeline([wrong]), { probe: true })
+    expect(failed).toMatchObject({
+      state: 'failed',
+      detail: expect.stringMatching(/main stream.*refused/) as string,
+    })
+    expect(JSON.stringify(failed)).not.toContain('canary')
+    const [unseen] = await checkCameras(pipeline([{ ...wrong, url: dock!.url, analyseUrl: 'gopher://h' }]), {
+      probe: false,
+    })
+    expect(unseen?.state).toBe('failed')
+  })
+
   it('that do not answer fail with the reason', async () => {
     const [finding] = await checkCameras(pipeline([{ id: 'gone', url: 'rtsp://u:canary@127.0.0.1:1/x' }]), {
       probe: true,

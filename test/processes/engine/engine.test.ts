@@ -34,7 +34,8 @@ describe('a fault of its own', () => {
 
   it('is internal when a camera comes before its detector', async () => {
     const camera = cameraSchema.parse({ id: 'a', url: 'push:' })
-    const set = engine().engine.setCamera({ camera, firstSeq: 1, loopbackClosed: false })
+    const loopbackClosed = { analysed: false, main: false }
+    const set = engine().engine.setCamera({ camera, firstSeq: 1, loopbackClosed })
     await expect(set).rejects.toMatchObject({ code: 'GANTRY_INTERNAL' })
   })
 })

@@ -125,6 +125,13 @@ function Basics({ state }: Readonly<{ state: FormState }>): JSX.Element {
 function Advanced({ state }: Readonly<{ state: FormState }>): JSX.Element {
   return (
     <>
+      <TextField
+        state={state}
+        name="analyseUrl"
+        label="Sub-stream"
+        placeholder="rtsp://user:password@192.0.2.10:554/stream2"
+        help="Analysed in place of the stream above, which is opened for snapshots alone then."
+      />
       <div class="columns">
         <SelectField
           state={state}

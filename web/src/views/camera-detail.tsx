@@ -127,6 +127,11 @@ function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
         <Fact name="Source">
           <code>{config.url}</code>
         </Fact>
+        {config.analyseUrl !== undefined && (
+          <Fact name="Analysed stream">
+            <code>{config.analyseUrl}</code>
+          </Fact>
+        )}
         <Fact name="Picture">
           {stats.source === null ? '–' : `${stats.source.widthPx} × ${stats.source.heightPx}`}
         </Fact>

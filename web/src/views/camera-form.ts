@@ -5,6 +5,7 @@ export const emptyForm: FormValues = {
   id: '',
   name: '',
   url: '',
+  analyseUrl: '',
   sampleFps: '5',
   transport: 'tcp',
   decode: 'full',

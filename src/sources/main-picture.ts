@@ -1,0 +1,207 @@
+import sharp from 'sharp'
+import type { CameraConfig } from '../config/camera.js'
+import { redactText } from '../config/redact.js'
+import { GantryError } from '../errors.js'
+import { nowMs } from '../lifecycle/clock.js'
+import { unlessAborted } from '../lifecycle/delay.js'
+import type { SizePx } from '../vision/letterbox.js'
+import { channelClosed, openByteChannel, type ByteReader } from './byte-channel.js'
+import { validateCameraUrl } from './camera-url.js'
+import { parseDecoderLine } from './decoder-log.js'
+import { openInput, type OpenedInput } from './decoder-input.js'
+import { DecoderProcess } from './decoder-process.js'
+import { whyEnded, type Failure } from './failure-reason.js'
+import { mostPictureBytes, pictureArguments } from './ffmpeg-command.js'
+import { secretsOf, withoutSecrets } from './secrets.js'
+import type { SourceDeps } from './source-deps.js'
+
+/** Who asks again so soon is given the same picture, or the same reason. */
+const keptMs = 2_000
+/** The same where asking again does harm: cameras lock accounts after refused logins. */
+const refusedMs = 30_000
+const chunkBytes = 256 * 1024
+const quality = 92
+
+/** A whole picture of a camera's main stream. */
+export type MainPicture = Readonly<{ jpeg: Uint8Array; size: SizePx }>
+
+/** No picture of the main stream could be had. Its message holds no credentials. */
+export class MainPictureError extends GantryError {
+  readonly code = 'GANTRY_SOURCE_FAILED'
+  readonly hint = 'The other stream is analysed all the same; see docs/runbooks/camera-not-live.md.'
+  override readonly retryable = true
+  constructor(
+    cameraId: string,
+    reason: string,
+    /** Asking soon again does harm. */
+    readonly slow: boolean,
+  ) {
+    super(`camera "${cameraId}" gives no picture of its main stream: ${reason}`)
+    this.name = 'MainPictureError'
+  }
+}
+
+export type MainStreamOptions = Readonly<{
+  camera: CameraConfig
+  deps: Pick<SourceDeps, 'mediaRoot' | 'addresses' | 'connectGate'>
+  /** Longest that a picture may take, its turn to connect included. */
+  withinMs: number
+}>
+
+/**
+ * The main stream of a camera whose sub-stream is analysed. It is opened for one picture, when one is asked for, in the way of every other
+ * stream: at checked addresses, through a gate. Never twice at once.
+ */
+export class MainStream {
+  readonly #closed = new AbortController()
+  readonly #secrets: readonly string[]
+  #taking: Promise<MainPicture> | undefined
+  #last: Readonly<{ untilMs: number; outcome: MainPicture | MainPictureError }> | undefined
+  #playList: boolean | undefined
+
+  constructor(readonly options: MainStreamOptions) {
+    this.#secrets = secretsOf(options.camera.url)
+  }
+
+  /**
+   * The next key frame of the stream, or the picture taken a moment before.
+   *
+   * @throws MainPictureError `GANTRY_SOURCE_FAILED`, retryable
+   */
+  take(): Promise<MainPicture> {
+    if (this.#last !== undefined && nowMs() < this.#last.untilMs) {
+      const { outcome } = this.#last
+      return outcome instanceof Error ? Promise.reject(outcome) : Promise.resolve(outcome)
+    }
+    this.#taking ??= this.#take().finally(() => (this.#taking = undefined))
+    return this.#taking
+  }
+
+  /** Ends what is under way. Idempotent. */
+  close(): void {
+    this.#closed.abort(this.#failure({ reason: 'the camera was changed or removed', retry: 'normal' }))
+  }
+
+  async #take(): Promise<MainPicture> {
+    const { connectGate } = this.options.deps
+    const late = AbortSignal.timeout(this.options.withinMs)
+    const signal = AbortSignal.any([this.#closed.signal, late])
+    let leave: () => void = () => undefined
+    try {
+      await unlessAborted(new Promise<void>((enter) => (leave = connectGate.request(enter))), signal)
+      const picture = await this.#opened(signal)
+      this.#last = { untilMs: nowMs() + keptMs, outcome: picture }
+      return picture
+    } catch (error) {
+      const failure = this.#asFailure(error, late.aborted)
+      this.#last = { untilMs: nowMs() + (failure.slow ? refusedMs : keptMs), outcome: failure }
+      throw failure
+    } finally {
+      leave()
+    }
+  }
+
+  /** An HTTP camera may turn out to be a play list, or to be none. */
+  async #opened(signal: AbortSignal): Promise<MainPicture> {
+    const takenFor = this.#playList
+    try {
+      return await this.#open(signal)
+    } catch (error) {
+      if (this.#playList === takenFor || signal.aborted) throw error
+      return this.#open(signal)
+    }
+  }
+
+  async #open(signal: AbortSignal): Promise<MainPicture> {
+    const { camera, deps } = this.options
+    const location = await validateCameraUrl(camera.url, deps)
+    if (location.kind === 'push' || location.kind === 'folder')
+      throw this.#failure({ reason: 'its URL names no stream', retry: 'never' })
+    const opened = await openInput({
+      location,
+      transport: camera.transport,
+      addresses: deps.addresses,
+      playList: this.#playList,
+      mistaken: (isPlayList) => (this.#playList = isPlayList),
+      signal,
+    })
+    if ('reason' in opened) throw this.#failure(opened)
+    try {
+      return await this.#read(opened, signal)
+    } finally {
+      await opened.gate?.close()
+    }
+  }
+
+  async #read({ input, gate }: OpenedInput, signal: AbortSignal): Promise<MainPicture> {
+    const pixels = new Collected()
+    const { writeEnd, readEnd } = await openByteChannel(pixels)
+    const drained = channelClosed(readEnd)
+    const sizes: SizePx[] = []
+    let decoder: DecoderProcess
+    try {
+      signal.throwIfAborted()
+      decoder = new DecoderProcess(pictureArguments(input), writeEnd, (text) => {
+        const line = parseDecoderLine(text)
+        if (line.kind === 'size') sizes.push(line.source)
+      })
+    } catch (error) {
+      readEnd.destroy()
+      throw error
+    } finally {
+      writeEnd.destroy()
+    }
+    const stop = () => decoder.stop()
+    signal.addEventListener('abort', stop, { once: true })
+    const end = await decoder.ended
+    signal.removeEventListener('abort', stop)
+    await drained
+    readEnd.destroy()
+    signal.throwIfAborted()
+    const size = sizes.at(-1)
+    const rgb = pixels.bytes()
+    if (size === undefined || rgb.length !== size.widthPx * size.heightPx * 3) {
+      const failure = whyEnded(end, gate?.problem, input.kind === 'file')
+      throw this.#failure({ ...failure, reason: gate?.plain(failure.reason) ?? failure.reason })
+    }
+    const raw = { width: size.widthPx, height: size.heightPx, channels: 3 } as const
+    return { size, jpeg: await sharp(rgb, { raw }).jpeg({ quality }).toBuffer() }
+  }
+
+  #asFailure(error: unknown, late: boolean): MainPictureError {
+    if (error instanceof MainPictureError) return error
+    const seconds = this.options.withinMs / 1_000
+    const reason = late ? `none came within ${seconds} s` : (error as Error).message
+    return this.#failure({ reason, retry: 'normal' })
+  }
+
+  #failure({ reason, retry }: Failure): MainPictureError {
+    const clean = withoutSecrets(redactText(reason), this.#secrets)
+    return new MainPictureError(this.options.camera.id, clean, retry !== 'normal')
+  }
+}
+
+/** What a channel delivers, up to the size of the largest picture. */
+class Collected implements ByteReader {
+  readonly #chunks: Uint8Array[] = []
+  #space = new Uint8Array(chunkBytes)
+  #length = 0
+
+  space(): Uint8Array {
+    if (this.#space.length === 0) this.#space = new Uint8Array(chunkBytes)
+    return this.#space
+  }
+
+  filled(bytes: number): boolean {
+    // What is more is no picture: it is read, and not kept.
+    if (this.#length > mostPictureBytes) return true
+    this.#chunks.push(this.#space.subarray(0, bytes))
+    this.#space = this.#space.subarray(bytes)
+    this.#length += bytes
+    return true
+  }
+
+  bytes(): Uint8Array {
+    return Buffer.concat(this.#chunks)
+  }
+}
