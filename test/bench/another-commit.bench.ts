@@ -29,7 +29,7 @@ import { freePort } from '../support/free-port.js'
 import { addModel, redDetector } from '../support/onnx-models.js'
 import { descendants } from '../support/processes.js'
 import { until } from '../support/until.js'
-import { quantile, report } from './bench.js'
+import { medianOf, quantile, report } from './bench.js'
 import { tinyInputs, tinyRepository } from './tiny-model.js'
 
 const [checkout = '', question = 'frame-path', pairsText = '15', secondsText = '20'] = process.argv.slice(2)
@@ -214,14 +214,6 @@ async function sides(folder: string): Promise<readonly [Side, Side, () => Promis
   if (isTiny) addModel(folder, 'red', { onnx: redDetector('uint8-nhwc') })
   const of = (root: string) => detectorOf(root, isTiny ? folder : models, isTiny ? 'red' : 'ppe', 2)
   return [await of(old), await of(here), () => Promise.resolve()]
-}
-
-/** Median and the interval that holds the true one with 95 %, by order statistics. */
-function medianOf(values: readonly number[]): Readonly<{ median: number; interval: string }> {
-  const sorted = [...values].sort((a, b) => a - b)
-  const away = Math.floor((sorted.length - 1.96 * Math.sqrt(sorted.length)) / 2)
-  const [low, high] = [sorted[Math.max(0, away)], sorted[sorted.length - 1 - Math.max(0, away)]]
-  return { median: quantile(sorted, 0.5), interval: `${low?.toFixed(3)}..${high?.toFixed(3)}` }
 }
 
 if (checkout === '' || !(isOfRequests || ['frame-path', 'throughput', 'service'].includes(question)))

@@ -23,6 +23,14 @@ export function quantile(values: number[], q: number): number {
   return values[Math.min(values.length - 1, Math.floor(q * values.length))] ?? Number.NaN
 }
 
+/** Median and the interval that holds the true one with 95 %, by order statistics. */
+export function medianOf(values: readonly number[]): Readonly<{ median: number; interval: string }> {
+  const sorted = [...values].sort((a, b) => a - b)
+  const away = Math.floor((sorted.length - 1.96 * Math.sqrt(sorted.length)) / 2)
+  const [low, high] = [sorted[Math.max(0, away)], sorted[sorted.length - 1 - Math.max(0, away)]]
+  return { median: quantile(sorted, 0.5), interval: `${low?.toFixed(3)}..${high?.toFixed(3)}` }
+}
+
 /** Takes a round again in which the host of a virtual machine gave its cores to others, and says so; the last try counts as it is. */
 export async function undisturbed<T>(round: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {

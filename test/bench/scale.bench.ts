@@ -4,11 +4,11 @@
  *
  *     npx tsx test/bench/scale.bench.ts [cameras] [total fps] [seconds]
  */
-import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
 import { cpuSeconds } from '../support/cpu.js'
 import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
+import { ownBytes } from '../support/memory.js'
 import { descendants } from '../support/processes.js'
 import { TestService } from '../support/service.js'
 import { report } from './bench.js'
@@ -19,12 +19,6 @@ const [cameras = 16, totalFps = 16, seconds = 20] = process.argv.slice(2).map(Nu
 const warmUpMs = 45_000
 
 type Costs = Readonly<{ cpuMsPerFrame: number; oursBytes: number; decoderBytes: number; frames: number }>
-
-/** Memory of a process, shared pages divided among those that share them. */
-function ownBytes(pid: number): number {
-  const kib = /^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]
-  return Number(kib ?? 0) * 1024
-}
 
 async function costsOf(count: number, rtsp: LoopingRtspServer): Promise<Costs> {
   await using service = await TestService.start({
