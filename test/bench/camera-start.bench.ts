@@ -5,27 +5,23 @@
  *
  * The RTSP server is a process of its own. `loadedCores` is CPU of all processes of the service over the time until then.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { treeCpuSeconds } from '../support/cpu.js'
 import { dockClip } from '../support/demo-cameras.js'
 import { TestService } from '../support/service.js'
 import { until } from '../support/until.js'
 import { quantile, report } from './bench.js'
+import { NumberedCameras } from './peer-loop/sides.js'
 
 const [countText = '64', roundsText = '3', clip = dockClip, settings = '{}'] = process.argv.slice(2)
 const count = Number(countText)
 const rounds = Number(roundsText)
-const ids = Array.from({ length: count }, (_, index) => index)
 
-const script = fileURLToPath(new URL('./camera-start-server.mjs', import.meta.url))
-const server = spawn(process.execPath, [script, clip, String(count)], {
-  stdio: ['ignore', 'pipe', 'inherit'],
-})
+const folder = await mkdtemp(join(tmpdir(), 'gantry-bench-'))
+const cameras = await NumberedCameras.start(folder, [clip], count)
 try {
-  const [port] = (await once(createInterface({ input: server.stdout }), 'line')) as [string]
   const firstS: number[] = []
   const readyS: number[] = []
   const cores: number[] = []
@@ -34,9 +30,9 @@ try {
     await using service = await TestService.start({
       pipeline: {
         ...(JSON.parse(settings) as Record<string, unknown>),
-        cameras: ids.map((id) => ({
+        cameras: cameras.urls.map((url, id) => ({
           id: `cam-${id}`,
-          url: `rtsp://127.0.0.1:${port}/cam${id}`,
+          url,
           sampleFps: 1,
         })),
       },
@@ -61,5 +57,6 @@ try {
     rounds,
   })
 } finally {
-  server.kill('SIGTERM')
+  await cameras.stop()
+  await rm(folder, { recursive: true, force: true })
 }

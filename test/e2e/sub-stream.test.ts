@@ -14,32 +14,11 @@ it('S13: analyses the sub-stream, opens the main one for snapshots alone, and ch
   const folder = await tempFolder()
   const rtsp = new LoopingRtspServer()
   await rtsp.start()
-  await ffmpegRun(
-    '-t',
-    '4',
-    '-i',
-    dockClip,
-    '-vf',
-    'scale=640:360',
-    '-g',
-    '25',
-    '-bf',
-    '0',
-    folder.file('sub.mp4'),
-  )
-  await ffmpegRun(
-    '-t',
-    '4',
-    '-i',
-    dockClip,
-    '-vf',
-    'scale=352:288',
-    '-g',
-    '25',
-    '-bf',
-    '0',
-    folder.file('cif.mp4'),
-  )
+  for (const [name, scale] of [
+    ['sub.mp4', 'scale=640:360'],
+    ['cif.mp4', 'scale=352:288'],
+  ] as const)
+    await ffmpegRun(...['-t', '4', '-i', dockClip, '-vf', scale, '-g', '25', '-bf', '0'], folder.file(name))
   const main = await rtsp.addStream('/main', dockClip, { credentials })
   await rtsp.addStream('/sub', folder.file('sub.mp4'), { credentials })
   await rtsp.addStream('/cif', folder.file('cif.mp4'))

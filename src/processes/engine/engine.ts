@@ -1,10 +1,11 @@
 import type { CameraConfig } from '../../config/camera.js'
 import type { Service } from '../../lifecycle/service.js'
-import { CameraNotFoundError, CameraNotPushError, NotFoundError } from '../../cameras/engine-errors.js'
+import { CameraNotFoundError, CameraNotPushError } from '../../cameras/engine-errors.js'
 import type { EngineResult } from '../../cameras/engine-report.js'
 import { CameraUnit } from './camera-unit.js'
 import type { HeldFrame } from './held-frame.js'
-import { encodeMainSnapshot, encodePicture, encodeSnapshot, haveSameShape } from './picture.js'
+import { encodePicture } from './picture.js'
+import { snapshotOf } from './snapshot.js'
 import { ProcessBeat } from './process-beat.js'
 import { EngineSteps } from './step-models.js'
 import { firstFree, phaseOf } from './sampling-places.js'
@@ -180,7 +181,9 @@ export class Engine implements Service {
   async #answer(question: EngineQuestion): Promise<EngineAnswers[EngineQuestion['type']]> {
     switch (question.type) {
       case 'snapshot':
-        return toBase64(await this.#snapshot(question.cameraId, question.overlay))
+        return toBase64(
+          await snapshotOf(this.#unit(question.cameraId), this.#running().info.format, question.overlay),
+        )
       case 'pushFrame':
         return this.#push(question.cameraId, fromBase64(question.image))
       default:
@@ -346,26 +349,6 @@ export class Engine implements Service {
       batchSize,
       decodeGapsMs: unit.takeDecodeGapsMs(),
       counts: { ...unit.counts, shed: { ...unit.counts.shed } },
-    }
-  }
-
-  async #snapshot(cameraId: string, overlay: boolean): Promise<Uint8Array> {
-    const unit = this.#unit(cameraId)
-    const { format } = this.#running().info
-    const picture = await unit.main?.take()
-    const { last } = unit
-    const boxes = overlay ? last : undefined
-    // Where the streams show different parts, nobody knows where a box is in the other.
-    if (picture && (boxes === undefined || haveSameShape(picture.size, boxes.held.frame.source)))
-      return encodeMainSnapshot(picture, unit.camera, format, boxes)
-    if (!last) {
-      throw new NotFoundError(`camera "${cameraId}" has no picture yet`, 'Try again once the camera is live.')
-    }
-    last.held.pin()
-    try {
-      return await encodeSnapshot(last.held.frame, format, boxes?.detections)
-    } finally {
-      last.held.unpin()
     }
   }
 
