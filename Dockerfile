@@ -11,43 +11,41 @@ RUN npm run build \
  && npm prune --omit=dev --no-audit --no-fund \
  && rm -rf src web node_modules/onnxruntime-node/bin/napi-v6/darwin node_modules/onnxruntime-node/bin/napi-v6/win32
 
-# The CUDA provider is not in the npm package: its own script fetches it.
+# ONNX Runtime's library for CUDA, CUDA and cuDNN, all from PyPI. CUDA 13 runs on driver 580 and newer; for older ones, from 525 on,
+# `--build-arg CUDA=12`, whose library for ONNX Runtime comes from NuGet.
 FROM build AS build-cuda
-RUN ONNXRUNTIME_NODE_INSTALL=cuda12 node node_modules/onnxruntime-node/script/install.js
+ARG CUDA=13
+ARG PIP_INDEX_URL
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends python3-pip \
+ && rm -rf /var/lib/apt/lists/* \
+ && node dist/cli/main.js gpu install --cuda "$CUDA" --libraries all
 
-FROM node:24-bookworm-slim AS cpu
+FROM node:24-bookworm-slim AS runtime
 RUN apt-get update \
  && apt-get install -y --no-install-recommends ffmpeg \
  && rm -rf /var/lib/apt/lists/* \
  && groupadd --system --gid 10001 gantry \
  && useradd --system --uid 10001 --gid gantry --home-dir /nonexistent --shell /usr/sbin/nologin gantry \
  && install -d -o gantry -g gantry /data
-COPY --from=build /app /app
 WORKDIR /data
 ENV NODE_ENV=production
-USER 10001:10001
 VOLUME /data
 EXPOSE 8000 8001 8002
+
+FROM runtime AS cpu
+COPY --from=build /app /app
+USER 10001:10001
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8002/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["node", "/app/dist/cli/main.js"]
 CMD ["--help"]
 
-# CUDA 12 with cuDNN 9, as ONNX Runtime's CUDA provider wants them. Run it with `--gpus all`.
-FROM nvidia/cuda:12.8.1-cudnn-runtime-ubuntu24.04 AS cuda
-RUN apt-get update \
- && apt-get install -y --no-install-recommends ffmpeg \
- && rm -rf /var/lib/apt/lists/* \
- && groupadd --system --gid 10001 gantry \
- && useradd --system --uid 10001 --gid gantry --home-dir /nonexistent --shell /usr/sbin/nologin gantry \
- && install -d -o gantry -g gantry /data
-COPY --from=build-cuda /usr/local/bin/node /usr/local/bin/node
+# Run it with `--gpus all`: NVIDIA's container toolkit puts the driver in, with the parts of it that are named here.
+FROM runtime AS cuda
 COPY --from=build-cuda /app /app
-WORKDIR /data
-ENV NODE_ENV=production
+ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility,video
 USER 10001:10001
-VOLUME /data
-EXPOSE 8000 8001 8002
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8002/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["node", "/app/dist/cli/main.js"]

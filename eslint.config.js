@@ -12,6 +12,7 @@ export default tseslint.config(
       '**/*.min.js',
       '.cache/',
       '.node/',
+      '.cuda/',
     ],
   },
   js.configs.recommended,

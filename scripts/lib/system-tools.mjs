@@ -103,6 +103,12 @@ export const testTools = [
       ]
     : []),
   {
+    name: 'pip',
+    why: 'tests of gantry gpu install',
+    apt: ['python3-pip'],
+    found: () => succeeds('python3', ['-m', 'pip', '--version']),
+  },
+  {
     name: 'strace',
     why: 'tests that nothing leaves the machine',
     apt: ['strace'],

@@ -1,3 +1,4 @@
+import { ensureNewestFfmpeg } from './newest-ffmpeg.mjs'
 import { oldestNode } from './node-version.mjs'
 import { ensureTestNodes } from './other-node.mjs'
 import { ensureTools, testTools } from './system-tools.mjs'
@@ -11,6 +12,6 @@ export const outdatedNode = '20'
 
 /** Installs what the tests talk to; other versions of Node in CI alone. Returns a line for each thing that is missing. */
 export function ensureTestTools(say) {
-  const missing = [...ensureTools(testTools, say), ...ensureTritonClients(say)]
+  const missing = [...ensureTools(testTools, say), ...ensureTritonClients(say), ...ensureNewestFfmpeg(say)]
   return process.env.CI ? [...missing, ...ensureTestNodes([...smokeVersions, outdatedNode], say)] : missing
 }

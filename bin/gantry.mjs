@@ -1,0 +1,11 @@
+#!/usr/bin/env node
+// The command `gantry`. It is here before anything is built, and executable: npx looks for it in this folder once, and remembers.
+import { existsSync } from 'node:fs'
+
+const main = new URL('../dist/cli/main.js', import.meta.url)
+
+if (existsSync(main)) await import(main.href)
+else {
+  process.stderr.write('error: Gantry is not built\nhint: Run npm start, or npm ci && npm run build.\n')
+  process.exitCode = 2
+}
