@@ -1,4 +1,4 @@
-import sharp, { type Metadata } from 'sharp'
+import type { Metadata } from 'sharp'
 import { letterboxFill, type SizePx } from '../../vision/letterbox.js'
 import { ServingError } from '../../tensors/serving-error.js'
 
@@ -18,6 +18,7 @@ export type DecodedPicture = SizePx & Readonly<{ rgbHwc: Uint8Array }>
  * @throws ServingError `INVALID_ARG` for other formats, damage, and more than 67 million pixels, before a pixel is decoded.
  */
 export async function decodePicture(image: Uint8Array): Promise<DecodedPicture> {
+  const { default: sharp } = await import('../../lifecycle/sharp.js')
   const head = await readable(() => sharp(image, { ...options, limitInputPixels: false }).metadata())
   check(head)
   const { data, info } = await readable(() =>

@@ -1,5 +1,6 @@
 import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js'
 import { encodeMessage, grpcRoot, type Message } from '../../kserve/grpc-schema.js'
+import { grpcWindowBytes } from '../../kserve/grpc-window.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import { answerLimit, isBeyond, tooLargeError } from './kserve-errors.js'
 import type { RemoteMethod } from './kserve-messages.js'
@@ -24,6 +25,7 @@ export class KserveEndpoint {
     this.#client = new Client(address, channel, {
       'grpc.max_receive_message_length': answerLimit(settings),
       'grpc.max_send_message_length': -1,
+      'grpc-node.flow_control_window': grpcWindowBytes,
       'grpc.keepalive_time_ms': 30_000,
       'grpc.keepalive_timeout_ms': 10_000,
       // A server that comes back is found within a probe.

@@ -2,11 +2,11 @@ import { TensorShapeError } from '../../runtime/errors.js'
 import { elementBytes } from '../../tensors/element-type.js'
 import { elementCount } from '../../tensors/tensor.js'
 import type { PackedInput } from '../pack-inputs.js'
-import type { FullBatch, OnnxJobOutput } from './onnx-protocol.js'
+import type { BatchRows, OnnxJobOutput } from './onnx-protocol.js'
 import { stringOffsets } from './strings.js'
 
 /**
- * Fills batches up to the largest and cuts the outputs to what was asked, in the thread of a session.
+ * Fills batches up to the rows of a session and cuts the outputs to what was asked, in the thread of a session.
  *
  * Rows that are added repeat the last one: no value comes in that the model would not see anyway, and sums and extremes over the
  * batch, as some quantised models take them, stay what they are.
@@ -15,15 +15,14 @@ export class BatchPadding {
   /** Written over by the next run. */
   readonly #buffers = new Map<string, Uint8Array<ArrayBuffer>>()
 
-  constructor(readonly full: FullBatch) {}
+  constructor(readonly idle: BatchRows['idle']) {}
 
-  /** The input with all rows; its bytes are valid until the next call for the same input. */
-  fill(input: PackedInput, isText: boolean): PackedInput {
-    const { rows } = this.full
+  /** The input with so many rows; its bytes are valid until the next call for the same input. */
+  fill(input: PackedInput, rows: number, isText: boolean): PackedInput {
     const { name, shape, parts } = input
     const missing = rows - (shape[0] ?? 0)
     if (missing <= 0) return input
-    const row = this.full.idle[name] ?? lastRow(input, isText)
+    const row = this.idle[name] ?? lastRow(input, isText)
     const filled = [...parts, ...Array<Uint8Array>(missing).fill(row)]
     return {
       name,
@@ -33,9 +32,8 @@ export class BatchPadding {
   }
 
   /** @throws TensorShapeError for an output that has not a row for each of the batch. */
-  cut(output: OnnxJobOutput, items: number): OnnxJobOutput {
+  cut(output: OnnxJobOutput, rows: number, items: number): OnnxJobOutput {
     const { name, datatype, shape, data } = output
-    const { rows } = this.full
     if (shape[0] !== rows)
       throw new TensorShapeError(
         `output '${name}' is [${shape.join(', ')}] for a batch of ${rows}: its first dimension is not the batch`,

@@ -1,7 +1,7 @@
 import type { ExecutionProvider } from '../../config/inference.js'
 import { ModelConfigError } from '../../repository/errors.js'
 import type { ModelInstanceGroup } from '../../repository/model-config.js'
-import { deviceOf, missingProviderReason } from './providers.js'
+import { deviceOf, missingProviderReason, takesDevice } from './providers.js'
 
 /** Where one instance of a model runs. */
 export type Placement = Readonly<{
@@ -13,20 +13,29 @@ export type Placement = Readonly<{
 /** Instances of a group on CPU that gives no count, as in Triton's ONNX backend. */
 const defaultCpuCount = 2
 
+/** Where groups can run that do not say it. */
+export type GroupPlaces = Readonly<{
+  providers: readonly ExecutionProvider[]
+  /** GPUs by number. */
+  devices: readonly number[]
+  /** Why a provider cannot even be tried; tests have a GPU of their own. */
+  missing?: typeof missingProviderReason | undefined
+}>
+
 /**
- * Groups with kind and count filled in. A model without groups has one, on a GPU if there is a provider for one.
+ * Groups with kind, count and GPUs filled in. A model without groups has one, on a GPU if there is a provider for one; a group on GPUs that
+ * names none is on all of them, as with Triton.
  *
- * @param missing - why a provider cannot even be tried; tests have a GPU of their own.
  * @throws ModelConfigError for a group on a GPU where no configured provider runs on one, or none of them is installed
  */
 export function completeGroups(
   groups: readonly ModelInstanceGroup[],
   model: string,
-  providers: readonly ExecutionProvider[],
-  missing = missingProviderReason,
+  { providers, devices, missing = missingProviderReason }: GroupPlaces,
 ): readonly ModelInstanceGroup[] {
   const given: readonly ModelInstanceGroup[] =
     groups.length > 0 ? groups : [{ gpus: [], profile: [], secondary_devices: [] }]
+  const byNumber = providers.some((provider) => takesDevice(provider) && missing(provider) === undefined)
   return given.map((group, index) => {
     const kind = kindOf(group, providers, missing)
     const count = group.count ?? 0
@@ -46,21 +55,21 @@ export function completeGroups(
       ...group,
       name,
       kind,
+      gpus: byNumber && kind !== 'KIND_CPU' && group.gpus.length === 0 ? devices : group.gpus,
       count: count > 0 ? count : kind === 'KIND_CPU' ? defaultCpuCount : 1,
     }
   })
 }
 
-/** The place of each instance, over all groups that take part: `count` on each GPU of a group, or on the default device. */
+/** The place of each instance, over all complete groups that take part: `count` on each GPU of a group. */
 export function placements(
   groups: readonly ModelInstanceGroup[],
   providers: readonly ExecutionProvider[],
-  defaultDeviceId: number,
 ): readonly Placement[] {
   return groups
     .filter((group) => group.passive !== true)
     .flatMap((group) => {
-      const devices = group.gpus.length > 0 ? group.gpus : [defaultDeviceId]
+      const devices = group.gpus.length > 0 ? group.gpus : [0]
       return devices.flatMap((deviceId) =>
         Array.from({ length: group.count ?? 1 }, () => ({
           providers: providersOf(group, providers),

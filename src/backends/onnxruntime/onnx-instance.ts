@@ -1,4 +1,4 @@
-import { InferenceFailedError } from '../../runtime/errors.js'
+import { deviceFailureIn, InferenceFailedError } from '../../runtime/errors.js'
 import { Instance } from '../../runtime/instance.js'
 import { entryPath } from '../../lifecycle/entry.js'
 import { nowMs } from '../../lifecycle/clock.js'
@@ -24,19 +24,25 @@ export class OnnxInstance implements BackendInstance {
     readonly batched: boolean,
     entry: string,
     onBegan?: (thread: number) => void,
+    readonly onDeviceFailed?: (reason: string) => void,
   ) {
     this.#instance = new Instance(name, entry, onBegan)
   }
 
-  /** @param onBegan - called with the number of its thread. @throws RemoteError, WorkerExitedError */
+  /**
+   * @param onBegan - called with the number of its thread.
+   * @param onDeviceFailed - nothing runs any more on its GPU in this process; called with each run that says so.
+   * @throws RemoteError, WorkerExitedError
+   */
   static async start(
     name: string,
     batched: boolean,
     load: OnnxLoad,
     entry = entryPath(import.meta.url, './onnx-worker.js'),
     onBegan?: (thread: number) => void,
+    onDeviceFailed?: (reason: string) => void,
   ): Promise<Readonly<{ instance: OnnxInstance; ready: OnnxReady }>> {
-    const instance = new OnnxInstance(name, batched, entry, onBegan)
+    const instance = new OnnxInstance(name, batched, entry, onBegan, onDeviceFailed)
     try {
       return { instance, ready: await instance.#instance.load(load) }
     } catch (error) {
@@ -73,6 +79,7 @@ export class OnnxInstance implements BackendInstance {
         computeInferNs: (answer.runEndedMs - answer.runStartedMs) * 1e6,
         computeOutputNs: (nowMs() - answer.runEndedMs) * 1e6,
         copiedBytes: copiedBytes + answer.copiedBytes,
+        shapes: answer.shapes,
       },
     }
   }
@@ -86,6 +93,8 @@ export class OnnxInstance implements BackendInstance {
       return await this.#instance.run(job, transfer)
     } catch (error) {
       if (!(error instanceof InferenceFailedError)) throw error
+      const failure = deviceFailureIn(error)
+      if (failure !== undefined) this.onDeviceFailed?.(failure.message)
       throw new ServingError('INTERNAL', `onnx runtime error: ${error.record.message}`, 'BACKEND', error)
     }
   }

@@ -2,12 +2,14 @@ import type { ExecutionProvider } from '../../config/inference.js'
 import type { OrtSessionOptions } from './ort-session.js'
 import type { ProviderNote } from './provider-notes.js'
 import type { Datatype, OnnxType } from '../../tensors/element-type.js'
+import type { BatchSizes } from '../../runtime/batch-sizes.js'
+import type { RunShapes } from '../../runtime/statistics.js'
 import type { PackedInput } from '../pack-inputs.js'
 
-/** What batches of a model are filled up to where its session may see one shape only. */
-export type FullBatch = Readonly<{
-  /** `max_batch_size`, at least 1. */
-  rows: number
+/** What batches of a model are filled up to where a session may see one shape only. */
+export type BatchRows = Readonly<{
+  /** The last is `max_batch_size`. */
+  sizes: BatchSizes
   /** One row each of the inputs that tell a sequence model that a row has no sequence. */
   idle: Readonly<Record<string, Uint8Array>>
 }>
@@ -18,10 +20,21 @@ export type OnnxLoad = Readonly<{
   /** By the names of the model. */
   inputTypes: Readonly<Record<string, OnnxType>>
   /** `undefined` for models without a batch dimension: they run in the shapes that clients send. */
-  fullBatch: FullBatch | undefined
+  batchRows: BatchRows | undefined
+  /** What its sessions take of the card's memory is to be known. */
+  measuresMemory: boolean
 }>
 
-export type OnnxReady = Readonly<{ provider: ExecutionProvider; notes: readonly ProviderNote[] }>
+export type OnnxReady = Readonly<{
+  provider: ExecutionProvider
+  notes: readonly ProviderNote[]
+  /** Sizes of batches that have a session each; undefined: batches run as they are. */
+  sizes: BatchSizes | undefined
+  /** Why sizes that were asked for are not among them. */
+  sizesLeftOut: string | undefined
+  /** Of the card's memory, what a session took before its first run; undefined where nothing tells. */
+  openedBytes: number | undefined
+}>
 
 export type OnnxJob = Readonly<{
   inputs: readonly PackedInput[]
@@ -42,4 +55,5 @@ export type OnnxAnswer = Readonly<{
   runEndedMs: number
   /** In the thread, before the run. */
   copiedBytes: number
+  shapes: RunShapes | undefined
 }>

@@ -1,63 +1,82 @@
 import ort from './onnxruntime.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import { ortTensor } from './ort-tensor.js'
-import { openOrtSession, runFailure } from './ort-session.js'
-import { oneShape } from './providers.js'
+import { runFailure } from './ort-session.js'
 import { datatypeOfOnnx, isArrayDatatype, type OnnxType } from '../../tensors/element-type.js'
 import { elementsOf, isAligned } from '../../tensors/elements.js'
+import { giveBack } from '../../tensors/tensor-buffers.js'
 import type { Outgoing, WorkerBackend } from '../../runtime/worker-runtime.js'
 import type { PackedInput } from '../pack-inputs.js'
 import { BatchPadding } from './batch-padding.js'
+import { CardMemory } from './card-memory.js'
 import type { OnnxAnswer, OnnxJob, OnnxJobOutput, OnnxLoad, OnnxReady } from './onnx-protocol.js'
+import { KnownShapes } from './known-shapes.js'
+import { Sessions } from './sessions.js'
 import { decodeStrings, encodeStrings } from './strings.js'
 
-/** One ONNX Runtime session in a thread of its own. */
+/** An instance of an ONNX model in a thread of its own. */
 export class OnnxSession implements WorkerBackend<OnnxLoad, OnnxReady, OnnxJob, OnnxAnswer> {
-  #session: ort.InferenceSession | undefined
+  #sessions: Sessions | undefined
   #explain: (error: unknown) => unknown = (error) => error
   #inputTypes: OnnxLoad['inputTypes'] = {}
-  /** Where the session may see one shape only. */
+  /** Where a session may see one shape only. */
   #padding: BatchPadding | undefined
+  readonly #shapes = new KnownShapes()
 
-  async load(options: OnnxLoad): Promise<OnnxReady> {
-    const { session, provider, notes } = await openOrtSession(options.session)
-    this.#session = session
-    this.#explain = (error) => runFailure(error, provider, options.session.deviceId)
-    this.#inputTypes = options.inputTypes
-    if (oneShape(provider) && options.fullBatch !== undefined)
-      this.#padding = new BatchPadding(options.fullBatch)
-    return { provider, notes }
+  async load({ session, inputTypes, batchRows, measuresMemory }: OnnxLoad): Promise<OnnxReady> {
+    const memory = measuresMemory ? new CardMemory(session.deviceId) : undefined
+    this.#sessions = await Sessions.open(session, batchRows?.sizes, memory)
+    const { provider, notes, sizes, leftOut, openedBytes } = this.#sessions
+    this.#explain = (error) => runFailure(error, provider, session)
+    this.#inputTypes = inputTypes
+    if (sizes !== undefined && batchRows !== undefined) this.#padding = new BatchPadding(batchRows.idle)
+    return { provider, notes, sizes, sizesLeftOut: leftOut, openedBytes }
   }
 
+  /** The buffers of the inputs are given back when it ends. */
   async run(job: OnnxJob): Promise<Outgoing<OnnxAnswer>> {
+    try {
+      return await this.#run(job)
+    } finally {
+      giveBack(new Set(job.inputs.flatMap(({ parts }) => parts.map(({ buffer }) => buffer as ArrayBuffer))))
+    }
+  }
+
+  async #run(job: OnnxJob): Promise<Outgoing<OnnxAnswer>> {
     let copiedBytes = 0
     const feeds: Record<string, ort.Tensor> = {}
+    const sessions = this.#sessions!
     const items = job.inputs[0]?.shape[0]
+    const rows = sessions.rowsFor(items ?? 1)
+    const shapes = this.#shapes.next(job.inputs, rows, sessions.sizes === undefined ? 0 : rows)
     for (const input of job.inputs) {
       const type = this.#inputTypes[input.name] ?? 'other'
-      const whole = this.#padding?.fill(input, type === 'string') ?? input
+      const whole = this.#padding?.fill(input, rows, type === 'string') ?? input
       const fed = toOrt(whole, type)
       feeds[input.name] = fed.tensor
       copiedBytes += fed.copiedBytes + (whole === input ? 0 : bytesOf(input))
     }
     const runStartedMs = nowMs()
-    const results = await this.#session!.run(feeds, job.outputs).catch((error: unknown) => {
-      throw this.#explain(error)
-    })
+    const results = await sessions
+      .of(rows)
+      .run(feeds, job.outputs)
+      .catch((error: unknown) => {
+        throw this.#explain(error)
+      })
     const runEndedMs = nowMs()
     const outputs = job.outputs.map((name) => {
       const output = fromOrt(name, results[name])
-      return items === undefined ? output : (this.#padding?.cut(output, items) ?? output)
+      return items === undefined ? output : (this.#padding?.cut(output, rows, items) ?? output)
     })
     return {
-      result: { outputs, runStartedMs, runEndedMs, copiedBytes },
+      result: { outputs, runStartedMs, runEndedMs, copiedBytes, shapes },
       transfer: [...new Set(outputs.map((output) => output.data.buffer as ArrayBuffer))],
     }
   }
 
   async release(): Promise<void> {
-    await this.#session?.release()
-    this.#session = undefined
+    await this.#sessions?.release()
+    this.#sessions = undefined
   }
 }
 

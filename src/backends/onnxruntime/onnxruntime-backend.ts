@@ -1,4 +1,6 @@
 import { dirname } from 'node:path'
+import { type ErrorCode, RemoteError } from '../../errors.js'
+import { nowMs } from '../../lifecycle/clock.js'
 import type { InferenceConfig } from '../../config/inference.js'
 import { ModelInvalidError } from '../../repository/errors.js'
 import { InferenceFailedError, TensorShapeError, WorkerExitedError } from '../../runtime/errors.js'
@@ -6,24 +8,37 @@ import { graphOptimization, type ModelConfig, stateOutputs } from '../../reposit
 import { labelsFromMetadata } from '../../repository/labels.js'
 import type { OnnxInfo } from '../../repository/onnx-file.js'
 import { openOnnxVersion } from '../../repository/onnx-model.js'
-import { logNotes, type ProviderNote } from './provider-notes.js'
-import { type DeviceKind, deviceOf, type missingProviderReason } from './providers.js'
+import { CardMemory, takenBy } from './card-memory.js'
+import { failureIn, warnOfSizes } from './provider-notes.js'
+import { acceleratedProviders, nativeOptions } from './provider-options.js'
+import { ProviderUses } from './provider-uses.js'
+import { type DeviceKind, deviceOf, missingProviderReason, oneShape } from './providers.js'
 import { sessionSettings } from './session-settings.js'
 import { describeTensor, type Tensor, type TensorSpec } from '../../tensors/tensor.js'
 import { datatypeOfConfig, datatypeOfOnnx, isArrayDatatype } from '../../tensors/element-type.js'
 import type { Backend, BackendContext, BackendInstance, OpenedModel } from '../../runtime/backend.js'
+import { type BatchSizes, type SizeCost, sizesUpTo, tellSizes } from '../../runtime/batch-sizes.js'
 import { mostItems, zeros } from '../../runtime/batching-probe.js'
 import { sequenceControls } from '../../runtime/sequence-controls.js'
 import { implicitState } from '../../runtime/sequence-state.js'
+import type { ModelStatistics } from '../../runtime/statistics.js'
 import { completeGroups, placements } from './instance-groups.js'
 import { OnnxInstance } from './onnx-instance.js'
 import type { OnnxLoad } from './onnx-protocol.js'
 
+/** A GPU that failed, and the model whose run did. */
+export type DeviceFailure = Readonly<{ deviceId: number; model: string; reason: string }>
+
 /** What of the pipeline's inference settings holds for API models. */
-export type OnnxSettings = Pick<InferenceConfig, 'providers' | 'deviceId' | 'intraOpThreads'> &
+export type OnnxSettings = Pick<InferenceConfig, 'providers' | 'intraOpThreads'> &
+  Partial<Pick<InferenceConfig, 'cuda' | 'tensorrt'>> &
   Readonly<{
-    /** Told at each load of a model why providers do not run it. */
-    onNotes?: (model: string, notes: readonly ProviderNote[]) => void
+    /** GPUs by number, one at least, of groups that name none. Read at each load. */
+    devices: readonly number[]
+    /** Nothing runs any more on a GPU in this process. */
+    onDeviceFailed?: (failure: DeviceFailure) => void
+    /** Knows where models run. Absent: the log alone is told. */
+    uses?: ProviderUses
     /** Path of the entry of the threads; tests have one of their own, with a GPU. */
     workerEntry?: string
     /** Why a provider cannot even be tried, there. */
@@ -39,28 +54,38 @@ export function onnxRuntimeBackend(settings: OnnxSettings): Backend {
 }
 
 async function openModel(context: BackendContext, settings: OnnxSettings): Promise<OpenedModel> {
-  const { name, log } = context
+  const { name, version, log } = context
   const written = context.config
   const { path, onnx, config: completed } = openOnnxVersion(context.versionDir, { ...written, name })
   const config = withScheduling(completed, name, settings)
   checkTypes(onnx, path)
-  const places = placements(config.instance_group, settings.providers, settings.deviceId)
+  const { cuda, tensorrt } = settings
+  const places = placements(config.instance_group, acceleratedProviders(settings.providers, config))
   const session = {
     path,
     graphOptimization: graphOptimization(config),
     ...sessionSettings(config, settings.intraOpThreads),
+    ...nativeOptions({ cuda, tensorrt }, config),
   }
   const inputTypes = Object.fromEntries(onnx.inputs.map((input) => [input.name, input.type]))
   const idle = sequenceControls(config)({ start: false, end: false, ready: false, id: '' })
-  const rows = config.max_batch_size ?? 0
-  const fullBatch =
-    rows > 0
-      ? { rows, idle: Object.fromEntries(idle.map((tensor) => [tensor.name, tensor.data])) }
+  const most = config.max_batch_size ?? 0
+  const batchRows =
+    most > 0
+      ? {
+          sizes: sizesUpTo(most, preferredSizes(config)),
+          idle: Object.fromEntries(idle.map((tensor) => [tensor.name, tensor.data])),
+        }
       : undefined
   const state = await implicitState(config, dirname(context.versionDir))
   const ofSequences = [...idle, ...state.initial()]
+  const uses = (settings.uses ?? new ProviderUses(log)).open(name, version)
+  const { missing = missingProviderReason } = settings
   let announced = false
   const devices = new Set<DeviceKind>()
+  /** GPU of each instance that runs on one by its number. */
+  const onCards = new Map<number, number>()
+  let costs: readonly SizeCost[] | undefined
   return {
     config,
     platform: 'onnxruntime_onnx',
@@ -70,39 +95,60 @@ async function openModel(context: BackendContext, settings: OnnxSettings): Promi
     isReplaceable: true,
     async start(index, onBegan): Promise<BackendInstance> {
       const place = places[index % places.length]!
-      const load: OnnxLoad = { session: { ...session, ...place }, inputTypes, fullBatch }
+      // Its sessions are as those of the others.
+      const measuresMemory = place.providers.some(oneShape) && costs === undefined
+      const load: OnnxLoad = { session: { ...session, ...place }, inputTypes, batchRows, measuresMemory }
       const { instance, ready } = await OnnxInstance.start(
         `${name}#${index}`,
-        fullBatch !== undefined,
+        batchRows !== undefined,
         load,
         settings.workerEntry,
         onBegan,
-      )
+        (reason) => settings.onDeviceFailed?.({ deviceId: place.deviceId, model: name, reason }),
+      ).catch((error: unknown) => {
+        const reason = failureIn(error)
+        const installed = place.providers.filter((provider) => missing(provider) === undefined)
+        if (reason !== undefined) uses.failed(index, installed, place.deviceId, reason)
+        throw error
+      })
+      if (oneShape(ready.provider)) onCards.set(index, place.deviceId)
       devices.add(deviceOf(ready.provider))
+      uses.started(index, ready, place.deviceId)
       if (!announced) {
         announced = true
-        logNotes(log, name, ready)
-        settings.onNotes?.(name, ready.notes)
+        if (ready.sizesLeftOut !== undefined) warnOfSizes(log, name, ready.sizesLeftOut)
         log.info({ model: name, provider: ready.provider, instances: places.length }, 'model instances start')
       }
       try {
-        await runOnce(instance, config, ofSequences)
+        const memory = measuresMemory ? new CardMemory(place.deviceId) : undefined
+        const measured = await runOnce(instance, config, ofSequences, { ...ready, memory })
+        if (costs === undefined && measured !== undefined) tellSizes(log, name, measured)
+        costs ??= measured
       } catch (error) {
         await instance.close()
         throw error
       }
       return instance
     },
+    sizeCosts: () => costs,
+    gpuMemory: () => memoryOf(costs ?? [], [...onCards.values()]),
     onGpu: () => devices.has('gpu') && !devices.has('cpu'),
-    close: () => Promise.resolve(),
+    close: () => {
+      uses.closed()
+      return Promise.resolve()
+    },
   }
+}
+
+function preferredSizes({ dynamic_batching, sequence_batching }: ModelConfig): readonly number[] {
+  return (dynamic_batching ?? sequence_batching?.oldest)?.preferred_batch_size ?? []
 }
 
 /** Batching is turned on for every model that takes batches and names no scheduler. */
 function withScheduling(
   config: ModelConfig,
   name: string,
-  { providers, missing }: OnnxSettings,
+  { providers, devices, missing }: OnnxSettings,
 ): ModelConfig {
   const batches =
     (config.max_batch_size ?? 0) > 1 &&
@@ -111,39 +157,85 @@ function withScheduling(
   return {
     ...config,
     platform: 'onnxruntime_onnx',
-    instance_group: completeGroups(config.instance_group, name, providers, missing),
+    instance_group: completeGroups(config.instance_group, name, { providers, devices, missing }),
     ...(batches ? { dynamic_batching: { preferred_batch_size: [], priority_queue_policy: {} } } : {}),
   }
 }
+
+/** What instances were measured to take on their cards: as much as the first. */
+function memoryOf(costs: readonly SizeCost[], cards: readonly number[]): ModelStatistics['memory'] {
+  const known = costs.flatMap(({ memoryBytes }) => memoryBytes ?? [])
+  const each = known.reduce((sum, bytes) => sum + bytes, 0)
+  if (each === 0) return []
+  return [...new Set(cards)]
+    .sort((a, b) => a - b)
+    .map((id) => ({
+      type: 'GPU',
+      id,
+      bytes: each * cards.filter((card) => card === id).length,
+    }))
+}
+
+/** Of a first run: no other run will do better. */
+const refusals: readonly ErrorCode[] = ['GANTRY_PROVIDER_OPTIONS', 'GANTRY_DEVICE_UNFIT']
+
+type WarmSetting = Readonly<{
+  /** Of batches that have a session each; undefined: batches run as they are. */
+  sizes: BatchSizes | undefined
+  openedBytes: number | undefined
+  /** Of the card, where what runs take of it is to be known. */
+  memory: CardMemory | undefined
+}>
 
 /**
  * The first run allocates and is slow. Models whose sizes are open, or that refuse zeros, do it with their first request. Two items tell
  * whether outputs have the batch as their first dimension.
  *
  * @param ofSequences - inputs that the sequence scheduler adds.
+ * @param setting - every size is run, the smallest first, and once more to see what that takes.
+ * @returns what each size takes; undefined without sizes.
  * @throws ModelInvalidError for an output without a row for each item
  */
 async function runOnce(
   instance: OnnxInstance,
   config: ModelConfig,
   ofSequences: readonly Tensor[],
-): Promise<void> {
-  const items = Math.min(2, Math.max(1, config.max_batch_size ?? 0), mostItems(config))
-  if (items < 1 || config.input.some((input) => input.dims.includes(-1))) return
+  { sizes, openedBytes = 0, memory }: WarmSetting,
+): Promise<readonly SizeCost[] | undefined> {
+  const most = mostItems(config)
+  const items = Math.min(2, Math.max(1, config.max_batch_size ?? 0), most)
+  if (items < 1 || config.input.some((input) => input.dims.includes(-1))) return undefined
   try {
     const one = zeros(config)
     const inputs = new Map([...one.inputs, ...ofSequences.map((tensor) => [tensor.name, tensor] as const)])
     const outputs = [...new Set([...one.outputs, ...stateOutputs(config)])]
     const execution = { ...one, inputs, outputs }
-    await instance.execute(Array.from({ length: items }, () => execution))
+    const run = (count: number) => instance.execute(Array.from({ length: count }, () => execution))
+    if (sizes === undefined) {
+      await run(items)
+      return undefined
+    }
+    const costs: SizeCost[] = []
+    for (const size of sizes.filter((each) => each <= most)) {
+      const { bytes } = await takenBy(memory, () => run(size))
+      const beganMs = nowMs()
+      await run(size)
+      const memoryBytes = bytes === undefined ? {} : { memoryBytes: Math.round(bytes + openedBytes) }
+      costs.push({ size, ms: nowMs() - beganMs, ...memoryBytes })
+    }
+    return costs.length === sizes.length ? costs : undefined
   } catch (error) {
     if (error instanceof WorkerExitedError) throw error
+    const { cause } = error as Error
+    if (cause instanceof InferenceFailedError && refusals.includes(cause.record.code))
+      throw new RemoteError(cause.record)
     if (isOfShape(error))
       throw new ModelInvalidError(
         `model "${config.name ?? ''}": ${error.message}`,
         'Write max_batch_size: 0 and the whole shapes in dims, or export the model with the batch first in every output.',
         error,
       )
+    return undefined
   }
 }
 

@@ -21,11 +21,21 @@ export function ortTensor(
   return Object.defineProperty(new ort.Tensor(type, bits, dims), 'data', { value: bits })
 }
 
-/** A tensor of zeros, or of empty strings. @throws TypeError for a type of which there are no arrays */
-export function emptyTensor(type: ort.Tensor.Type, dims: readonly number[]): ort.Tensor {
+/**
+ * A tensor of zeros, or of empty strings.
+ *
+ * @param memory - gives the buffer of its elements.
+ * @throws TypeError for a type of which there are no arrays
+ */
+export function emptyTensor(
+  type: ort.Tensor.Type,
+  dims: readonly number[],
+  memory = (bytes: number) => new ArrayBuffer(bytes),
+): ort.Tensor {
   const length = elementCount(dims)
   if (type === 'string') return new ort.Tensor(type, new Array<string>(length).fill(''), dims)
   const datatype = datatypeOfOnnx(type)
   if (!isArrayDatatype(datatype)) throw new TypeError(`there are no arrays of type ${type}`)
-  return ortTensor(type, new (arrayOf(datatype))(length), dims)
+  const kind = arrayOf(datatype)
+  return ortTensor(type, new kind(memory(length * kind.BYTES_PER_ELEMENT), 0, length), dims)
 }

@@ -1,6 +1,7 @@
 import type { ExecutionProvider } from '../../config/inference.js'
 import { GantryError } from '../../errors.js'
 import type { Log } from '../../lifecycle/log.js'
+import type { BatchSizes } from '../../runtime/batch-sizes.js'
 
 /** Why a provider does not run a model. */
 export type ProviderNote = Readonly<{
@@ -10,7 +11,7 @@ export type ProviderNote = Readonly<{
   installed: boolean
 }>
 
-export function noteText({ provider, reason }: ProviderNote): string {
+export function noteText({ provider, reason }: Pick<ProviderNote, 'provider' | 'reason'>): string {
   return `${provider}: ${reason}`
 }
 
@@ -19,26 +20,40 @@ export function failuresOf(notes: readonly ProviderNote[]): readonly string[] {
   return notes.filter(({ installed }) => installed).map(noteText)
 }
 
-/** Tells why a model does not run on a provider: a warning where that is a fault. */
-export function logNotes(
-  log: Log,
-  model: string,
-  { provider, notes }: Readonly<{ provider: ExecutionProvider; notes: readonly ProviderNote[] }>,
-): void {
-  for (const note of notes) {
-    const fields = { model, note: noteText(note) }
-    if (note.installed)
-      log.warn({ ...fields, provider }, 'execution provider fails, another one runs the model')
-    else log.info(fields, 'execution provider is not used')
+/** Tells that there is no room for a session of each size of batch. */
+export function warnOfSizes(log: Log, model: string, reason: string): void {
+  log.warn(
+    { model, reason },
+    'there is no room for a session of each batch size: those left out are filled up to a larger one',
+  )
+}
+
+/** Tells that sizes of batches do not run, though they have a session: batches stay smaller. */
+export function warnOfColdSizes(log: Log, model: string, sizes: BatchSizes, error: unknown): void {
+  const reason = error instanceof Error ? error.message : String(error)
+  log.warn({ model, sizes, reason }, 'sizes of batches do not run: batches stay smaller')
+}
+
+/** None of the configured execution providers can run the model. Where one is installed and fails, it may do so later. */
+export class ProviderUnavailableError extends GantryError {
+  readonly code: 'GANTRY_PROVIDER_UNAVAILABLE' | 'GANTRY_PROVIDER_FAILS'
+  readonly hint: string
+  override readonly retryable: boolean
+  constructor(readonly notes: readonly ProviderNote[]) {
+    super(`${noProvider}${notes.map(noteText).join('; ')}`)
+    this.name = 'ProviderUnavailableError'
+    this.retryable = failuresOf(notes).length > 0
+    this.code = this.retryable ? 'GANTRY_PROVIDER_FAILS' : 'GANTRY_PROVIDER_UNAVAILABLE'
+    this.hint = this.retryable
+      ? 'It is tried again by itself. Add "cpu" to inference.providers to have models run meanwhile; `gantry doctor` looks at the provider.'
+      : 'Add "cpu" to inference.providers, or see `gantry doctor` for what this machine has.'
   }
 }
 
-/** None of the configured execution providers can run the model. */
-export class ProviderUnavailableError extends GantryError {
-  readonly code = 'GANTRY_PROVIDER_UNAVAILABLE'
-  readonly hint = 'Add "cpu" to inference.providers, or see `gantry doctor` for what this machine has.'
-  constructor(readonly notes: readonly ProviderNote[]) {
-    super(`no execution provider can run the model: ${notes.map(noteText).join('; ')}`)
-    this.name = 'ProviderUnavailableError'
-  }
+const noProvider = 'no execution provider can run the model: '
+
+/** Why installed providers fail, by the error of a thread that found none to run its model; undefined for any other error. */
+export function failureIn(error: unknown): string | undefined {
+  if (!(error instanceof GantryError) || error.code !== 'GANTRY_PROVIDER_FAILS') return undefined
+  return error.message.replace(noProvider, '')
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, isAbsolute, join, relative } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { ExecutionProvider } from '../../config/inference.js'
 
 /** `gpu`: few instances and large batches pay; `cpu`: one instance per core and no batches. */
@@ -8,6 +8,11 @@ export type DeviceKind = 'cpu' | 'gpu'
 
 export function deviceOf(provider: ExecutionProvider): DeviceKind {
   return provider === 'cpu' ? 'cpu' : 'gpu'
+}
+
+/** Whether it runs on the GPU of a number that it is given; the others take what there is. */
+export function takesDevice(provider: ExecutionProvider): provider is 'cuda' | 'tensorrt' {
+  return provider === 'cuda' || provider === 'tensorrt'
 }
 
 /**
@@ -30,23 +35,18 @@ export function missingProviderReason(provider: ExecutionProvider): string | und
   const library = `libonnxruntime_providers_${provider}.so`
   const dir = onnxRuntimeBinaries()
   if (dir !== undefined && existsSync(join(dir, library))) return undefined
-  return `${library} is not installed; ${installHint()}`
+  return `${library} is not installed; ${installHint(provider)}`
 }
 
-/**
- * What installs the library for CUDA and TensorRT. `npm ci` does not: packages run no scripts here (`.npmrc`, `allowScripts`). The
- * script has it for CUDA 12 on x64 alone.
- */
-function installHint(): string {
-  if (process.platform !== 'linux' || process.arch !== 'x64')
-    return `onnxruntime-node has none for ${process.platform}/${process.arch}`
-  return `\`${installCommand()}\` installs it, for CUDA 12 with cuDNN 9 (other versions: docs/models.md)`
+/** Whether ONNX Runtime's library for CUDA and TensorRT is to be had for this machine. */
+export function cudaIsToBeHad(): boolean {
+  return process.platform === 'linux' && process.arch === 'x64'
 }
 
-function installCommand(): string {
-  const script = join(packageDir() ?? 'node_modules/onnxruntime-node', 'script', 'install.js')
-  const near = relative(process.cwd(), script)
-  return `ONNXRUNTIME_NODE_INSTALL=cuda12 node ${near.startsWith('..') || isAbsolute(near) ? script : near}`
+/** What installs the library for CUDA and TensorRT. `npm ci` does not: packages run no scripts here (`.npmrc`, `allowScripts`). */
+function installHint(provider: 'cuda' | 'tensorrt'): string {
+  if (!cudaIsToBeHad()) return `onnxruntime-node has none for ${process.platform}/${process.arch}`
+  return `\`gantry gpu install${provider === 'tensorrt' ? ' --tensorrt' : ''}\` brings it`
 }
 
 /** Providers for a GPU that are tried before the CPU, which takes every model. */
@@ -60,13 +60,25 @@ export function gpuIsInstalled(providers: readonly ExecutionProvider[]): boolean
   return gpuProvidersOf(providers).some((provider) => missingProviderReason(provider) === undefined)
 }
 
+/** Whether one of them runs on GPUs by their numbers, so that several can be used. */
+export function deviceProviderIsInstalled(providers: readonly ExecutionProvider[]): boolean {
+  return gpuIsInstalled(gpuProvidersOf(providers).filter(takesDevice))
+}
+
 /** Folder of ONNX Runtime's libraries, or `undefined` when the package has another layout. */
 export function onnxRuntimeBinaries(): string | undefined {
-  const dir = packageDir()
+  const dir = onnxRuntimePackage()
   return dir === undefined ? undefined : join(dir, 'bin', 'napi-v6', process.platform, process.arch)
 }
 
-function packageDir(): string | undefined {
+/** Of ONNX Runtime, which is not loaded for it. */
+export function onnxRuntimeVersion(): string {
+  const { version } = createRequire(import.meta.url)('onnxruntime-node/package.json') as { version: string }
+  return version
+}
+
+/** Folder of the package; `undefined` where it cannot be found. */
+export function onnxRuntimePackage(): string | undefined {
   try {
     return dirname(createRequire(import.meta.url).resolve('onnxruntime-node/package.json'))
   } catch {

@@ -1,8 +1,12 @@
 import { ModelConfigError } from '../../repository/errors.js'
 import type { ModelConfig } from '../../repository/model-config.js'
 import type { OrtSessionOptions } from './ort-session.js'
+import type { NativeOptions } from './native-options.js'
 
-type SessionSettings = Omit<OrtSessionOptions, 'path' | 'providers' | 'deviceId' | 'graphOptimization'>
+type Settings = Omit<
+  OrtSessionOptions,
+  'path' | 'providers' | 'deviceId' | 'graphOptimization' | keyof NativeOptions
+>
 
 /** No machine has more processors, and each is a thread of every instance. */
 const mostThreads = 1_024
@@ -22,7 +26,7 @@ export function sessionConfig({ parameters }: ModelConfig): Readonly<Record<stri
  * @param intraOpThreads - where the configuration says nothing.
  * @throws ModelConfigError naming the parameter
  */
-export function sessionSettings(config: ModelConfig, intraOpThreads: number): SessionSettings {
+export function sessionSettings(config: ModelConfig, intraOpThreads: number): Settings {
   const number = (key: string, most: number) => wholeNumber(config, key, most)
   const interOpThreads = number('inter_op_thread_count', mostThreads)
   const arena = number('enable_mem_arena', 1)

@@ -1,29 +1,34 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { onTestFinished, describe, expect, it } from 'vitest'
 import { parseModelConfig } from '../../../src/repository/model-config-text.js'
 import { onnxRuntimeBackend } from '../../../src/backends/onnxruntime/onnxruntime-backend.js'
+import { counted } from '../../../src/runtime/counted-statistics.js'
 import type { LoadedModel } from '../../../src/runtime/loaded-model.js'
+import type { ScheduledModel } from '../../../src/runtime/scheduled-model.js'
+import { modelMetricsText } from '../../../src/serving/metrics/serving-metrics.js'
 import type { Tensor } from '../../../src/tensors/tensor.js'
 import { contextOf, fp32, requestOf, scheduled, valuesOf } from '../../support/direct-model.js'
 import { echoOnnx } from '../../support/model-repository.js'
 import { buildOnnx } from '../../support/onnx-builder.js'
-import { nothingIsMissing, oneShapeWorkers, recordShapes } from '../../support/one-shape.js'
+import { nothingIsMissing, gpuWorkers, recordShapes, tellMemory } from '../../support/simulated-gpus.js'
 import { adder, controls, mirror } from '../../support/sequence-models.js'
+import { recordingLog, silentLog } from '../../support/silent-log.js'
 import { tempDir } from '../../support/temp-dir.js'
 
 /** A model behind its scheduler, on the provider that charges for a change of shape. */
-async function served(onnx: Uint8Array, config: string): Promise<LoadedModel> {
+async function served(onnx: Uint8Array, config: string, log = silentLog()): Promise<ScheduledModel> {
   const versionDir = join(tempDir(), 'm', '1')
   mkdirSync(versionDir, { recursive: true })
   writeFileSync(join(versionDir, 'model.onnx'), onnx)
   const text = `instance_group { kind: KIND_GPU count: 1 } ${config}`
-  const context = contextOf('m', parseModelConfig(text, 'config.pbtxt'), versionDir)
+  const context = { ...contextOf('m', parseModelConfig(text, 'config.pbtxt'), versionDir), log }
   const backend = onnxRuntimeBackend({
     providers: ['cuda', 'cpu'],
-    deviceId: 0,
+    devices: [0],
     intraOpThreads: 1,
-    workerEntry: oneShapeWorkers.onnx,
+    workerEntry: gpuWorkers.onnx,
     missing: nothingIsMissing,
   })
   const model = await scheduled(await backend.open(context), context)
@@ -33,16 +38,24 @@ async function served(onnx: Uint8Array, config: string): Promise<LoadedModel> {
 
 const row = (value: number) => [value, -value, value / 2]
 const rows = (first: number, count: number) => Array.from({ length: count }, (_, n) => row(first + n)).flat()
+/** Sessions that saw more than one shape. */
+const oddSessions = (runs: ReturnType<ReturnType<typeof recordShapes>>) => {
+  const pairs = new Set(runs.map(({ session, shapes }) => `${session}: ${shapes}`))
+  const sessions = [...pairs].map((pair) => pair.split(':')[0])
+  return sessions.filter((session, index) => sessions.indexOf(session) !== index)
+}
 const changes = (runs: ReturnType<ReturnType<typeof recordShapes>>) => runs.filter(({ changed }) => changed)
 
 describe('a model on a provider that charges for a change of shape', () => {
-  it('sees one shape from its load on, whatever clients send', async () => {
+  it('shows each session one shape, from its load on, whatever clients send', async () => {
     const runs = recordShapes()
     const model = await served(
       echoOnnx('float32', ['n', 3]),
       'max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 2000 } model_warmup { name: "w" batch_size: 2 inputs { key: "in0" value { data_type: TYPE_FP32 dims: 3 zero_data: true } } }',
     )
-    expect(new Set(runs().map(({ shapes }) => shapes))).toEqual(new Set(['in0 8x3']))
+    const atLoad = runs()
+    expect(new Set(atLoad.map(({ shapes }) => shapes))).toEqual(new Set(['in0 1x3', 'in0 4x3', 'in0 8x3']))
+    expect(changes(atLoad)).toHaveLength(3)
     const ask = async (first: number, count: number) => {
       const [answer] = await model.infer(requestOf([fp32('in0', [count, 3], rows(first, count))]))
       expect(answer?.shape).toEqual([count, 3])
@@ -53,6 +66,70 @@ describe('a model on a provider that charges for a change of shape', () => {
     const after = runs()
     expect(after.length).toBeGreaterThan(5)
     expect(changes(after)).toEqual([])
+  })
+
+  it.each(['', 'preferred_batch_size: [ 2 ]', 'preferred_batch_size: [ 3, 5 ]'])(
+    'shows each session one shape, however many clients ask at once for whatever they like (%s)',
+    async (preferred) => {
+      const runs = recordShapes()
+      const model = await served(
+        echoOnnx('float32', ['n', 3]),
+        `max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 500 ${preferred} }`,
+      )
+      const bursts = fc.sample(fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 6 }), 20)
+      for (const [at, counts] of bursts.entries())
+        await Promise.all(
+          counts.map(async (count, index) => {
+            const values = rows(at * 100 + index * 10, count)
+            const [answer] = await model.infer(requestOf([fp32('in0', [count, 3], values)]))
+            expect(valuesOf(answer)).toEqual(values)
+          }),
+        )
+      expect(oddSessions(runs()), JSON.stringify(bursts)).toEqual([])
+    },
+  )
+
+  it('answers sizes that change all the time as fast as one size', async () => {
+    const model = await served(echoOnnx('float32', ['n', 3]), 'max_batch_size: 8')
+    const msOf = async (counts: readonly number[]) => {
+      const beganMs = performance.now()
+      for (const count of counts) await model.infer(requestOf([fp32('in0', [count, 3], rows(0, count))]))
+      return performance.now() - beganMs
+    }
+    const counts = Array.from({ length: 40 }, (_, n) => 1 + ((n * 5) % 8))
+    await msOf(counts)
+    const alikeMs = await msOf(counts.map(() => 3))
+    // A charge for each of them would be 800 ms.
+    expect(await msOf(counts)).toBeLessThan(alikeMs + 400)
+  })
+
+  it('measures what each size takes of the memory of the card, and tells it', async () => {
+    tellMemory()
+    const { log, lines } = recordingLog()
+    const model = await served(echoOnnx('float32', ['n', 3]), 'max_batch_size: 8', log)
+    const mib = 1024 ** 2
+    const taken = [
+      [1, 110],
+      [4, 140],
+      [8, 180],
+    ] as const
+    expect(model.recorder.sizes.map(({ size, memoryBytes }) => [size, memoryBytes])).toEqual(
+      taken.map(([size, bytes]) => [size, bytes * mib]),
+    )
+    expect(model.statistics().memory).toEqual([{ type: 'GPU', id: 0, bytes: 430 * mib }])
+    const page = await modelMetricsText([counted(model.recorder)])
+    for (const [size, bytes] of taken)
+      expect(page).toContain(
+        `gantry_model_batch_memory_bytes{batch_size="${size}",model="m",version="1"} ${bytes * mib}`,
+      )
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        msg: 'sizes of batches are warm',
+        sizes: taken.map(
+          ([size, bytes]) => expect.stringMatching(`^${size}: .* ms, ${bytes} MiB$`) as string,
+        ),
+      }),
+    )
   })
 
   it('moves large inputs, and answers no more bytes than were asked for', async () => {
@@ -119,13 +196,13 @@ describe('a model on a provider that charges for a change of shape', () => {
     })
     for (const batching of ['', 'dynamic_batching { }'])
       await expect(served(collapsed, `max_batch_size: 8 ${batching}`)).rejects.toThrow(
-        'model "m": onnx runtime error: output \'out0\' is [1, 1] for a batch of 8: its first dimension is not the batch',
+        'model "m": onnx runtime error: output \'out0\' is [1, 1] for a batch of 4: its first dimension is not the batch',
       )
     const model = await served(
       collapsed,
       'max_batch_size: 8 input { name: "in0" data_type: TYPE_FP32 dims: -1 }',
     )
-    await expect(model.infer(requestOf([fp32('in0', [1, 1], [2])]))).rejects.toThrow('is not the batch')
+    await expect(model.infer(requestOf([fp32('in0', [2, 1], [2, 3])]))).rejects.toThrow('is not the batch')
   })
 
   it('leaves a model without a batch dimension as it is', async () => {
@@ -134,6 +211,39 @@ describe('a model on a provider that charges for a change of shape', () => {
     const [answer] = await model.infer(requestOf([fp32('in0', [2, 3], rows(1, 2))]))
     expect(valuesOf(answer)).toEqual(rows(1, 2))
     expect(runs().at(-1)?.shapes).toBe('in0 2x3')
+  })
+
+  it("R44: counts and tells the runs that its changes make slow, where shapes are the client's", async () => {
+    const { log, lines } = recordingLog()
+    const model = await served(
+      echoOnnx('float32', ['n', 'm']),
+      'max_batch_size: 4 input { name: "in0" data_type: TYPE_FP32 dims: -1 } output { name: "out0" data_type: TYPE_FP32 dims: -1 }',
+      log,
+    )
+    const ask = (values: number) =>
+      model.infer(
+        requestOf([
+          fp32(
+            'in0',
+            [1, values],
+            Array.from({ length: values }, () => 1),
+          ),
+        ]),
+      )
+    for (let run = 0; run < 8; run += 1) await ask(3)
+    expect(model.recorder.slowRuns).toBe(0)
+    await ask(5)
+    expect(model.recorder.slowRuns).toBe(1)
+    await ask(3)
+    expect(model.recorder.slowRuns).toBe(2)
+    const told = lines.filter(({ msg }) => String(msg).startsWith('a run took more than ten times'))
+    expect(told).toHaveLength(1)
+    expect(told[0]).toMatchObject({
+      model: 'm',
+      items: 1,
+      slowRuns: 1,
+      cause: 'first run of its session with these shapes',
+    })
   })
 })
 
@@ -150,10 +260,11 @@ describe.each(['direct { }', 'oldest { max_candidate_sequences: 4 }'])(
       return answers.flatMap(valuesOf)
     }
 
-    it('keeps states apart in one shape, warm from its load on', async () => {
+    it('keeps states apart in one shape a session, warm from its load on', async () => {
       const runs = recordShapes()
       const model = await served(adder, batching(state))
-      expect(runs().map(({ shapes }) => shapes)).toEqual(['INPUT 4x1, SUM_IN 4x1'])
+      const shapes = ['INPUT 1x1, SUM_IN 1x1', 'INPUT 4x1, SUM_IN 4x1']
+      expect([...new Set(runs().map((run) => run.shapes))]).toEqual(shapes)
       const start = { start: true }
       expect(await send(model, 'a', 1, start)).toEqual([1])
       const two = await Promise.all([
@@ -164,6 +275,25 @@ describe.each(['direct { }', 'oldest { max_candidate_sequences: 4 }'])(
       expect(two.flat()).toEqual([10, 3, 100])
       expect((await Promise.all([send(model, 'c', 5), send(model, 'a', 3)])).flat()).toEqual([105, 6])
       expect(changes(runs())).toEqual([])
+    })
+
+    it('shows each session one shape, however sequences come and go', async () => {
+      const runs = recordShapes()
+      const model = await served(adder, batching(state))
+      const many = fc.sample(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 }), 6)
+      let id = 0
+      for (const values of many)
+        await Promise.all(
+          // One behind the other in each sequence, all sequences side by side.
+          values.map(async (last) => {
+            const own = `s${(id += 1)}`
+            for (let value = 1; value <= last; value += 1) {
+              const [sum] = await send(model, own, value, { start: value === 1, end: value === last })
+              expect(sum).toBe((value * (value + 1)) / 2)
+            }
+          }),
+        )
+      expect(oddSessions(runs()), JSON.stringify(many)).toEqual([])
     })
 
     it('tells the model that rows which were added have no sequence', async () => {

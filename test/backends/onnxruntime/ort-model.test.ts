@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ort from 'onnxruntime-node'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { OrtModel } from '../../../src/backends/onnxruntime/ort-model.js'
 import { buildOnnx, elementTypes, type ElementType } from '../../support/onnx-builder.js'
 import { tempDir } from '../../support/temp-dir.js'
@@ -35,6 +35,7 @@ it.each(Object.keys(elementTypes).filter((type) => !['string', 'bfloat16'].inclu
       { names: ['out'], sizeIsKnown: false },
     )
     onTestFinished(() => model.release())
+    const inside = vi.spyOn(model.session, 'run')
     const run = async (values: readonly number[]) => {
       const tensor = new ort.Tensor('float32', Float32Array.from(values), [1, 2])
       return (await model.run([{ name: 'in', tensor }], 1)).out!
@@ -53,5 +54,7 @@ it.each(Object.keys(elementTypes).filter((type) => !['string', 'bfloat16'].inclu
     const third = await run([3, 1])
     expect(third).toBe(second)
     expect(bits(third)).toEqual(expected([3, 1]))
+    const made = (await inside.mock.results.at(-1)!.value) as ort.InferenceSession.OnnxValueMapType
+    expect(made.out === third || (made.out!.data as Uint8Array).byteLength === 0).toBe(true)
   },
 )

@@ -16,7 +16,7 @@ import { tempDir } from '../../support/temp-dir.js'
 import { until } from '../../support/until.js'
 
 const workerEntry = fileURLToPath(new URL('../../support/fragile-onnx-worker.mjs', import.meta.url))
-const backend = onnxRuntimeBackend({ providers: ['cpu'], deviceId: 0, intraOpThreads: 1, workerEntry })
+const backend = onnxRuntimeBackend({ providers: ['cpu'], devices: [0], intraOpThreads: 1, workerEntry })
 const log = silentLog()
 
 function requestOf(first: number): InferRequest {
