@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module'
 import { pino, type DestinationStream, type Logger } from 'pino'
-import { PinoPretty } from 'pino-pretty'
+import type * as pinoPretty from 'pino-pretty'
 import { redactText } from '../config/redact.js'
 
 export type Log = Logger
@@ -40,6 +41,17 @@ function standardError(): Sink {
   return stream
 }
 
+/** Standard error, for people. The package is loaded here, since most processes have nobody to read it. */
+function terminal(): Sink {
+  const { PinoPretty } = createRequire(import.meta.url)('pino-pretty') as typeof pinoPretty
+  return PinoPretty({
+    destination: 2,
+    sync: true,
+    ignore: 'pid,hostname,name',
+    translateTime: 'SYS:HH:MM:ss',
+  })
+}
+
 /** An error with its causes, code and hint, for the log. */
 function serializeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error
@@ -55,9 +67,7 @@ function serializeError(error: unknown): unknown {
  */
 export function createLog(settings: LogSettings, name: string): Log {
   const pretty = settings.format === 'pretty' || (settings.format === 'auto' && process.stderr.isTTY)
-  const sink: Sink = pretty
-    ? PinoPretty({ destination: 2, sync: true, ignore: 'pid,hostname,name', translateTime: 'SYS:HH:MM:ss' })
-    : standardError()
+  const sink = pretty ? terminal() : standardError()
   const options = {
     name,
     level: settings.level,

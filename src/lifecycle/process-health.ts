@@ -8,3 +8,6 @@ export type ProcessHealth = Readonly<{
   /** Why it is not ready; empty when it is. */
   reason: string
 }>
+
+/** The same of a process that its first client starts: `idle` until then. */
+export type WokenHealth = Omit<ProcessHealth, 'state'> & Readonly<{ state: ProcessState | 'idle' }>

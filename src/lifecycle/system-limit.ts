@@ -1,6 +1,6 @@
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { getSystemErrorName } from 'node:util'
-import { GantryError } from '../errors.js'
+import { type ErrorCode, GantryError, hasCode } from '../errors.js'
 
 /** What the system refused, whatever was asked of it. */
 export type SystemLimit = Readonly<{
@@ -186,13 +186,17 @@ export class SystemLimitError extends GantryError {
 
 /** Whether a limit of the system is behind an error, also one that arrived from another thread or process. */
 export function isSystemLimit(error: unknown): boolean {
-  if (systemLimit(error) !== undefined) return true
-  let next = error
-  for (let depth = 0; depth < 8 && next instanceof Error; depth += 1) {
-    if (next instanceof GantryError && next.code === 'GANTRY_ENVIRONMENT') return true
-    next = next.cause
-  }
-  return false
+  return systemLimit(error) !== undefined || hasCode(error, 'GANTRY_ENVIRONMENT')
+}
+
+/** Whether what the machine lacks is behind an error: it may be gone the next time, and is no fault of what was asked for. */
+export function isPassing(error: unknown): boolean {
+  return isSystemLimit(error) || hasCode(error, 'GANTRY_PROVIDER_FAILS')
+}
+
+/** Whether an error of that code says what the machine lacks, such as a GPU that fails: whatever fails for it is tried again. */
+export function mayPass(code: ErrorCode): boolean {
+  return code === 'GANTRY_ENVIRONMENT' || code === 'GANTRY_PROVIDER_FAILS'
 }
 
 /**

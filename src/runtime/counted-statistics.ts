@@ -1,3 +1,4 @@
+import type { SizeCost } from './batch-sizes.js'
 import type { FailureReason } from '../tensors/serving-error.js'
 import type { Duration, requestDurations, Stage } from './statistics.js'
 
@@ -13,14 +14,18 @@ export type CountedStatistics = Readonly<{
   failures: Readonly<Record<FailureReason, number>>
   pending: number
   copiedBytes: number
+  /** Runs that took ten times the median of their size, or more. */
+  slowRuns: number
   loadSeconds: number
+  /** Of batches, where each has a session of its own: those that are warm. */
+  sizes: readonly SizeCost[]
   histograms: Readonly<Record<Stage, Readonly<{ counts: readonly number[]; sumNs: number }>>>
 }>
 
 /** As it is now, and as a message can carry it. */
 export function counted(statistics: CountedStatistics): CountedStatistics {
-  const { model, version, metricTags, inferenceCount, executionCount, pending, copiedBytes, loadSeconds } =
-    statistics
+  const { model, version, metricTags, inferenceCount, executionCount, pending, copiedBytes } = statistics
+  const { slowRuns, loadSeconds, sizes } = statistics
   const { inference, failures, histograms } = statistics
   return {
     model,
@@ -32,7 +37,9 @@ export function counted(statistics: CountedStatistics): CountedStatistics {
     failures: { ...failures },
     pending,
     copiedBytes,
+    slowRuns,
     loadSeconds,
+    sizes: [...sizes],
     histograms: mapOf(histograms, ({ counts, sumNs }) => ({ counts: [...counts], sumNs })),
   }
 }
@@ -76,9 +83,22 @@ function sumOf(a: CountedStatistics, b: CountedStatistics): CountedStatistics {
     failures: mapOf(a.failures, (count, reason) => count + b.failures[reason]),
     pending: a.pending + b.pending,
     copiedBytes: a.copiedBytes + b.copiedBytes,
+    slowRuns: a.slowRuns + b.slowRuns,
     loadSeconds: Math.max(a.loadSeconds, b.loadSeconds),
+    sizes: largestOf([...a.sizes, ...b.sizes]),
     histograms: mapOf(a.histograms, (histogram, stage) => histogramSum(histogram, b.histograms[stage])),
   }
+}
+
+/** Of each size the one that takes the most memory: processes have their own, on one card or several. */
+function largestOf(sizes: readonly SizeCost[]): readonly SizeCost[] {
+  const bytes = ({ memoryBytes = 0 }: SizeCost) => memoryBytes
+  const bySize = new Map<number, SizeCost>()
+  for (const each of sizes) {
+    const known = bySize.get(each.size)
+    if (known === undefined || bytes(each) > bytes(known)) bySize.set(each.size, each)
+  }
+  return [...bySize.values()].sort((a, b) => a.size - b.size)
 }
 
 type Histogram = CountedStatistics['histograms'][Stage]

@@ -2,6 +2,7 @@ import type { ModelConfig, ModelInstanceGroup } from '../repository/model-config
 import { checkCompleted } from '../repository/supported-config.js'
 import type { Log } from '../lifecycle/log.js'
 import type { OpenedModel } from './backend.js'
+import type { SizeCost } from './batch-sizes.js'
 import { roomForOthers } from './memory/room-for-others.js'
 import type { MemoryAccounts } from './memory/memory-accounts.js'
 import { outputLabels } from '../repository/output-labels.js'
@@ -17,6 +18,7 @@ import { RequestOutcome } from './request-outcome.js'
 import { RequestScheduler, requestSchedulerRules } from './request-scheduler.js'
 import { type SchedulerClock, timers } from './scheduler-clock.js'
 import { ScheduledModel, type Scheduler } from './scheduled-model.js'
+import { slowRunTeller } from './slow-runs.js'
 import { sequenceStrategy } from './policies/sequence.js'
 import { sequenceControls } from './sequence-controls.js'
 import { type SequenceRules, SequenceScheduler } from './sequence-scheduler.js'
@@ -69,7 +71,7 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
   const { name, version, modelDir, statistics, log, rateLimiter, clock = timers } = options
   checkCompleted(opened.config, name)
   const labels = outputLabels(opened.config, modelDir, opened.labels)
-  const sequences = await sequenceRules(name, opened.config, modelDir)
+  const sequences = await openSequences(name, opened.config, modelDir)
   const warmUps = await warmUpRequests(opened.config, modelDir)
   let instanceFreed: () => void = () => undefined
   let breakModel: (reason: string) => void = () => undefined
@@ -95,6 +97,7 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
     memory,
     isReplaceable: opened.isReplaceable,
   })
+  statistics.onSlowRun = slowRunTeller(name, () => opened.onGpu?.() ?? false, log)
   const outcome = new RequestOutcome(statistics, outputShapes(opened.config))
   await instances.start()
   const chosen = await settleBatching(opened, instances, options).catch(async (error: unknown) => {
@@ -102,10 +105,18 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
     throw error
   })
   memory?.loaded()
+  const costs = opened.sizeCosts?.()
+  statistics.sizes = costs ?? []
   const scheduler: Scheduler =
     sequences === undefined
-      ? new RequestScheduler(requestSchedulerRules(chosen.config), instances, outcome, statistics, clock)
-      : new SequenceScheduler(sequences, instances, outcome, statistics, clock)
+      ? new RequestScheduler(
+          requestSchedulerRules(chosen.config, costs),
+          instances,
+          outcome,
+          statistics,
+          clock,
+        )
+      : new SequenceScheduler(sequences(costs), instances, outcome, statistics, clock)
   instanceFreed = () => scheduler.pump()
   statistics.recordLoaded()
   const rules = requestRules(name, chosen.config)
@@ -131,21 +142,23 @@ export function instanceCount({ instance_group }: ModelConfig): number {
   return active.length === 0 ? 1 : active.reduce((sum, group) => sum + count(group), 0)
 }
 
-async function sequenceRules(
+/** What is known of a model's sequences before it runs. @throws ModelConfigError naming the state */
+async function openSequences(
   model: string,
   config: ModelConfig,
   modelDir: string,
-): Promise<SequenceRules | undefined> {
+): Promise<((costs: readonly SizeCost[] | undefined) => SequenceRules) | undefined> {
   const batching = config.sequence_batching
   if (batching === undefined) return undefined
   const idleUs = batching.max_sequence_idle_microseconds ?? 0
-  return {
+  const state = await implicitState(config, modelDir)
+  return (costs) => ({
     model,
-    strategy: sequenceStrategy(batching, config.max_batch_size ?? 0),
+    strategy: sequenceStrategy(batching, config.max_batch_size ?? 0, costs),
     idleMs: (idleUs > 0 ? idleUs : defaultSequenceIdleUs) / 1e3,
     controls: sequenceControls(config),
-    state: await implicitState(config, modelDir),
-  }
+    state,
+  })
 }
 
 /** Batching that nobody asked for stays only where it pays. */
@@ -175,6 +188,7 @@ function withConfig(opened: OpenedModel, config: ModelConfig): OpenedModel {
     start: (index, onBegan) => opened.start(index, onBegan),
     ...(opened.isReplaceable === undefined ? {} : { isReplaceable: opened.isReplaceable }),
     ...(opened.onGpu === undefined ? {} : { onGpu: () => opened.onGpu?.() ?? false }),
+    ...(opened.gpuMemory === undefined ? {} : { gpuMemory: () => opened.gpuMemory?.() ?? [] }),
     close: () => opened.close(),
   }
 }

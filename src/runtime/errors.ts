@@ -42,6 +42,37 @@ export class RunHungError extends GantryError {
   }
 }
 
+/** A GPU failed in a way that sticks: every run on it fails until the process ends, since its context is the process's. */
+export class DeviceFailedError extends GantryError {
+  readonly code = 'GANTRY_DEVICE_FAILED'
+  readonly hint = 'The process is started again by itself; dmesg has the Xid errors of the driver.'
+  override readonly retryable = true
+  constructor(reason: string, cause?: unknown) {
+    super(reason, { cause })
+    this.name = 'DeviceFailedError'
+  }
+}
+
+/** A GPU lacks what a model computes with: it will never run it. */
+export class DeviceUnfitError extends GantryError {
+  readonly code = 'GANTRY_DEVICE_UNFIT'
+  readonly hint =
+    'Use the float32 model there (gantry.gpu_model of an ensemble names it), or run this one on the CPU (KIND_CPU).'
+  constructor(reason: string, cause?: unknown) {
+    super(reason, { cause })
+    this.name = 'DeviceUnfitError'
+  }
+}
+
+/** What a thread says of a GPU that failed so, in the error of a load or a run; `undefined` for any other. */
+export function deviceFailureIn(error: unknown): ErrorRecord | undefined {
+  const record =
+    error instanceof InferenceFailedError ? error.record : error instanceof GantryError ? error : undefined
+  if (record?.code !== 'GANTRY_DEVICE_FAILED') return undefined
+  const { code, message, hint } = record
+  return { code, message, hint }
+}
+
 /** A run that the worker answered with an error. */
 export class InferenceFailedError extends GantryError {
   readonly code = 'GANTRY_INFERENCE_FAILED'

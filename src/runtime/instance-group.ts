@@ -1,3 +1,4 @@
+import { hasCode } from '../errors.js'
 import type { Log } from '../lifecycle/log.js'
 import { atMost } from '../lifecycle/delay.js'
 import { WorkerExitedError } from './errors.js'
@@ -8,6 +9,7 @@ import type { ShortRuns } from './instances/short-runs.js'
 import { type GroupInstance, Slot } from './instances/slot.js'
 import { EndCount, startAgain } from './instances/start-again.js'
 import { startFew } from './instances/start-few.js'
+import { startLater } from './instances/start-later.js'
 import type { Promised } from './memory/room-for-others.js'
 import type { MemoryAccount } from './memory/memory-account.js'
 import type { InstanceTurns } from './rate-limit/rate-limiter.js'
@@ -24,6 +26,8 @@ export type InstanceGroupOptions<Job, Result> = Readonly<{
   log: Log
   /** A run could start. */
   onIdle: () => void
+  /** The instance of that number is up, for the first time or again. */
+  onUp?: (index: number) => void
   /** Longest a run may take. */
   runTimeoutMs: number
   /** A run has taken longer. Nothing in the process can end it; whoever owns the process must end that. */
@@ -34,6 +38,8 @@ export type InstanceGroupOptions<Job, Result> = Readonly<{
   onBroken?: (reason: string) => void
   /** The first one is up and so many others are to follow: what it promises them is kept as they come up. What it throws ends the start. */
   beforeOthers?: (others: number) => Promised
+  /** The first one is up: the others may follow while it runs. One that does not start then is tried again, as one that ended is. */
+  othersFollow?: () => boolean
   /** An instance whose last run took no longer takes one more job behind the one it runs. Absent: none does. */
   aheadUpToMs?: number
   /** Absent: nothing is done for runs that are very short. */
@@ -46,6 +52,9 @@ export type InstanceGroupOptions<Job, Result> = Readonly<{
   isReplaceable?: boolean | undefined
 }>
 
+/** Longest that {@link InstanceGroup.prepare} may take: as long as an engine may load its model. */
+const preparesAtMostMs = 120_000
+
 /**
  * The instances of a model. One run at a time in each, and behind short ones a job more. One that ends is started again, ever more
  * slowly while it keeps ending; its runs fail and the others go on.
@@ -57,25 +66,32 @@ export class InstanceGroup<Job, Result> {
   readonly #ends = new EndCount()
   #stopWatch: (() => void) | undefined
   #ended: Promise<boolean> | undefined
+  /** Resolves when those that follow the first are up, or have failed for now; they are started once {@link start} is over. */
+  followed: Promise<void> = Promise.resolve()
 
   constructor(readonly options: InstanceGroupOptions<Job, Result>) {}
 
   /**
-   * Starts the first instance, then the others, a few at a time.
+   * Starts the first instance, then the others, a few at a time; with `othersFollow` they are not waited for. Where a GPU runs the first and
+   * has no room for another, that one is started once it has.
    *
    * @throws what a start throws, and `beforeOthers`; those that are up are ended again.
    */
   async start(): Promise<void> {
-    const { count, beforeOthers, memory, isReplaceable, runTimeoutMs, clock, name, onHung } = this.options
+    const { count, beforeOthers, othersFollow, memory, isReplaceable, runTimeoutMs, clock, name, onHung } =
+      this.options
     try {
       const first = this.#addSlot()
       await this.#startSlot(first)
       const others = Array.from({ length: count() - 1 }, () => this.#addSlot())
-      const promised = beforeOthers?.(others.length)
-      try {
-        await startFew(others, (slot) => this.#startSlot(slot).then(() => promised?.kept()))
-      } finally {
-        promised?.end()
+      if (othersFollow?.() === true) this.followed = startFew(others, (slot) => this.#follow(slot))
+      else {
+        const promised = beforeOthers?.(others.length)
+        try {
+          await startFew(others, (slot) => this.#startOther(slot).then(() => promised?.kept()))
+        } finally {
+          promised?.end()
+        }
       }
     } catch (error) {
       await this.stop(5_000)
@@ -119,6 +135,10 @@ export class InstanceGroup<Job, Result> {
     return this.#slots[index]?.isIdle === true
   }
 
+  isUp(index: number): boolean {
+    return this.#slots[index]?.isUp === true
+  }
+
   /**
    * Runs a job on the instance of that number; without one on an idle instance, or behind the run that began first.
    *
@@ -151,6 +171,27 @@ export class InstanceGroup<Job, Result> {
       slot.running -= 1
       slot.lastRunMs = nowMs - slot.sinceMs
       slot.sinceMs = nowMs
+      if (slot.isUp) queueMicrotask(onIdle)
+    }
+  }
+
+  /**
+   * Has an instance do what takes longer than a run may, such as a first run. Nothing is put behind it; it hangs where it takes minutes.
+   *
+   * @throws what the instance throws, WorkerExitedError where it is not up
+   */
+  async prepare(index: number, job: Job): Promise<Result> {
+    const { name, clock, onHung, onIdle, runTimeoutMs } = this.options
+    const slot = this.#slots[index]
+    if (slot?.instance === undefined) throw new WorkerExitedError(name, undefined)
+    const atMostMs = Math.max(preparesAtMostMs, runTimeoutMs)
+    const cancel = clock.after(atMostMs, () => onHung(`${name}#${index}`, atMostMs))
+    slot.isPreparing = true
+    try {
+      return await this.#execute(slot.instance, job)
+    } finally {
+      cancel()
+      slot.isPreparing = false
       if (slot.isUp) queueMicrotask(onIdle)
     }
   }
@@ -197,8 +238,8 @@ export class InstanceGroup<Job, Result> {
     return behind
   }
 
-  #takesAhead({ isUp, running, lastRunMs }: Slot<Job, Result>): boolean {
-    if (!isUp || running !== 1) return false
+  #takesAhead({ isUp, isPreparing, running, lastRunMs }: Slot<Job, Result>): boolean {
+    if (!isUp || isPreparing || running !== 1) return false
     const { aheadUpToMs, shortRuns, turns } = this.options
     if (turns !== undefined) return false
     return (aheadUpToMs !== undefined && lastRunMs <= aheadUpToMs) || shortRuns?.takeAhead === true
@@ -208,6 +249,32 @@ export class InstanceGroup<Job, Result> {
     const slot = new Slot<Job, Result>(this.#slots.length)
     this.#slots.push(slot)
     return slot
+  }
+
+  async #follow(slot: Slot<Job, Result>): Promise<void> {
+    if (this.#stopped.signal.aborted) return
+    try {
+      await this.#startOther(slot)
+      this.options.onIdle()
+    } catch (error) {
+      if (!this.#stopped.signal.aborted) this.#startAgain(slot, error)
+    }
+  }
+
+  async #startOther(slot: Slot<Job, Result>): Promise<void> {
+    try {
+      await this.#startSlot(slot)
+    } catch (error) {
+      if (!hasCode(error, 'GANTRY_PROVIDER_FAILS')) throw error
+      const { name, log, onIdle } = this.options
+      void startLater(error, {
+        instance: `${name}#${slot.index}`,
+        log,
+        stopped: this.#stopped.signal,
+        start: () => this.#startSlot(slot),
+        onIdle,
+      })
+    }
   }
 
   async #startSlot(slot: Slot<Job, Result>): Promise<void> {
@@ -230,6 +297,7 @@ export class InstanceGroup<Job, Result> {
       return
     }
     slot.instance = instance
+    this.options.onUp?.(slot.index)
     void instance.exited?.then((error) => this.#exited(slot, instance, error))
   }
 
@@ -237,8 +305,13 @@ export class InstanceGroup<Job, Result> {
     if (slot.instance !== instance) return
     slot.instance = undefined
     if (this.#stopped.signal.aborted) return
-    const { name, log, onIdle, onEnd, memory } = this.options
+    const { memory } = this.options
     if (instance.thread !== undefined) memory?.forget(instance.thread)
+    this.#startAgain(slot, error)
+  }
+
+  #startAgain(slot: Slot<Job, Result>, error: unknown): void {
+    const { name, log, onIdle, onEnd } = this.options
     void startAgain(slot, error, {
       name,
       log,

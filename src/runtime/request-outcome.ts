@@ -49,11 +49,11 @@ export class RequestOutcome {
   }
 
   timedOut(pending: PendingRequest): void {
-    this.fail(pending, rejected(pending, 'Request timeout expired'))
+    this.fail(pending, rejectedError(pending, 'Request timeout expired'))
   }
 
   queueFull(pending: PendingRequest): void {
-    this.fail(pending, rejected(pending, 'Exceeds maximum queue size'))
+    this.fail(pending, rejectedError(pending, 'Exceeds maximum queue size'))
   }
 
   cancelled(pending: PendingRequest): void {
@@ -91,6 +91,7 @@ export function cancelledError({ request }: Pick<PendingRequest, 'request'>): Se
   return new ServingError('CANCELLED', `${requestPrefix(request)}Request cancelled`, 'CANCELED')
 }
 
-function rejected({ request }: PendingRequest, why: string): ServingError {
+/** What did not come to its turn, as the client is told. */
+export function rejectedError({ request }: Pick<PendingRequest, 'request'>, why: string): ServingError {
   return new ServingError('UNAVAILABLE', requestPrefix(request) + why, 'REJECTED')
 }

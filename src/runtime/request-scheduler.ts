@@ -5,6 +5,7 @@ import { type BatchRunner, BatchScheduler } from './batch-scheduler.js'
 import type { StatisticsRecorder } from './statistics-recorder.js'
 import type { ModelInstances } from './instance-group.js'
 import type { PendingRequest } from './pending-request.js'
+import type { SizeCost } from './batch-sizes.js'
 import { batchRules, Dynamic, type DynamicRules } from './policies/dynamic.js'
 import { plainQueue, queueRules } from './policies/queue-rules.js'
 import { backendError, type RequestOutcome } from './request-outcome.js'
@@ -16,8 +17,15 @@ export type RequestSchedulerRules = DynamicRules &
     preserveOrdering: boolean
   }>
 
-/** How the requests of a model are queued and batched; without `dynamic_batching`, alone and in order. */
-export function requestSchedulerRules(config: ModelConfig): RequestSchedulerRules {
+/**
+ * How the requests of a model are queued and batched; without `dynamic_batching`, alone and in order.
+ *
+ * @param costs - of runs, where batches are filled up to certain sizes.
+ */
+export function requestSchedulerRules(
+  config: ModelConfig,
+  costs?: readonly SizeCost[],
+): RequestSchedulerRules {
   const batching = config.dynamic_batching
   if (batching === undefined) return { queue: plainQueue, batches: undefined, preserveOrdering: false }
   return {
@@ -26,6 +34,7 @@ export function requestSchedulerRules(config: ModelConfig): RequestSchedulerRule
       config.max_batch_size ?? 0,
       batching.preferred_batch_size,
       batching.max_queue_delay_microseconds,
+      costs,
     ),
     preserveOrdering: batching.preserve_ordering === true,
   }

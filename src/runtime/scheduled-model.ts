@@ -100,7 +100,7 @@ export class ScheduledModel implements LoadedModel {
   }
 
   statistics(): ModelStatistics {
-    return this.parts.statistics.statistics()
+    return this.parts.statistics.statistics(this.parts.opened.gpuMemory?.())
   }
 
   generation(): Promise<string> {

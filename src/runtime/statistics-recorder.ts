@@ -1,5 +1,7 @@
 import { nowMs, wallMs } from '../lifecycle/clock.js'
+import type { SizeCost } from './batch-sizes.js'
 import type { CountedStatistics } from './counted-statistics.js'
+import type { SlowRun } from './slow-runs.js'
 import { countCopy } from '../tensors/tensor-buffers.js'
 import type { FailureReason } from '../tensors/serving-error.js'
 import {
@@ -10,10 +12,12 @@ import {
   type requestDurations,
   type Stage,
 } from './statistics.js'
+import { UsualTime } from './usual-time.js'
 
 type DurationName = (typeof requestDurations)[number]
 type Sum = { count: number; ns: number }
 type BatchSums = { computeInput: Sum; computeInfer: Sum; computeOutput: Sum }
+type Batches = Readonly<{ sums: BatchSums; usual: UsualTime }>
 
 /**
  * Counts what becomes of the requests of one version of a model, from when it is loaded.
@@ -48,7 +52,13 @@ export class StatisticsRecorder implements CountedStatistics {
     cache_hit: zero(),
     cache_miss: zero(),
   }
-  readonly #batches = new Map<number, BatchSums>()
+  sizes: readonly SizeCost[] = []
+  /** Runs that took ten times the median of their size, or more. */
+  slowRuns = 0
+  /** Called with each of them. */
+  onSlowRun: ((run: SlowRun) => void) | undefined
+  /** By their items. */
+  readonly #batches = new Map<number, Batches>()
   #lastInferenceMs = 0
 
   constructor(
@@ -89,14 +99,23 @@ export class StatisticsRecorder implements CountedStatistics {
     this.executionCount += 1
     this.copiedBytes += times.copiedBytes ?? 0
     countCopy(times.copiedBytes ?? 0)
-    let sums = this.#batches.get(items)
-    if (sums === undefined) {
-      sums = { computeInput: zero(), computeInfer: zero(), computeOutput: zero() }
-      this.#batches.set(items, sums)
+    let batches = this.#batches.get(items)
+    if (batches === undefined) {
+      batches = {
+        sums: { computeInput: zero(), computeInfer: zero(), computeOutput: zero() },
+        usual: new UsualTime(),
+      }
+      this.#batches.set(items, batches)
     }
+    const { sums, usual } = batches
     addTo(sums.computeInput, times.computeInputNs)
     addTo(sums.computeInfer, times.computeInferNs)
     addTo(sums.computeOutput, times.computeOutputNs)
+    const { medianMs } = usual
+    const ms = times.computeInferNs / 1e6
+    if (!usual.add(ms)) return
+    this.slowRuns += 1
+    this.onSlowRun?.({ items, ms, medianMs, shapes: times.shapes })
   }
 
   recordFailure(reason: FailureReason, requestNs: number): void {
@@ -135,7 +154,7 @@ export class StatisticsRecorder implements CountedStatistics {
   #batchStatistics(): readonly BatchStatistics[] {
     return [...this.#batches]
       .sort(([a], [b]) => a - b)
-      .map(([batchSize, sums]) => ({ batchSize, ...structuredClone(sums) }))
+      .map(([batchSize, { sums }]) => ({ batchSize, ...structuredClone(sums) }))
   }
 
   #add(name: DurationName, ns: number): void {

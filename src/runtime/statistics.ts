@@ -1,3 +1,6 @@
+/** What the shapes of a run are to the session that ran it: it had not seen them, or others in the run before. */
+export type RunShapes = 'first' | 'changed'
+
 /** How long a run took, apart by what it did. */
 export type ExecutionTimes = Readonly<{
   computeInputNs: number
@@ -5,6 +8,8 @@ export type ExecutionTimes = Readonly<{
   computeOutputNs: number
   /** Bytes of tensors that were copied for this batch. */
   copiedBytes?: number
+  /** Absent: those of the run before, or nobody knows. */
+  shapes?: RunShapes | undefined
 }>
 
 /** How often something was done and how long it took in all. */

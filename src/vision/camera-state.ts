@@ -21,6 +21,17 @@ export type CameraState = (typeof cameraStates)[number]
 export const decodeModes = ['full', 'fast', 'keyframes'] as const
 export type DecodeMode = (typeof decodeModes)[number]
 
+/**
+ * Where a stream is decoded.
+ *
+ * - `software`: by the processor
+ * - `cuda-scaled`: by an NVIDIA card, which also scales the pictures that are sampled
+ * - `cuda`: by such a card; pictures that are sampled come back whole
+ * - `vaapi`, `auto`: by the accelerator of that name of ffmpeg; every picture comes back whole
+ */
+export const decodePlaces = ['software', 'cuda-scaled', 'cuda', 'vaapi', 'auto'] as const
+export type DecodePlace = (typeof decodePlaces)[number]
+
 /** How the stream of a camera is decoded now. */
 export type CameraDecoding = Readonly<{
   mode: DecodeMode
@@ -28,6 +39,9 @@ export type CameraDecoding = Readonly<{
   reason: string
   /** From one key frame to the next, about; null while two have not come, and where the settings say `full`. */
   keyFrameGapMs: number | null
+  by: DecodePlace
+  /** Why not by the hardware that the settings ask for, or not all of it there, for people; empty where it is as they say. */
+  byReason: string
 }>
 
 /** A camera's state with why, for people. The reason never holds credentials. */

@@ -1,13 +1,15 @@
 import { spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import {
+  isPassing,
+  isSystemLimit,
   limitsOf,
   shortage,
   SystemLimitError,
   systemLimit,
   systemLimitIn,
 } from '../../src/lifecycle/system-limit.js'
-import { InternalError } from '../../src/errors.js'
+import { InternalError, RemoteError } from '../../src/errors.js'
 
 const error = (code: string, syscall: string, message = code) =>
   Object.assign(new Error(message), { code, syscall })
@@ -82,4 +84,16 @@ it('reads the limits of a process, and finds none it has not reached', () => {
   })
   expect(limitsOf('openFiles', -1)).toEqual({ soft: undefined, hard: undefined })
   expect(shortage()).toBeUndefined()
+})
+
+describe('R46: isPassing', () => {
+  it('takes a GPU that fails for what may be gone the next time, as a limit of the system, and no model that is wrong', () => {
+    const thrown = (code: 'GANTRY_PROVIDER_FAILS' | 'GANTRY_PROVIDER_UNAVAILABLE' | 'GANTRY_MODEL_INVALID') =>
+      new InternalError('cannot be loaded', new RemoteError({ code, message: 'why', hint: '' }))
+    expect(isPassing(thrown('GANTRY_PROVIDER_FAILS'))).toBe(true)
+    expect(isPassing(error('EMFILE', 'open'))).toBe(true)
+    expect(isPassing(thrown('GANTRY_PROVIDER_UNAVAILABLE'))).toBe(false)
+    expect(isPassing(thrown('GANTRY_MODEL_INVALID'))).toBe(false)
+    expect(isSystemLimit(thrown('GANTRY_PROVIDER_FAILS'))).toBe(false)
+  })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { RemoteError } from '../../src/errors.js'
 import type { BackendInstance, BatchResult, Execution } from '../../src/runtime/backend.js'
 import { InstanceGroup } from '../../src/runtime/instance-group.js'
 import { ShortRuns } from '../../src/runtime/instances/short-runs.js'
@@ -44,6 +45,8 @@ function setOf(
   failing: (start: number) => boolean = () => false,
   error = new Error('no memory'),
   givesUp = true,
+  starting: (start: number) => Promise<unknown> = () => Promise.resolve(),
+  follow = false,
 ) {
   const clock = new ManualClock()
   const { log, lines } = recordingLog()
@@ -55,11 +58,14 @@ function setOf(
   const set = new InstanceGroup<readonly Execution[], BatchResult>({
     name: 'm',
     count: () => count,
-    start: (index) => {
-      if (failing(starts++)) return Promise.reject(error)
+    othersFollow: () => follow,
+    start: async (index) => {
+      const start = starts++
+      await starting(start)
+      if (failing(start)) throw error
       const fake = fakeInstance(index)
       started.push(fake)
-      return Promise.resolve(fake)
+      return fake
     },
     clock,
     log,
@@ -90,11 +96,73 @@ describe('InstanceGroup', () => {
     expect(idleCalls()).toBeGreaterThan(0)
   })
 
+  it('has one prepare for as long as that takes: nothing is put behind it, and it does not hang', async () => {
+    const { set, clock, started, hung } = setOf(2)
+    await set.start()
+    const preparing = set.prepare(0, [])
+    expect([set.idle, set.ahead, set.isUp(0)]).toEqual([1, 0, true])
+    clock.advance(60_000)
+    expect(hung).toEqual([])
+    const served = set.run([])
+    expect([set.idle, set.ahead]).toEqual([0, 0])
+    started[1]!.end(1)
+    await served
+    started[0]!.end(5)
+    await preparing
+    expect(set.idle).toBe(2)
+  })
+
+  it('takes one that prepares for minutes for one that hangs', async () => {
+    const { set, clock, started, hung } = setOf(1)
+    await set.start()
+    const preparing = set.prepare(0, [])
+    clock.advance(119_000)
+    expect(hung).toEqual([])
+    clock.advance(1_000)
+    expect(hung).toEqual(['m#0'])
+    started[0]!.end(1)
+    await preparing
+  })
+
+  it('tells why one does not prepare, and which is up', async () => {
+    const { set, started } = setOf(1)
+    await set.start()
+    const preparing = expect(set.prepare(0, [])).rejects.toThrow('gone')
+    started[0]!.exit(new Error('gone'))
+    await preparing
+    expect(set.isUp(0)).toBe(false)
+    await expect(set.prepare(0, [])).rejects.toMatchObject({ code: 'GANTRY_WORKER_EXITED' })
+  })
+
   it('tries again when an instance cannot be started again', async () => {
     const { set, started } = setOf(1, (start) => start === 1)
     await set.start()
     started[0]!.exit(new Error('gone'))
     await until('another instance', () => started.length === 2 && set.ready === 1)
+  })
+
+  it('R46: works with the instances that a GPU has room for', async () => {
+    const full = new RemoteError({
+      code: 'GANTRY_PROVIDER_FAILS',
+      message: 'GPU 0 is out of memory',
+      hint: '',
+    })
+    const { set, lines } = setOf(3, (start) => start === 1, full)
+    await set.start()
+    expect([set.size, set.ready]).toEqual([3, 2])
+    expect(lines.filter(({ instance }) => instance === 'm#1')).toEqual([
+      expect.objectContaining({ msg: 'instance cannot be started now, the others work: it is tried again' }),
+    ])
+  })
+
+  it('fails where it is the first that there is no room for, or another is wrong', async () => {
+    const full = new RemoteError({
+      code: 'GANTRY_PROVIDER_FAILS',
+      message: 'GPU 0 is out of memory',
+      hint: '',
+    })
+    await expect(setOf(3, (start) => start === 0, full).set.start()).rejects.toThrow('out of memory')
+    await expect(setOf(3, (start) => start === 1, new Error('wrong')).set.start()).rejects.toThrow('wrong')
   })
 
   it('R23: does not give up a model whose threads a limit of the system keeps away', async () => {
@@ -183,6 +251,51 @@ describe('InstanceGroup', () => {
     const { set, started } = setOf(3, (start) => start === 2)
     await expect(set.start()).rejects.toThrow('no memory')
     expect(started.every(({ closed }) => closed)).toBe(true)
+  })
+
+  describe('whose others follow', () => {
+    it('runs with the first one, and with each as it comes', async () => {
+      const go: (() => void)[] = []
+      const held = (start: number) =>
+        start === 0 ? Promise.resolve() : new Promise<void>((resolve) => go.push(resolve))
+      const { set, started, idleCalls } = setOf(3, undefined, undefined, false, held, true)
+      await set.start()
+      expect([set.size, set.ready, set.idle]).toEqual([3, 1, 1])
+      const run = set.run([])
+      started[0]!.end(1)
+      await run
+      await until('the others begun', () => go.length === 2)
+      const before = idleCalls()
+      go[1]!()
+      await until('another', () => set.ready === 2)
+      expect(idleCalls()).toBeGreaterThan(before)
+      go[0]!()
+      await until('all', () => set.ready === 3)
+    })
+
+    it('tries again for one that does not start, while the others run', async () => {
+      const { set, lines } = setOf(2, (start) => start === 1, undefined, false, undefined, true)
+      await set.start()
+      expect(set.ready).toBe(1)
+      await until('the other', () => set.ready === 2)
+      expect(lines).toContainEqual(
+        expect.objectContaining({ instance: 'm#1', msg: 'instance ended, starting another' }),
+      )
+    })
+
+    it('starts none once it is stopped', async () => {
+      const go: (() => void)[] = []
+      const held = (start: number) =>
+        start === 0 ? Promise.resolve() : new Promise<void>((resolve) => go.push(resolve))
+      const { set, started } = setOf(4, undefined, undefined, false, held, true)
+      await set.start()
+      await until('two begun', () => go.length === 2)
+      const stopped = set.stop(5_000)
+      for (const each of go) each()
+      expect(await stopped).toBe(true)
+      expect(go).toHaveLength(2)
+      expect(started.every(({ closed }) => closed)).toBe(true)
+    })
   })
 
   it('tells when a run does not end', async () => {

@@ -30,6 +30,8 @@ export class Slot<Job, Result> {
   /** How often another instance took its place, to give back memory. */
   replaced = 0
   isReplacing = false
+  /** It does something that nothing is to wait behind. */
+  isPreparing = false
 
   constructor(readonly index: number) {}
 
@@ -38,6 +40,6 @@ export class Slot<Job, Result> {
   }
 
   get isIdle(): boolean {
-    return this.running === 0 && this.isUp
+    return this.running === 0 && this.isUp && !this.isPreparing
   }
 }

@@ -1,7 +1,7 @@
 import { backoffMs } from '../../lifecycle/backoff.js'
 import { delay } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
-import { isSystemLimit } from '../../lifecycle/system-limit.js'
+import { isPassing } from '../../lifecycle/system-limit.js'
 
 /** The place of an instance: what starts there, and how often it ended since its last good run. */
 export type Restarted = { readonly index: number; failures: number }
@@ -60,7 +60,7 @@ export class EndCount {
   /** @returns why no more are to be started; `undefined` while that is not so. */
   add(error: unknown, nowMs: number): string | undefined {
     // That it cannot be started for want of something is no fault of the model.
-    if (isSystemLimit(error)) return undefined
+    if (isPassing(error)) return undefined
     // Instances of the same thread end with it.
     if (error === this.#last) return undefined
     this.#last = error

@@ -1,3 +1,4 @@
+import { RunChoice, type SizeCost } from '../batch-sizes.js'
 import type { BatchDecision, Policy } from './policy.js'
 import type { QueueRules } from './queue-rules.js'
 import { type Candidate, type QueueEntry, RequestQueue } from './request-queue.js'
@@ -72,6 +73,8 @@ export type BatchRules = Readonly<{
   preferredSizes: readonly number[]
   /** Longest the oldest request waits for company while an instance is idle. */
   maxDelayMs: number
+  /** Where runs have certain sizes: how many items of those that wait run next. */
+  choice?: RunChoice | undefined
 }>
 
 /** Requests that wait while an instance is idle. */
@@ -97,9 +100,22 @@ export function decideDynamic(waiting: RequestsWaiting, rules: BatchRules): Batc
   if (best !== undefined && !delayed) return { kind: 'run', count: best.count }
   const largestPreferred = rules.preferredSizes.at(-1) ?? rules.maxBatchSize
   if (closed || delayed || rules.maxDelayMs === 0 || pending.items >= largestPreferred)
-    return { kind: 'run', count: pending.count }
+    return { kind: 'run', count: chosen(waiting.candidates, pending, rules) }
   const leftMs = rules.maxDelayMs - waiting.oldestMs
   return { kind: 'wait', forMs: Math.max(0, Math.min(leftMs, waiting.timeoutInMs ?? leftMs)) }
+}
+
+/** The requests at the beginning that fill a run of the chosen size; at least one. */
+function chosen(candidates: Iterable<Candidate>, pending: Gathered, { choice }: BatchRules): number {
+  if (choice === undefined) return pending.count
+  const wanted = choice.itemsOf(pending.items)
+  let [count, items] = [0, 0]
+  for (const { batchSize } of candidates) {
+    items += batchSize
+    if (count === pending.count || (count > 0 && items > wanted)) break
+    count += 1
+  }
+  return count
 }
 
 type Gathered = Readonly<{ count: number; items: number }>
@@ -135,11 +151,13 @@ export function batchRules(
   maxBatchSize: number,
   preferred: readonly number[],
   maxDelayUs = 0,
+  costs?: readonly SizeCost[],
 ): BatchRules | undefined {
   if (maxBatchSize <= 0) return undefined
   return {
     maxBatchSize,
     preferredSizes: preferred.length === 0 ? [maxBatchSize] : preferred.toSorted((a, b) => a - b),
     maxDelayMs: maxDelayUs / 1e3,
+    choice: costs && new RunChoice(costs),
   }
 }

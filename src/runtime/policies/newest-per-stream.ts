@@ -1,4 +1,5 @@
 import { LatestSlots, type QueueItem } from './latest-slots.js'
+import type { RunChoice } from '../batch-sizes.js'
 import type { BatchDecision, Policy } from './policy.js'
 
 /** How runs are formed. */
@@ -7,6 +8,8 @@ export type BatchLimits = Readonly<{
   maxBatchSize: number
   /** Longest an item waits for company while an instance is idle. */
   maxQueueDelayMs: number
+  /** Where runs have certain sizes: how many of those that wait run next. */
+  choice?: RunChoice | undefined
 }>
 
 /** Items of streams that wait while an instance is idle. */
@@ -23,7 +26,8 @@ export class NewestPerStream<T extends QueueItem> implements Policy<T> {
   readonly #slots = new LatestSlots<T>()
   readonly #streams = new Set<string>()
 
-  constructor(readonly limits: BatchLimits) {}
+  /** @param limits - they may change. */
+  constructor(public limits: BatchLimits) {}
 
   get waiting(): number {
     return this.#slots.size
@@ -53,7 +57,8 @@ export class NewestPerStream<T extends QueueItem> implements Policy<T> {
 
   /** A full batch: one that could still grow stays, so that newer items may take the place of those in it. */
   ahead(): number {
-    return isFull(this.#slots.size, this.#streams.size, this.limits) ? this.limits.maxBatchSize : 0
+    const { size } = this.#slots
+    return isFull(size, this.#streams.size, this.limits) ? itemsToRun(size, this.limits) : 0
   }
 
   take(count: number): T[] {
@@ -65,9 +70,13 @@ export class NewestPerStream<T extends QueueItem> implements Policy<T> {
 export function decideNewest(waiting: StreamsWaiting, limits: BatchLimits): BatchDecision {
   const { count, oldestMs, possible } = waiting
   if (count === 0) return { kind: 'idle' }
-  if (isFull(count, possible, limits)) return { kind: 'run', count: Math.min(count, limits.maxBatchSize) }
   const leftMs = limits.maxQueueDelayMs - oldestMs
-  return leftMs > 0 ? { kind: 'wait', forMs: leftMs } : { kind: 'run', count }
+  if (!isFull(count, possible, limits) && leftMs > 0) return { kind: 'wait', forMs: leftMs }
+  return { kind: 'run', count: itemsToRun(count, limits) }
+}
+
+function itemsToRun(count: number, { maxBatchSize, choice }: BatchLimits): number {
+  return choice?.itemsOf(count) ?? Math.min(count, maxBatchSize)
 }
 
 /** Whether waiting for more would not make the next batch larger. */

@@ -1,3 +1,4 @@
+import type { SizeCost } from '../batch-sizes.js'
 import type { SequenceBatching } from '../../repository/model-config.js'
 import type { Sequence } from '../sequence-slots.js'
 import { type BatchRules, batchRules, decideDynamic } from './dynamic.js'
@@ -17,11 +18,21 @@ export type SequenceStrategy = Readonly<{
   decide: (slots: readonly (Sequence | undefined)[], nowMs: number) => SequenceDecision
 }>
 
-/** `direct` unless the configuration says `oldest`. */
-export function sequenceStrategy(batching: SequenceBatching, maxBatchSize: number): SequenceStrategy {
+/**
+ * `direct` unless the configuration says `oldest`.
+ *
+ * @param costs - of runs, where batches are filled up to certain sizes. For `direct` there is nothing to choose: who stands last in the batch
+ *   needs a run of that many rows, whoever else is in it.
+ */
+export function sequenceStrategy(
+  batching: SequenceBatching,
+  maxBatchSize: number,
+  costs?: readonly SizeCost[],
+): SequenceStrategy {
   const { direct, oldest } = batching
   if (oldest !== undefined) {
-    const rules = batchRules(maxBatchSize, oldest.preferred_batch_size, oldest.max_queue_delay_microseconds)
+    const { preferred_batch_size: preferred, max_queue_delay_microseconds: maxDelayUs } = oldest
+    const rules = batchRules(maxBatchSize, preferred, maxDelayUs, costs)
     const slotsPerInstance = Math.max(1, oldest.max_candidate_sequences ?? 0)
     return { slotsPerInstance, decide: (slots, nowMs) => decideOldest(slots, nowMs, rules) }
   }
