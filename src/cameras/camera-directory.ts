@@ -1,11 +1,5 @@
-import {
-  cameraSchema,
-  cameraUrlSettings,
-  type CameraConfig,
-  type CameraPatch,
-  type CameraUrlSetting,
-  type NewCamera,
-} from '../config/camera.js'
+import { cameraSchema, type CameraConfig, type CameraPatch, type NewCamera } from '../config/camera.js'
+import { cameraUrlSettings, type CameraUrlSetting } from '../config/camera-url-settings.js'
 import type { CameraNetworks } from '../config/camera-networks.js'
 import { redactUrl } from '../config/redact.js'
 import { CameraExistsError, CameraNotFoundError, NoEnginesError } from './engine-errors.js'
@@ -14,6 +8,8 @@ import { AddressPolicy } from '../sources/address-policy.js'
 import { validateCameraUrl } from '../sources/camera-url.js'
 import { CameraUrlError, checkTogether, isRefusal } from '../sources/source-errors.js'
 import { CameraEntry } from './camera-entry.js'
+import { EngineLoads } from './engine-loads.js'
+import { nextMove, type Placed, placeFor } from './spread.js'
 import type { CameraStore } from './camera-store.js'
 import type { CameraView } from './camera-view.js'
 
@@ -21,6 +17,8 @@ export type DirectoryDeps = Readonly<{
   store: CameraStore
   metrics: ServiceMetrics
   engines: number
+  /** Absent: all engines are alike. */
+  loads?: EngineLoads
   mediaRoot: string
   cameraNetworks: CameraNetworks
   /** Cameras whose URL did not come from the pipeline file may not be at loopback addresses. */
@@ -34,9 +32,12 @@ export class CameraDirectory {
   readonly #fileUrls = new Map<string, ReadonlySet<string>>()
   /** Removed cameras that their engine has not let go yet, by id in the order they were removed. */
   readonly #leaving = new Map<string, CameraEntry[]>()
+  readonly #loads: EngineLoads
   #added = 0
 
-  constructor(readonly deps: DirectoryDeps) {}
+  constructor(readonly deps: DirectoryDeps) {
+    this.#loads = deps.loads ?? new EngineLoads(deps.engines, false)
+  }
 
   get size(): number {
     return this.#entries.size
@@ -192,17 +193,40 @@ export class CameraDirectory {
 
   #admit(camera: CameraConfig, persist: boolean, origin: CameraView['origin'], life = 0): CameraEntry {
     if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
-    const engine = this.leaving(camera.id)?.engine ?? this.#leastBusyEngine()
-    const entry = new CameraEntry(camera, { persist, origin, engine, life }, this.deps.metrics)
+    const before = this.leaving(camera.id)?.engine
+    const entry = new CameraEntry(camera, { persist, origin, engine: before ?? 0, life }, this.deps.metrics)
+    entry.engine = before ?? this.engineFor(entry)
     this.deps.metrics.cameraSeries.keep(camera.id)
     this.#entries.set(camera.id, entry)
     return entry
   }
 
-  #leastBusyEngine(): number {
-    const load = new Array<number>(this.deps.engines).fill(0)
-    for (const { engine } of this) load[engine] = (load[engine] ?? 0) + 1
-    return load.indexOf(Math.min(...load))
+  /** Where a camera is best placed, wherever it is now. */
+  engineFor(entry: CameraEntry): number {
+    const others = [...this].filter((other) => other !== entry)
+    return placeFor(
+      this.#demand(entry),
+      this.#loads.places,
+      others.map((other) => this.#placed(other)),
+    )
+  }
+
+  /** The camera that should go to another engine next, of those that may. */
+  nextMove(
+    mayMove: (entry: CameraEntry) => boolean,
+  ): Readonly<{ entry: CameraEntry; to: number }> | undefined {
+    const cameras = [...this].map((entry) => ({ ...this.#placed(entry), entry }))
+    const move = nextMove(this.#loads.places, cameras, ({ entry }) => mayMove(entry))
+    return move && { entry: move.camera.entry, to: move.to }
+  }
+
+  #placed(entry: CameraEntry): Placed {
+    return { engine: entry.engine, framesPerSecond: this.#demand(entry) }
+  }
+
+  /** Among engines that are alike cameras only count. */
+  #demand(entry: CameraEntry): number {
+    return this.#loads.isMeasured ? entry.framesPerSecond : 1
   }
 
   async #saveOr(undo: () => void): Promise<void> {

@@ -1,5 +1,5 @@
 import type { CameraConfig } from '../config/camera.js'
-import { cameraStates, decodeModes, type CameraStatus } from '../vision/camera-state.js'
+import { cameraStates, decodeModes, decodePlaces, type CameraStatus } from '../vision/camera-state.js'
 import { sourceWarnings } from '../vision/frame-source.js'
 import type { SizePx } from '../vision/letterbox.js'
 import { nowMs, wallMs } from '../lifecycle/clock.js'
@@ -25,7 +25,12 @@ export type CameraPlace = Readonly<{
 export class CameraEntry {
   persist: boolean
   readonly origin: CameraPlace['origin']
-  readonly engine: number
+  /** Index of the engine that serves it, or is to let it go. */
+  engine: number
+  /** Its engine lets it go, so that another one takes it on. */
+  isMoving = false
+  /** Of its last move for the sake of load; `nowMs`. */
+  movedMs = -Infinity
   readonly life: number
   readonly ledger: FrameLedger
   status: CameraStatus
@@ -56,6 +61,29 @@ export class CameraEntry {
     this.status = this.waiting('waiting for the engine')
   }
 
+  /** Frames that it asks for in a second: those that come, or else are to come. */
+  get framesPerSecond(): number {
+    const { enabled, sampleFps } = this.config
+    if (!enabled) return 0
+    const received = this.#received.perSecond(nowMs())
+    return received > 0 ? received : sampleFps
+  }
+
+  /** Frames that have come, whatever became of them. */
+  get receivedFrames(): number {
+    return this.ledger.total.received
+  }
+
+  /** Cores that its decoder took in the last second. */
+  get decoderCores(): number {
+    return this.#decoderCpuShare
+  }
+
+  /** p99 of capture to publish over the last results, in milliseconds; undefined while there is none. */
+  get p99Ms(): number | undefined {
+    return this.#latencyMs.quantiles(0.99)?.[0]
+  }
+
   waiting(reason: string): CameraStatus {
     return { state: 'connecting', reason, sinceMs: wallMs(), attempts: 0 }
   }
@@ -78,6 +106,8 @@ export class CameraEntry {
       this.metrics.cameraState.set({ camera, state }, state === status.state ? 1 : 0)
     for (const mode of decodeModes)
       this.metrics.cameraDecode.set({ camera, mode }, mode === status.decode?.mode ? 1 : 0)
+    for (const by of decodePlaces)
+      this.metrics.cameraDecoder.set({ camera, by }, by === status.decode?.by ? 1 : 0)
     if (status.attempts > this.#attempts)
       this.metrics.decoderStarts.inc({ camera }, status.attempts - this.#attempts)
     this.#attempts = status.attempts
@@ -94,11 +124,11 @@ export class CameraEntry {
 
   /** Books one result and tells how long the frame took from the decoder to here. */
   published(result: EngineResult): number {
-    const { message, counts } = result
+    const { seq, source, counts } = result
     const now = nowMs()
     const captureToPublishMs = Math.max(0, now - result.arrivedMs)
-    this.lastSeq = Math.max(this.lastSeq, message.seq)
-    this.#source = { widthPx: message.frame.widthPx, heightPx: message.frame.heightPx }
+    this.lastSeq = Math.max(this.lastSeq, seq)
+    this.#source = source
     this.#latencyMs.add(captureToPublishMs)
     this.#inferred.add(now)
     this.#book(counts, now)
@@ -121,13 +151,24 @@ export class CameraEntry {
 
   /** The engine that held the camera is gone. */
   engineGone(reason: string): void {
+    this.#letGo(`engine is being restarted: ${reason}`)
+  }
+
+  /** Another engine takes the camera on. What the one before had not ended is lost. */
+  movesTo(engine: number, reason: string): void {
+    this.isMoving = false
+    this.engine = engine
+    this.#letGo(reason)
+  }
+
+  #letGo(reason: string): void {
     this.ledger.close()
     this.#receivedTotal = this.ledger.total.received
     this.#decoderCpu = undefined
     this.#decoderCpuShare = 0
     this.#attempts = 0
     this.#setFrozen(false)
-    this.changed(this.waiting(`engine is being restarted: ${reason}`))
+    this.changed(this.waiting(reason))
   }
 
   /** Takes what tells of the present out of the metrics; what has been counted stays for a scrape to come. */
@@ -138,6 +179,7 @@ export class CameraEntry {
     this.metrics.cameraFrozen.remove({ camera })
     for (const state of cameraStates) this.metrics.cameraState.remove({ camera, state })
     for (const mode of decodeModes) this.metrics.cameraDecode.remove({ camera, mode })
+    for (const by of decodePlaces) this.metrics.cameraDecoder.remove({ camera, by })
   }
 
   #setFrozen(frozen: boolean): void {
@@ -152,18 +194,19 @@ export class CameraEntry {
     this.#receivedTotal = received
   }
 
-  #observe({ message, decodeGapsMs, batchSize }: EngineResult, captureToPublishMs: number): void {
+  #observe({ model, run, decodeGapsMs, labels: found }: EngineResult, captureToPublishMs: number): void {
     const { metrics } = this
-    const labels = { camera: this.config.id, model: message.model.name }
-    if (message.resultOfSeq === undefined) {
-      metrics.queue.observe(labels, message.timingsMs.queue / 1_000)
-      metrics.infer.observe(labels, message.timingsMs.infer / 1_000)
-      metrics.postprocess.observe(labels, message.timingsMs.postprocess / 1_000)
-      metrics.batchSize.observe({ model: labels.model }, batchSize)
+    const labels = { camera: this.config.id, model }
+    if (run !== undefined) {
+      metrics.queue.observe(labels, run.timingsMs.queue / 1_000)
+      metrics.infer.observe(labels, run.timingsMs.infer / 1_000)
+      metrics.postprocess.observe(labels, run.timingsMs.postprocess / 1_000)
+      metrics.batchSize.observe({ model }, run.batchSize)
     }
     metrics.captureToPublish.observe(labels, captureToPublishMs / 1_000)
     for (const gapMs of decodeGapsMs) metrics.decodeGap.observe({ camera: labels.camera }, gapMs / 1_000)
-    for (const { label } of message.detections) metrics.detections.inc({ camera: labels.camera, label })
+    for (const [label, detections] of found)
+      metrics.detections.inc({ camera: labels.camera, label }, detections)
   }
 
   #stats(): CameraStats {

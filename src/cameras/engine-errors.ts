@@ -18,6 +18,20 @@ export class CameraExistsError extends GantryError {
   }
 }
 
+/** There is no room for another camera, and `admission` is `refuse`. */
+export class AdmissionRefusedError extends GantryError {
+  readonly code = 'GANTRY_NO_ROOM'
+  readonly hint =
+    'Lower sampleFps or the number of cameras, see /api/v1/headroom for the arithmetic, or set admission to warn or off.'
+  constructor(
+    readonly cameraId: string,
+    reason: string,
+  ) {
+    super(`there is no room for camera "${cameraId}": ${reason}`)
+    this.name = 'AdmissionRefusedError'
+  }
+}
+
 export class CameraNotPushError extends GantryError {
   readonly code = 'GANTRY_CAMERA_NOT_PUSH'
   readonly hint = 'Only a camera with the URL "push:" takes pictures; this one fetches its own.'

@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
-import { addNetwork, type CameraNetworks } from '../config/camera-networks.js'
+import type { CameraNetworks } from '../config/camera-networks.js'
+import { addNetwork } from '../config/network.js'
 import { atMost } from '../lifecycle/delay.js'
 import { shortage, SystemLimitError } from '../lifecycle/system-limit.js'
 

@@ -1,9 +1,11 @@
-import { analysedUrl, type CameraConfig } from '../config/camera.js'
+import type { CameraConfig } from '../config/camera.js'
+import { analysedUrl } from '../config/camera-url-settings.js'
 import type { CameraStatus } from '../vision/camera-state.js'
 import type { FrameSource } from '../vision/frame-source.js'
 import { wallMs } from '../lifecycle/clock.js'
 import { validateCameraUrl, type CameraLocation } from './camera-url.js'
 import { initialDecodeState } from './decode-policy.js'
+import { DecodeWays } from './decode-ways.js'
 import type { DecodedLocation } from './decoder-input.js'
 import { DecoderSession, type DecoderMemory } from './decoder-session.js'
 import { FolderSession } from './folder-session.js'
@@ -55,7 +57,7 @@ function lookingFirst(camera: CameraConfig, deps: SourceDeps): OpenSession {
 
 function decoding(camera: CameraConfig, input: DecodedLocation, deps: SourceDeps): OpenSession {
   const decode = initialDecodeState(camera)
-  const memory: DecoderMemory = { hwaccelBroken: false, arrivalPace: false, decode }
+  const memory: DecoderMemory = { ways: new DecodeWays(camera), arrivalPace: false, decode }
   return (listener) => new DecoderSession({ camera, input, memory, deps }, listener)
 }
 

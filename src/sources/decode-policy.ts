@@ -1,12 +1,13 @@
 import type { CameraConfig } from '../config/camera.js'
-import type { CameraDecoding, DecodeMode } from '../vision/camera-state.js'
+import type { CameraDecoding, DecodeMode, DecodePlace } from '../vision/camera-state.js'
 
 /** What is known of a stream besides its key frames. */
 export type StreamFacts = Readonly<{
   /** ffmpeg's name of it; undefined before the stream is open. */
   codec: string | undefined
-  /** Whether a graphics processor decodes. */
-  hardware: boolean
+  by: DecodePlace
+  /** As people are told. */
+  byReason: string
   /** Whether it may be opened anew in the midst of it: a file that is shown once would begin again. */
   restartable: boolean
 }>
@@ -95,15 +96,16 @@ export function toldDecoding(
 ): ToldDecoding {
   const keyFrameGapMs = gapToTell(gapsMs, before?.keyFrameGapMs ?? null)
   const keys = keyFrameGapMs === null ? undefined : `key frames come every ${seconds(keyFrameGapMs)} s`
+  const { by, byReason } = stream
   const tooFew = mode === 'keyframes' && (keyFrameGapMs ?? 0) > (lateShare * 1_000) / sampleFps
   if (tooFew) {
     const fps = rounded(1_000 / (keyFrameGapMs ?? 1_000))
     const reason = `${keys}: ${fps} results a second instead of ${rounded(sampleFps)}`
-    return { mode, keyFrameGapMs, tooFew, reason }
+    return { mode, keyFrameGapMs, tooFew, reason, by, byReason }
   }
   const unfiltered = mode === 'fast' ? whyNotFast(stream) : undefined
   const reason = decode === 'auto' ? whyAuto(keys, sampleFps, stream) : (unfiltered ?? '')
-  return { mode: unfiltered === undefined ? mode : 'full', keyFrameGapMs, tooFew, reason }
+  return { mode: unfiltered === undefined ? mode : 'full', keyFrameGapMs, tooFew, reason, by, byReason }
 }
 
 function whyAuto(keys: string | undefined, sampleFps: number, { codec, restartable }: StreamFacts): string {
@@ -115,8 +117,8 @@ function whyAuto(keys: string | undefined, sampleFps: number, { codec, restartab
 }
 
 /** @returns undefined where leaving out the loop filter saves something. */
-function whyNotFast({ codec, hardware }: StreamFacts): string | undefined {
-  if (hardware) return 'decoders in hardware leave no loop filter out'
+function whyNotFast({ codec, by }: StreamFacts): string | undefined {
+  if (by !== 'software') return 'decoders in hardware leave no loop filter out'
   return codec === undefined || filtered.test(codec)
     ? undefined
     : `${codec} is decoded without a loop filter anyway`

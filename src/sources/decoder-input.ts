@@ -22,6 +22,8 @@ export type InputOptions = Readonly<{
   playList?: boolean | undefined
   /** The HTTP camera is a play list, or is none: the other of what it was taken for. */
   mistaken(isPlayList: boolean): void
+  /** An RTSP camera has agreed to send: called once. */
+  playing?(): void
   signal: AbortSignal
 }>
 
@@ -45,7 +47,8 @@ export async function openInput(options: InputOptions): Promise<OpenedInput | Fa
   }
   // What is encrypted stays inside of its connection.
   const transport = location.url.startsWith('rtsps:') ? 'tcp' : options.transport
-  const gate = await RtspGate.open({ ...way, addresses: found.addresses, transport, signal }).catch(
+  const playing = () => options.playing?.()
+  const gate = await RtspGate.open({ ...way, addresses: found.addresses, transport, signal, playing }).catch(
     connectionFailure,
   )
   return 'reason' in gate ? gate : { gate, input: { kind: 'rtsp', url: gate.url, transport } }

@@ -14,7 +14,7 @@ export type DecoderLine =
   | Readonly<{ kind: 'input'; format: string }>
   /** A video stream of the input, then of the output, with ffmpeg's name of its codec. */
   | Readonly<{ kind: 'stream'; codec: string }>
-  /** ffmpeg looked for hardware by itself and found none. */
+  /** ffmpeg found no hardware, or none that decodes the stream. */
   | Readonly<{ kind: 'noHardware' }>
   /** Something for the log. */
   | Readonly<{ kind: 'message'; level: 'error' | 'warning'; text: string }>
@@ -35,21 +35,26 @@ export const prints = {
   size: `print(-(iw*${0x1_0000}+ih))`,
 } as const
 
+/** What {@link prints} says; newer versions of ffmpeg (9, not 5) name who says it. */
+const printedNumber = /^(?:\[Eval @ \w+\] )?\[(info|warning)\] (-?\d+\.\d+|-?nan)$/
+
 /** Decoders' own complaints, told from those of demuxers by the context they are printed with. */
 const videoDecoder =
   /^\[(h264|hevc|mjpeg|mpeg4|mpeg2video|mpeg1video|h263|vp8|vp9|av1|libdav1d|libaom-av1)(_\w+)? @ /
 const lostPackets =
   /corrupt decoded frame|Packet corrupt|RTP: missed \d+ packets|bad cseq|max delay reached|RTP: dropping old packet/
+const noHardware = /^Auto hwaccel disabled|^Failed setup for format \w+: hwaccel initialisation/
 /** Complaints of a decoder that are no damage to a picture. */
 const harmless =
   /deprecated pixel format|Auto hwaccel|hardware accelerator|hwaccel|No device available|Could not find ref/i
 
 export function parseDecoderLine(line: string): DecoderLine {
-  const printed = /^\[(info|warning)\] (-?\d+\.\d+|-?nan)$/.exec(line)
+  const printed = printedNumber.exec(line)
   if (printed !== null) return printedOf(printed[1] === 'warning', Number(printed[2]))
   const level = /\[(panic|fatal|error|warning|info)\] /.exec(line)
   if (level === null) return chatter
   const text = line.slice(level.index + level[0].length)
+  if (noHardware.test(text)) return { kind: 'noHardware' }
   if (level[1] === 'info') return inputOf(text)
   if (usual.test(text)) return chatter
   if (lostPackets.test(text)) return { kind: 'damage', text }
@@ -66,7 +71,6 @@ function printedOf(sampled: boolean, seconds: number): DecoderLine {
 }
 
 function inputOf(text: string): DecoderLine {
-  if (text.startsWith('Auto hwaccel disabled')) return { kind: 'noHardware' }
   const format = /^Input #0, ([^ ]+), from /.exec(text)?.[1]
   if (format !== undefined) return { kind: 'input', format }
   const codec = /^ *Stream #0:\d+[^ ]*: Video: (\w+)/.exec(text)?.[1]

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
+import { childEnvironment } from '../lifecycle/child-environment.js'
 import { withDeathSignal } from '../lifecycle/death-signal.js'
 import { LineSplitter } from './line-splitter.js'
 import { readFileSync } from 'node:fs'
@@ -10,22 +11,20 @@ const killAfterMs = 1_000
 /** Lines of stderr kept for the error. */
 const tailLines = 30
 
-/** What the decoder may see of our environment; secrets of the service are not among it. */
-const passedOn =
-  /^(PATH|HOME|LANG|LC_.*|TZ|TMPDIR|LD_LIBRARY_PATH|LIBVA_.*|DRI_PRIME|CUDA_.*|NVIDIA_.*|SSL_CERT_(FILE|DIR))$/
-
 export type ProcessEnd = Readonly<{
   /** Last lines of stderr. */
   tail: readonly string[]
   /** It did not end when asked. */
   killed: boolean
+  /** Of the program; null where a signal ended it, or it never began. */
+  exitCode?: number | null
   /** Why the program could not be started; it is not there when its code is `ENOENT`. */
   unstarted: NodeJS.ErrnoException | undefined
 }>
 
 /**
  * One ffmpeg child, which dies with us.
- * Its exit code says nothing (a camera that froze ends with 0), so it is not reported.
+ * Of a camera its exit code says nothing: one that froze ends with 0.
  */
 export class DecoderProcess {
   readonly ended: Promise<ProcessEnd>
@@ -43,7 +42,7 @@ export class DecoderProcess {
   constructor(args: readonly string[], stdout: Socket, line: (text: string) => void) {
     this.#child = spawn(...withDeathSignal('ffmpeg', args), {
       stdio: ['ignore', stdout, 'pipe'],
-      env: Object.fromEntries(Object.entries(process.env).filter(([name]) => passedOn.test(name))),
+      env: childEnvironment(),
     })
     const lines = new LineSplitter((text) => {
       if (this.#tail.push(text) > tailLines) this.#tail.shift()
@@ -54,7 +53,7 @@ export class DecoderProcess {
       const end = (unstarted?: Error) => {
         clearTimeout(this.#killTimer)
         lines.end()
-        resolve({ tail: this.#tail, killed: this.#killed, unstarted })
+        resolve({ tail: this.#tail, killed: this.#killed, exitCode: this.#child.exitCode, unstarted })
       }
       // One that runs may have other errors, such as a signal that cannot be sent.
       this.#child.on('error', (error) => this.#child.pid === undefined && end(error))

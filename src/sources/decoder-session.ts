@@ -4,6 +4,7 @@ import type { CameraConfig } from '../config/camera.js'
 import type { DecodeMode } from '../vision/camera-state.js'
 import type { SizePx } from '../vision/letterbox.js'
 import { nowMs } from '../lifecycle/clock.js'
+import { unlessAborted } from '../lifecycle/delay.js'
 import { systemLimit } from '../lifecycle/system-limit.js'
 import { channelClosed, openByteChannel } from './byte-channel.js'
 import {
@@ -18,7 +19,8 @@ import {
 import { parseDecoderLine } from './decoder-log.js'
 import { openInput, type DecodedLocation } from './decoder-input.js'
 import { DecoderProcess, type ProcessEnd } from './decoder-process.js'
-import { errorsIn, failureBy, isHwaccelFailure, whyEnded, type Failure } from './failure-reason.js'
+import type { CardAnswer, DecodeWays } from './decode-ways.js'
+import { errorsIn, failureBy, whyEnded, type Failure } from './failure-reason.js'
 import { decoderArguments, type DecoderInput } from './ffmpeg-command.js'
 import { FrameAssembler } from './frame-assembler.js'
 import type { HttpGate } from './http-gate.js'
@@ -38,7 +40,7 @@ const timeless = /^(mpjpeg|mjpeg|jpeg_pipe|png_pipe)$/
 
 /** What one decoder run taught about the camera; the next run of the same source starts from it. */
 export type DecoderMemory = {
-  hwaccelBroken: boolean
+  readonly ways: DecodeWays
   arrivalPace: boolean
   /** Whether an HTTP camera is a play list; by the end of its URL while nothing is known. */
   playList?: boolean
@@ -49,7 +51,7 @@ export type DecoderSessionOptions = Readonly<{
   input: DecodedLocation
   camera: CameraConfig
   memory: DecoderMemory
-  deps: Pick<SourceDeps, 'format' | 'pool' | 'log' | 'samplingPhase' | 'addresses'>
+  deps: Pick<SourceDeps, 'format' | 'pool' | 'log' | 'samplingPhase' | 'addresses' | 'hardware'>
 }>
 
 /** One run of ffmpeg for one camera: pixels from stdout, facts from stderr, both handed on as pictures. */
@@ -70,6 +72,9 @@ export class DecoderSession implements Session {
   readonly #mode: DecodeMode
   #codec: string | undefined
   #told: ToldDecoding | undefined
+  #gavePicture = false
+  /** Room on a card was asked for. */
+  #askedForCard = false
   /** When the last key frame was decoded: by the clock of the stream, or ours where it has none. */
   #lastKeyMs: number | undefined
   /** Packets of pictures that had come when they were counted last. */
@@ -110,6 +115,7 @@ export class DecoderSession implements Session {
 
   async #run(): Promise<SessionEnd> {
     try {
+      await this.#chooseWay()
       const input = await this.#wayIn()
       if ('reason' in input) return { kind: 'failed', ...input }
       const end = await this.#decode(input)
@@ -122,6 +128,7 @@ export class DecoderSession implements Session {
     } finally {
       await this.#gate?.close()
       this.#readEnd?.destroy()
+      if (this.#askedForCard) this.options.deps.hardware?.leaveCard()
       this.#assembler.release()
       const held = this.#pairing.release()
       if (held !== null) this.options.deps.pool.give(held)
@@ -141,11 +148,32 @@ export class DecoderSession implements Session {
         this.#restartReason = 'it is a play list: reading it piece by piece'
         this.#process?.stop()
       },
+      // What follows is work of the decoder alone, which costs the camera nothing.
+      playing: () => this.listener.opened?.(),
       signal: this.#cut.signal,
     })
     if ('reason' in opened) return opened
     this.#gate = opened.gate
     return opened.input
+  }
+
+  /** @throws what the session was cut off with. */
+  async #chooseWay(): Promise<void> {
+    const { ways } = this.options.memory
+    const { hardware } = this.options.deps
+    if (hardware === undefined) return
+    const before = ways.now.reason
+    this.#askedForCard = ways.wantsCard
+    const asked = ways.wantsCard
+      ? Promise.all([hardware.askForCard(), hardware.scalesOnCard()])
+      : Promise.resolve([undefined, false] as [undefined, boolean])
+    const [card, scalesOnCard] = await unlessAborted<[CardAnswer | undefined, boolean]>(
+      asked,
+      this.#cut.signal,
+    )
+    ways.choose(card, scalesOnCard)
+    const refusal = card?.refusal
+    if (refusal !== undefined && refusal !== before) this.#fellBack(`${refusal}: decoding in software`)
   }
 
   async #decode(input: DecoderInput): Promise<ProcessEnd | undefined> {
@@ -176,9 +204,8 @@ export class DecoderSession implements Session {
 
   #arguments(input: DecoderInput): readonly string[] {
     const { camera, memory, deps } = this.options
-    const hwaccel = memory.hwaccelBroken ? 'none' : camera.hwaccel
     const pace = memory.arrivalPace ? 'arrival' : 'stream'
-    return decoderArguments(camera, input, deps.format, hwaccel, {
+    return decoderArguments(camera, input, deps.format, memory.ways.now.way, {
       pace,
       phase: deps.samplingPhase,
       mode: this.#mode,
@@ -211,7 +238,7 @@ export class DecoderSession implements Session {
         if (this.#codec === undefined) this.#opened(line.codec)
         return
       case 'noHardware':
-        this.#noHardware('hardware decoding is not available')
+        this.#goesOnWithout(this.options.memory.ways.foundNone())
         return
       case 'message':
         this.#log(line.level, line.text)
@@ -255,7 +282,9 @@ export class DecoderSession implements Session {
     if (
       before?.mode === told.mode &&
       before.reason === told.reason &&
-      before.keyFrameGapMs === told.keyFrameGapMs
+      before.keyFrameGapMs === told.keyFrameGapMs &&
+      before.by === told.by &&
+      before.byReason === told.byReason
     )
       return
     this.#told = told
@@ -264,9 +293,11 @@ export class DecoderSession implements Session {
 
   #stream(): StreamFacts {
     const { input, memory, camera } = this.options
+    const { way, reason } = memory.ways.now
     return {
       codec: this.#codec,
-      hardware: camera.hwaccel !== 'none' && !memory.hwaccelBroken,
+      by: way.by,
+      byReason: reason,
       restartable: camera.loop || input.kind === 'rtsp',
     }
   }
@@ -278,6 +309,7 @@ export class DecoderSession implements Session {
   #picture(ptsMs: number | null): void {
     // It is told before; where it is not, no frame is, and the watchdog acts.
     if (this.#source === undefined) return
+    this.#gavePicture = true
     if (ptsMs !== this.#keyMs) this.#suspects.picture(ptsMs)
     const info = { ptsMs, source: this.#source, suspect: this.#suspects.suspect }
     if (this.#pairing.info(info)) this.#readEnd?.resume()
@@ -320,7 +352,8 @@ export class DecoderSession implements Session {
     if (end === undefined) return { kind: 'failed', reason: 'stopped', retry: 'normal' }
     const { kind } = this.options.input
     if (end.unstarted === undefined) {
-      if (this.#hwaccelFailed(end)) return { kind: 'again', reason: 'hardware decoding is not available' }
+      const detour = this.#detour(end)
+      if (detour !== undefined) return { kind: 'again', reason: detour }
       if (errorsIn(end.tail).length === 0 && !this.#cut.signal.aborted && kind !== 'rtsp')
         return { kind: 'finished' }
     }
@@ -328,15 +361,22 @@ export class DecoderSession implements Session {
     return { kind: 'failed', ...failure, reason: this.#clean(failure.reason) }
   }
 
-  #hwaccelFailed(end: ProcessEnd): boolean {
-    const { memory, camera } = this.options
-    if (camera.hwaccel === 'none' || memory.hwaccelBroken || !isHwaccelFailure(end.tail)) return false
-    this.#noHardware(`${camera.hwaccel} is not available`)
-    return true
+  /** @returns why the next decoder is to go another way; `undefined` where hardware is not to blame. */
+  #detour({ tail }: ProcessEnd): string | undefined {
+    const wasOpen = this.#codec !== undefined && this.#gate?.problem === undefined
+    const isFruitless = wasOpen && !this.#gavePicture
+    const detour = this.options.memory.ways.ended({ errors: errorsIn(tail), isFruitless })
+    if (detour?.warning !== undefined) this.#fellBack(detour.warning)
+    return detour?.reason
   }
 
-  #noHardware(reason: string): void {
-    this.options.memory.hwaccelBroken = true
-    this.listener.warning('hwaccel_fallback', `${reason}: decoding in software`)
+  #goesOnWithout(reason: string | undefined): void {
+    if (reason === undefined) return
+    this.#fellBack(`${reason}: decoding in software`)
+    this.#tellDecoding()
+  }
+
+  #fellBack(reason: string): void {
+    this.listener.warning('hwaccel_fallback', reason)
   }
 }

@@ -122,12 +122,3 @@ function limitIn(line: string, isLocalFile: boolean): SystemLimit | undefined {
   const ambiguous = found?.code === 'EACCES' || found?.code === 'EPERM' || found?.code === 'EADDRNOTAVAIL'
   return ambiguous && !/failed to execute|shared libraries/.test(line) ? undefined : found
 }
-
-/** Whether the decoder ended because the hardware it was told to use is missing. */
-export function isHwaccelFailure(tail: readonly string[]): boolean {
-  return tail.some((line) =>
-    /Device setup failed for decoder|No device available for decoder|Device creation failed|Failed setup for format (cuda|vaapi)|hwaccel.*(fail|not)/i.test(
-      line,
-    ),
-  )
-}

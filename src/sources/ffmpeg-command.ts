@@ -6,7 +6,8 @@ import type { FrameFormat } from '../vision/frame.js'
 import { withDeathSignal } from '../lifecycle/death-signal.js'
 import type { CameraLocation } from './camera-url.js'
 import { prints } from './decoder-log.js'
-import { letterboxFilters } from './geometry.js'
+import type { DecodeWay } from './decode-ways.js'
+import { cardLetterboxFilters, letterboxFilters } from './geometry.js'
 import { selectExpression, type SamplingPhase } from './sampling.js'
 
 const mostProbeBytes = 8 * 1024 ** 2
@@ -38,16 +39,14 @@ const networkTimeoutUs = '10000000'
 
 const common = ['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'repeat+level+info', '-threads', '1']
 
-export type Hwaccel = CameraConfig['hwaccel']
-
 /** Network cameras are opened through their gate, by the URLs that it gives them. */
 export type DecoderInput =
   | Extract<CameraLocation, { kind: 'file' }>
   | Readonly<{ kind: 'rtsp'; url: string; transport: CameraConfig['transport'] }>
   | Readonly<{ kind: 'http'; url: string; proxyUrl: string; playList: boolean }>
 
-/** `stream`: by the stream's own clock; `arrival`: as it comes, for live streams without one. */
-export type Pace = 'stream' | 'arrival'
+/** `stream`: by the stream's own clock; `arrival`: as it comes, for live streams without one; `reader`: once, as fast as it is read. */
+export type Pace = 'stream' | 'arrival' | 'reader'
 
 /** How one run of the decoder differs from another of the same camera. */
 export type DecoderRun = Readonly<{
@@ -74,23 +73,25 @@ type Composed = ffmpeg.FfmpegCommand & { _getArguments(): string[] }
  * of them, in the same order ({@link prints}).
  *
  * Low latency comes from one thread on either side and a short probe that does not wait for the frame rate (first frame 0.2 s, delay
- * 63 ms; ffmpeg's own defaults: 1.3 s and 378 ms; `-fflags nobuffer` made it worse).
+ * 63 ms; ffmpeg's own defaults: 1.3 s and 378 ms; `-fflags nobuffer` made it worse). Pixels are written as they lie (`-avioflags direct`):
+ * copied into ffmpeg's buffer before, a frame of 1 MB costs it 0.25 ms more.
  */
 export function decoderArguments(
   camera: CameraConfig,
   input: DecoderInput,
   format: FrameFormat,
-  hwaccel: Hwaccel,
+  way: DecodeWay,
   { pace = 'stream', phase, mode = 'full' }: DecoderRun = {},
 ): string[] {
   const command = ffmpeg()
     .input(nameOf(input))
     .inputOptions([...common])
-    .inputOptions(hwaccel === 'none' ? [] : ['-hwaccel', hwaccel])
+    .inputOptions(hardwareOptions(way))
     .inputOptions([...leftOut[mode]])
     .inputOptions(inputOptions(input, pacing(camera, pace)))
     .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '1', '-fps_mode', 'passthrough'])
-    .videoFilters(filters(camera, format, mode, phase).join(','))
+    .outputOptions(['-avioflags', 'direct'])
+    .videoFilters(filters(camera, format, way, mode, phase).join(','))
     .format('rawvideo')
     .output('pipe:1') as Composed
   return command._getArguments()
@@ -118,6 +119,33 @@ export function pictureArguments(input: DecoderInput): string[] {
     )
     .format('rawvideo')
     .output('pipe:1') as Composed
+  return command._getArguments()
+}
+
+/** Longest side of a frame that is kept as a picture. */
+const mostClipPx = 1_280
+
+/** Which frames of a clip are kept: one at a moment, or so many of each second. */
+export type ClipFrames = Readonly<{ atS: number }> | Readonly<{ perSecond: number; count: number }>
+
+/**
+ * Arguments of the ffmpeg that keeps frames of a clip as pictures.
+ *
+ * @param target - name of the pictures, with `%06d` for the number where there are several.
+ */
+export function frameArguments(path: string, frames: ClipFrames, target: string): string[] {
+  const size = `min(iw\\,${mostClipPx}):h=min(ih\\,${mostClipPx}):force_original_aspect_ratio=decrease`
+  const one = 'atS' in frames
+  const command = ffmpeg()
+    .input(`file:${path}`)
+    .inputOptions([...common, ...opening(protocols.file, formats.file)])
+    .inputOptions(one ? ['-ss', frames.atS.toFixed(3)] : [])
+    .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-frames:v', one ? '1' : String(frames.count)])
+    .videoFilters(
+      [...(one ? [] : [`fps=${frames.perSecond.toFixed(6)}`]), `scale=w=${size}`, 'format=rgb24'].join(','),
+    )
+    .outputOptions(['-compression_level', '1'])
+    .output(target) as Composed
   return command._getArguments()
 }
 
@@ -156,12 +184,31 @@ function opening(protocolList: string, formatList: string): string[] {
 
 function pacing(camera: CameraConfig, pace: Pace): string[] {
   if (pace === 'arrival') return ['-use_wallclock_as_timestamps', '1']
+  if (pace === 'reader') return []
   return ['-re', ...(camera.loop ? ['-stream_loop', '-1'] : [])]
 }
 
+/** Without `-hwaccel_output_format` every picture is brought back, sampled or not. */
+function hardwareOptions(way: DecodeWay): string[] {
+  switch (way.by) {
+    case 'software':
+      return []
+    case 'vaapi':
+    case 'auto':
+      return ['-hwaccel', way.by]
+    case 'cuda':
+    case 'cuda-scaled':
+      return ['-hwaccel', 'cuda', '-hwaccel_device', `${way.device}`, '-hwaccel_output_format', 'cuda']
+    default:
+      return way satisfies never
+  }
+}
+
+/** Those before the last line take pictures wherever they are. */
 function filters(
   camera: CameraConfig,
   format: FrameFormat,
+  way: DecodeWay,
   mode: DecodeMode,
   phase?: SamplingPhase,
 ): string[] {
@@ -172,12 +219,37 @@ function filters(
     `select='${selectExpression(camera.sampleFps, phase, undefined, keysAlone ? '1' : 'key')}'`,
     // Cuts nothing; its expressions are read once for each size of picture.
     `crop=w=iw:h=ih+0*${prints.size}:exact=1`,
-    ...letterboxFilters(camera, format),
+    ...scaling(camera, format, way),
   ]
 }
 
+function scaling(camera: CameraConfig, format: FrameFormat, way: DecodeWay): string[] {
+  if (way.by === 'cuda-scaled') return cardLetterboxFilters(camera, format)
+  const download = way.by === 'cuda' ? ['hwdownload', `format=${way.tenBit ? 'p010le' : 'nv12'}`] : []
+  return [...download, ...letterboxFilters(camera, format)]
+}
+
 /** The first video of a file. */
-export type VideoFacts = Readonly<{ codec: string; widthPx: number; heightPx: number }>
+export type VideoFacts = Readonly<{
+  codec: string
+  widthPx: number
+  heightPx: number
+  /** It is shown turned by a quarter, so that its sides change places. */
+  turned: boolean
+  /** Where the file tells it. */
+  seconds: number | undefined
+}>
+
+/** What ffprobe prints of a file. */
+type Probed = Readonly<{
+  streams?: readonly Readonly<{
+    codec_name?: string
+    width?: number
+    height?: number
+    side_data_list?: readonly Readonly<{ rotation?: number }>[]
+  }>[]
+  format?: Readonly<{ duration?: string }>
+}>
 
 /**
  * Asks ffprobe about a file on disk.
@@ -187,7 +259,16 @@ export type VideoFacts = Readonly<{ codec: string; widthPx: number; heightPx: nu
  */
 export function probeVideo(path: string): Promise<VideoFacts | undefined> {
   const input = `file:${path}`
-  const options = ['-v', 'error', '-protocol_whitelist', 'file', '-select_streams', 'v:0', '-show_streams']
+  const options = [
+    '-v',
+    'error',
+    '-protocol_whitelist',
+    'file',
+    '-select_streams',
+    'v:0',
+    '-show_streams',
+    '-show_format',
+  ]
   const [command, args] = withDeathSignal('ffprobe', [...options, '-of', 'json', input])
   return new Promise((resolve, reject) => {
     execFile(command, args, { maxBuffer: mostProbeBytes }, (error, stdout, stderr) => {
@@ -195,9 +276,17 @@ export function probeVideo(path: string): Promise<VideoFacts | undefined> {
         const words = stderr.trim() === '' ? error.message : stderr.trim()
         return reject(new Error(words.split('\n').at(-1)?.replace(`${input}: `, '')))
       }
-      const { streams = [] } = JSON.parse(stdout) as Pick<Partial<ffmpeg.FfprobeData>, 'streams'>
-      const { codec_name: codec, width: widthPx = 0, height: heightPx = 0 } = streams[0] ?? {}
-      resolve(codec === undefined ? undefined : { codec, widthPx, heightPx })
+      const { streams: [first] = [], format } = JSON.parse(stdout) as Probed
+      if (first?.codec_name === undefined) return resolve(undefined)
+      const rotation = first.side_data_list?.find((data) => data.rotation !== undefined)?.rotation ?? 0
+      const seconds = Number(format?.duration)
+      resolve({
+        codec: first.codec_name,
+        widthPx: first.width ?? 0,
+        heightPx: first.height ?? 0,
+        turned: Math.abs(rotation) % 180 === 90,
+        seconds: Number.isFinite(seconds) ? seconds : undefined,
+      })
     })
   })
 }
@@ -215,6 +304,21 @@ export function openDeviceArguments(accelerator: string): string[] {
     .input('nullsrc=s=16x16')
     .inputFormat('lavfi')
     .inputOptions(['-v', 'error', '-init_hw_device', accelerator])
+    .outputOptions(['-frames:v', '1'])
+    .format('null')
+    .output('-') as Composed
+  return command._getArguments()
+}
+
+/** Arguments of the ffmpeg that tells of one picture as it does of those of cameras: time and size by {@link prints}. */
+export function tellingArguments(): string[] {
+  const command = ffmpeg()
+    .input('color=s=64x48:r=5:d=1')
+    .inputFormat('lavfi')
+    .inputOptions([...common])
+    .videoFilters(
+      [`select='${selectExpression(5, undefined)}'`, `crop=w=iw:h=ih+0*${prints.size}:exact=1`].join(','),
+    )
     .outputOptions(['-frames:v', '1'])
     .format('null')
     .output('-') as Composed

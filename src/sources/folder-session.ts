@@ -1,16 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { extname, join } from 'node:path'
+import { join } from 'node:path'
 import type { CameraConfig } from '../config/camera.js'
 import { nowMs } from '../lifecycle/clock.js'
 import { delay } from '../lifecycle/delay.js'
 import { systemLimit } from '../lifecycle/system-limit.js'
 import { failureBy, type Failure } from './failure-reason.js'
+import { byFileName, mediaKind } from './media-names.js'
 import type { OpenSession, Session, SessionEnd, SessionListener } from './session.js'
 import type { SourceDeps } from './source-deps.js'
 import { decodeStill } from './still.js'
-
-const stillNames = /^\.(jpe?g|png)$/i
-const videoNames = /^\.(mp4|m4v|mov|mkv|webm|avi|ts|mts|m2ts|mpe?g|flv|h264|h265|hevc|mjpe?g|ogv)$/i
 
 export type FolderOptions = Readonly<{
   camera: CameraConfig
@@ -77,7 +75,7 @@ export class FolderSession implements Session {
   async #file(name: string): Promise<void> {
     if (this.#cut.signal.aborted) return
     const path = join(this.options.path, name)
-    if (stillNames.test(extname(name))) await this.#still(path, name)
+    if (mediaKind(name) === 'picture') await this.#still(path, name)
     else await this.#play(path, name)
   }
 
@@ -132,13 +130,9 @@ const nothingReadable: SessionEnd = {
 }
 
 async function namesOf(folder: string): Promise<readonly string[]> {
-  const order = new Intl.Collator('en', { numeric: true })
   const entries = await readdir(folder, { withFileTypes: true })
   return entries
-    .filter(
-      (entry) =>
-        entry.isFile() && (stillNames.test(extname(entry.name)) || videoNames.test(extname(entry.name))),
-    )
+    .filter((entry) => entry.isFile() && mediaKind(entry.name) !== undefined)
     .map((entry) => entry.name)
-    .sort((a, b) => order.compare(a, b))
+    .sort(byFileName)
 }

@@ -62,19 +62,39 @@ const scaledAs = 'yuv422p|yuvj422p|yuv444p|yuvj444p|gbrp10le|gbrp12le|rgb24'
  * from accurate rounding (test/bench/pixels.bench.ts).
  */
 export function letterboxFilters(camera: Cut, format: FrameFormat): string[] {
-  const { widthPx, heightPx } = format.input
+  const { w, h } = scaledSize(camera, format)
+  const scale = [`scale=w=${w}:h=${h}:flags=bicubic`, `format=${scaledAs}`]
+  return [...(camera.region ? [cropFilter(camera.region)] : []), ...scale, ...padded(format)]
+}
+
+/**
+ * The same for pictures that are on an NVIDIA card and are scaled there, of a camera without a region: on a card nothing is cut before it is
+ * scaled.
+ *
+ * Its `bilinear` weighs the pixels that a smaller one covers, up to three a side, where its `bicubic` takes four of them however many there
+ * are. Chroma in full, since half of an odd height would lose a line on the way back.
+ */
+export function cardLetterboxFilters(camera: Cut, format: FrameFormat): string[] {
+  const { w, h } = scaledSize(camera, format)
+  const scale = `scale_cuda=w=${w}:h=${h}:interp_algo=bilinear:format=yuv444p`
+  return [scale, 'hwdownload', 'format=yuv444p', ...padded(format)]
+}
+
+/** Expressions of its width and height. */
+function scaledSize(camera: Cut, format: FrameFormat): Readonly<{ w: string; h: string }> {
   const limit = scaleLimit(camera, format)
   const ratio = `min(${limit.widthPx}/iw\\,${limit.heightPx}/ih)`
-  const center = format.align === 'center'
-  const filters = [
-    `scale=w=max(1\\,round(iw*${ratio})):h=max(1\\,round(ih*${ratio})):flags=bicubic`,
-    `format=${scaledAs}`,
+  return { w: `max(1\\,round(iw*${ratio}))`, h: `max(1\\,round(ih*${ratio}))` }
+}
+
+function padded({ input: { widthPx, heightPx }, align }: FrameFormat): string[] {
+  const center = align === 'center'
+  return [
     // The flag is for pictures of an odd height, which take the slow way all the same.
     'scale=flags=full_chroma_int',
     'format=rgb24',
     `pad=w=${widthPx}:h=${heightPx}:x=${center ? 'floor((ow-iw)/2)' : 0}:y=${center ? 'floor((oh-ih)/2)' : 0}:color=0x727272`,
   ]
-  return camera.region ? [cropFilter(camera.region), ...filters] : filters
 }
 
 function cropFilter(region: NonNullable<CameraConfig['region']>): string {

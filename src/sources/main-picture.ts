@@ -1,4 +1,3 @@
-import sharp from 'sharp'
 import type { CameraConfig } from '../config/camera.js'
 import { redactText } from '../config/redact.js'
 import { GantryError } from '../errors.js'
@@ -164,6 +163,7 @@ export class MainStream {
       const failure = whyEnded(end, gate?.problem, input.kind === 'file')
       throw this.#failure({ ...failure, reason: gate?.plain(failure.reason) ?? failure.reason })
     }
+    const { default: sharp } = await import('../lifecycle/sharp.js')
     const raw = { width: size.widthPx, height: size.heightPx, channels: 3 } as const
     return { size, jpeg: await sharp(rgb, { raw }).jpeg({ quality }).toBuffer() }
   }

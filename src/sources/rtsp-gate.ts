@@ -28,6 +28,8 @@ export type RtspGateOptions = Readonly<{
   policy: AddressPolicy
   transport: 'tcp' | 'udp'
   signal?: AbortSignal
+  /** The camera has agreed to send: called once. */
+  playing?(): void
 }>
 
 /** A request of the decoder that the camera has not answered. */
@@ -56,6 +58,7 @@ export class RtspGate {
   readonly #fromDecoder: RtspSplitter
   #decoder: Socket | undefined
   #seq = 0
+  #playing = false
   #problem: Failure | undefined
 
   private constructor(
@@ -223,7 +226,13 @@ export class RtspGate {
       this.#open.unshift(open)
       return this.#ask(open)
     }
+    if (open.method === 'PLAY' && status < 300) this.#begun()
     this.#tellDecoder(cleanAnswer(message, open.decoderSeq, open.uri, this.#rules))
+  }
+
+  #begun(): void {
+    if (!this.#playing) this.options.playing?.()
+    this.#playing = true
   }
 
   #cameraAsks(message: RtspMessage): void {

@@ -4,7 +4,18 @@ import type { SourceListener } from '../vision/frame-source.js'
 import type { Log } from '../lifecycle/log.js'
 import type { AddressPolicy } from './address-policy.js'
 import type { ConnectGate } from './connect-gate.js'
+import type { CardAnswer } from './decode-ways.js'
 import type { SamplingPhase } from './sampling.js'
+
+/** A camera's way to hardware that decodes. */
+export type HardwareAccess = Readonly<{
+  /** Whether the ffmpeg of this machine scales pictures on an NVIDIA card. */
+  scalesOnCard(): Promise<boolean>
+  /** Asks for room on the card of the engine, for a decoder that is about to start. */
+  askForCard(): Promise<CardAnswer>
+  /** The decoder that asked has ended. */
+  leaveCard(): void
+}>
 
 /** What every source is given by its engine. */
 export type SourceDeps = Readonly<{
@@ -22,6 +33,8 @@ export type SourceDeps = Readonly<{
   connectGate: ConnectGate
   /** Apart from those of the other cameras, so that their pictures do not all come at once; any moment where it is absent. */
   samplingPhase?: SamplingPhase
+  /** Absent: all is decoded in software, as by whoever wants a single picture. */
+  hardware?: HardwareAccess
   /** In `[0, 1)`, for jitter. */
   random?: () => number
 }>

@@ -1,5 +1,6 @@
 import { settingFaults, type CameraFault } from '../config/camera-setting-faults.js'
-import type { CameraConfig, CameraUrlSetting } from '../config/camera.js'
+import type { CameraConfig } from '../config/camera.js'
+import type { CameraUrlSetting } from '../config/camera-url-settings.js'
 import { redactText } from '../config/redact.js'
 import { GantryError } from '../errors.js'
 

@@ -1,4 +1,5 @@
-import sharp, { type Metadata, type Sharp } from 'sharp'
+import type sharp from 'sharp'
+import type { Metadata, Sharp } from 'sharp'
 import type { CameraConfig } from '../config/camera.js'
 import { letterboxFill, type SizePx } from '../vision/letterbox.js'
 import { geometryOf } from './geometry.js'
@@ -26,7 +27,8 @@ export async function decodeStill(
   camera: Pick<CameraConfig, 'region' | 'maxWidthPx'>,
   { format, pool }: Pick<SourceDeps, 'format' | 'pool'>,
 ): Promise<Still> {
-  const source = await sizeOf(image)
+  const { default: sharp } = await import('../lifecycle/sharp.js')
+  const source = await sizeOf(sharp, image)
   const { regionPx, scaled, letterbox } = geometryOf(source, camera, format)
   const pixels = await decoded(
     sharp(image, options)
@@ -46,18 +48,28 @@ export async function decodeStill(
   return { rgbHwc, source }
 }
 
+/**
+ * The size of a picture as it is shown, without decoding it.
+ *
+ * @throws ImageInvalidError `GANTRY_IMAGE_INVALID`, ImageTooLargeError `GANTRY_TOO_LARGE`
+ */
+export async function stillSize(image: Uint8Array): Promise<SizePx> {
+  const { default: sharp } = await import('../lifecycle/sharp.js')
+  return sizeOf(sharp, image)
+}
+
 /** The size as it is shown, checked before a pixel is decoded. */
-async function sizeOf(image: Uint8Array): Promise<SizePx> {
-  const head = await headOf(image)
+async function sizeOf(library: typeof sharp, image: Uint8Array): Promise<SizePx> {
+  const head = await headOf(library, image)
   if (!formats.has(head.format)) throw new ImageInvalidError(`it is ${head.format}, not JPEG or PNG`)
   if (head.width * head.height > mostPixels)
     throw new ImageTooLargeError(`${head.width} x ${head.height} pixels, at most ${mostPixels} are decoded`)
   return { widthPx: head.autoOrient.width, heightPx: head.autoOrient.height }
 }
 
-async function headOf(image: Uint8Array): Promise<Metadata> {
+async function headOf(library: typeof sharp, image: Uint8Array): Promise<Metadata> {
   try {
-    return await sharp(image, { ...options, limitInputPixels: false }).metadata()
+    return await library(image, { ...options, limitInputPixels: false }).metadata()
   } catch (error) {
     throw new ImageInvalidError(firstLine(error), error)
   }

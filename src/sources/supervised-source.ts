@@ -177,6 +177,8 @@ export class SupervisedSource implements FrameSource {
     if (this.#stopped !== undefined) return
     if (this.camera.decode !== 'full' && decode.mode !== this.#decode?.mode)
       this.deps.log.info({ decode: decode.mode, reason: decode.reason }, 'how the camera is decoded')
+    if (this.camera.hwaccel !== 'none' && decode.by !== this.#decode?.by)
+      this.deps.log.info({ by: decode.by, reason: decode.byReason }, 'where the camera is decoded')
     if (tooFew && this.#tooFew === '') this.#warn('few_key_frames', decode.reason)
     this.#decode = decode
     this.#tooFew = tooFew ? decode.reason : ''

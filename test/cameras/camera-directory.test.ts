@@ -5,6 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { cameraSchema, newCameraSchema } from '../../src/config/camera.js'
 import { CameraDirectory, type DirectoryDeps } from '../../src/cameras/camera-directory.js'
 import { CameraStore } from '../../src/cameras/camera-store.js'
+import { EngineLoads } from '../../src/cameras/engine-loads.js'
+import { emptyFrameCounts } from '../../src/vision/accounting.js'
 import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
 
 const url = 'rtsp://admin:secret@127.0.0.1:554/live'
@@ -41,6 +43,32 @@ describe('CameraDirectory', () => {
       ['d', engine],
     ])
     expect(engine).toBeLessThan(2)
+  })
+
+  it('gives cameras to engines on other GPUs than one that is left, and shares them again', async () => {
+    const loads = new EngineLoads(2, true)
+    const cameras = directory(2, { loads })
+    for (const id of ['a', 'b', 'c', 'd']) await cameras.add(camera(id))
+    const engines = () => [...cameras].map(({ engine }) => engine)
+    expect(engines()).toEqual([0, 1, 0, 1])
+    loads.left(1)
+    for (const entry of cameras) if (entry.engine === 1) entry.movesTo(cameras.engineFor(entry), 'left')
+    expect(engines()).toEqual([0, 0, 0, 0])
+    expect((await cameras.add(camera('e'))).engine).toBe(0)
+    loads.runs(1, 1)
+    for (let move = cameras.nextMove(() => true); move; move = cameras.nextMove(() => true))
+      move.entry.movesTo(move.to, 'less busy')
+    expect(engines().filter((engine) => engine === 1)).toHaveLength(2)
+  })
+
+  it('counts as lost what an engine had not ended when its camera moved', async () => {
+    const entry = await directory(2).add(camera('a'))
+    entry.ledger.report({ ...emptyFrameCounts(), received: 5, inferred: 3 })
+    entry.movesTo(1, 'left')
+    expect(entry.ledger.total).toMatchObject({ received: 5, inferred: 3, lost: 2 })
+    entry.ledger.report({ ...emptyFrameCounts(), received: 2, inferred: 2 })
+    expect(entry.ledger.total).toMatchObject({ received: 7, inferred: 5, lost: 2 })
+    expect(entry.view().status).toMatchObject({ state: 'connecting', reason: 'left' })
   })
 
   it('refuses cameras without engines, and leaves those that are kept where they are', async () => {

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cameraSchema } from '../../src/config/camera.js'
 import { validateCameraUrl } from '../../src/sources/camera-url.js'
+import { inSoftware } from '../../src/sources/decode-ways.js'
 import { decoderArguments } from '../../src/sources/ffmpeg-command.js'
 import { CameraUrlError } from '../../src/sources/source-errors.js'
 import { tempFolder } from '../support/video-clips.js'
@@ -204,7 +205,7 @@ describe('a camera URL', () => {
         if (location?.kind !== 'file' && location?.kind !== 'rtsp' && location?.kind !== 'http') return
         const camera = cameraSchema.parse({ id: 'cam', url: url || 'x' })
         const input = location.kind === 'file' ? location : { ...location, ...ways }
-        const args = decoderArguments(camera, input, format, 'none')
+        const args = decoderArguments(camera, input, format, inSoftware)
         const inputs = args.flatMap((arg, index) => (arg === '-i' ? [args[index + 1] ?? ''] : []))
         expect(inputs).toHaveLength(1)
         expect(inputs[0]).toMatch(
@@ -216,7 +217,9 @@ describe('a camera URL', () => {
             ? ({ kind: 'file', path: '/x' } as const)
             : { kind: location.kind, url: 'x', ...ways }
         expect(args.filter((arg) => arg !== inputs[0])).toEqual(
-          decoderArguments(camera, plain, format, 'none').filter((arg) => arg !== 'x' && arg !== 'file:/x'),
+          decoderArguments(camera, plain, format, inSoftware).filter(
+            (arg) => arg !== 'x' && arg !== 'file:/x',
+          ),
         )
         expect(args[args.indexOf('-protocol_whitelist') + 1]).toMatch(
           location.kind === 'file' ? /^file$/ : /^(?!.*(file|pipe|data|concat|subfile))/,

@@ -90,7 +90,7 @@ describe('a camera of whose stream less is decoded', () => {
   })
 
   it('R34: says once at which rate results come, and is not taken for silent between key frames', async () => {
-    const rare = { url: server.url('/rare'), decode: 'keyframes', stallTimeoutMs: 800 }
+    const rare = { url: server.url('/rare'), decode: 'keyframes', stallTimeoutMs: 1_500 }
     const camera = await start(rare)
     await camera.untilFrames(3, 15_000)
     expect(camera.source.status).toMatchObject({

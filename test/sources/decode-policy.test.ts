@@ -9,7 +9,7 @@ import {
   type StreamFacts,
 } from '../../src/sources/decode-policy.js'
 
-const stream: StreamFacts = { codec: 'h264', hardware: false, restartable: true }
+const stream: StreamFacts = { codec: 'h264', by: 'software', byReason: '', restartable: true }
 const auto = (sampleFps: number) => ({ decode: 'auto', sampleFps }) as const
 
 /** The modes after each gap, in seconds, one letter each. */
@@ -105,6 +105,8 @@ describe('what is told of it', () => {
       reason: 'key frames come every 2 s: 0.5 results a second instead of 5',
       keyFrameGapMs: 2_000,
       tooFew: true,
+      by: 'software',
+      byReason: '',
     })
     expect(toldDecoding(state('keyframes', 200), wanted, stream)).toMatchObject({ reason: '', tooFew: false })
     expect(toldDecoding(state('keyframes'), wanted, stream)).toMatchObject({
@@ -116,14 +118,15 @@ describe('what is told of it', () => {
   it.each([
     ['full', 'full', stream, ''],
     ['fast', 'fast', stream, ''],
-    ['fast', 'full', { ...stream, hardware: true }, 'decoders in hardware leave no loop filter out'],
+    ['fast', 'full', { ...stream, by: 'cuda' }, 'decoders in hardware leave no loop filter out'],
     ['fast', 'full', { ...stream, codec: 'mjpeg' }, 'mjpeg is decoded without a loop filter anyway'],
     ['auto', 'full', stream, 'two key frames have not come yet'],
     ['auto', 'full', { ...stream, codec: 'mjpeg' }, 'every picture of mjpeg is a key frame'],
     ['auto', 'full', { ...stream, restartable: false }, 'a file that is shown once is not begun anew'],
   ] as const)('is, with %s, %s and why', (decode, mode, facts, reason) => {
     const told = toldDecoding(initialDecodeState({ decode }), { decode, sampleFps: 5 }, facts)
-    expect(told).toEqual({ mode, reason, keyFrameGapMs: null, tooFew: false })
+    const { by, byReason } = facts
+    expect(told).toEqual({ mode, reason, keyFrameGapMs: null, tooFew: false, by, byReason })
   })
 
   it('names the gap and the rate that auto went by, and no other for a tenth of difference', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseDecoderLine } from '../../src/sources/decoder-log.js'
-import { failureOf, isHwaccelFailure, networkFailures } from '../../src/sources/failure-reason.js'
+import { failureOf, networkFailures } from '../../src/sources/failure-reason.js'
 import { LineSplitter } from '../../src/sources/line-splitter.js'
 import { LogLimiter } from '../../src/sources/log-limiter.js'
 import { SuspectTracker } from '../../src/sources/suspect-tracker.js'
@@ -21,6 +21,12 @@ describe('parseDecoderLine', () => {
       { kind: 'size', source: { widthPx: 1, heightPx: 1 } },
     ],
     ['a key frame', '[info] 250.040000', { kind: 'key', ptsMs: 250_040 }],
+    [
+      'a picture, told by ffmpeg 9',
+      '[Eval @ 0x7ffc5d3a7ea0] [warning] 0.200000',
+      { kind: 'picture', ptsMs: 200 },
+    ],
+    ['a key frame without time, told by ffmpeg 9', '[Eval @ 0x1] [info] nan', { kind: 'key', ptsMs: null }],
     ['a key frame before the beginning', '[info] -0.040000', { kind: 'key', ptsMs: -40 }],
     ['a key frame without time', '[info] nan', { kind: 'key', ptsMs: null }],
     ['the container', "[info] Input #0, mpjpeg, from 'http://cam/v':", { kind: 'input', format: 'mpjpeg' }],
@@ -174,11 +180,6 @@ describe('failureOf', () => {
   it('never tries a broken file again', () => {
     const line = 'x.mp4: Invalid data found when processing input'
     expect(failureOf([line], true)).toEqual({ reason: 'the file cannot be read as video', retry: 'never' })
-  })
-
-  it('knows a missing hardware decoder', () => {
-    expect(isHwaccelFailure(['[error] Device setup failed for decoder on input stream #0:0'])).toBe(true)
-    expect(isHwaccelFailure(['[error] Connection refused'])).toBe(false)
   })
 })
 

@@ -10,6 +10,8 @@ describe('RtspGate', () => {
   let gate: RtspGate
   let camera: Socket
   const asked: string[] = []
+  let played = 0
+  let answer = '200 OK'
   const sockets: Socket[] = []
   const challenge = 'WWW-Authenticate: Digest realm="r", nonce="n"\r\n'
 
@@ -20,7 +22,7 @@ describe('RtspGate', () => {
       socket.on('data', (data) => {
         const text = data.toString('latin1')
         asked.push(text)
-        const status = text.includes('Authorization:') ? '200 OK' : '401 No'
+        const status = text.includes('Authorization:') ? answer : '401 No'
         const cseq = /CSeq: \d+/.exec(text)?.[0] ?? ''
         socket.write(`RTSP/1.0 ${status}\r\n${cseq}\r\n${challenge}\r\n`)
       })
@@ -33,6 +35,7 @@ describe('RtspGate', () => {
       nearness: 'loopback',
       policy: new AddressPolicy(),
       transport: 'tcp',
+      playing: () => (played += 1),
     })
   })
   afterEach(async () => {
@@ -40,6 +43,8 @@ describe('RtspGate', () => {
     await gate.close()
     server.close()
     asked.length = 0
+    played = 0
+    answer = '200 OK'
   })
 
   async function decoder(): Promise<Socket> {
@@ -66,6 +71,29 @@ describe('RtspGate', () => {
     expect(asked[1]).toMatch(/^OPTIONS rtsp:\/\/camera\.example:\d+\/s\?x=1 RTSP\/1\.0\r\nCSeq: 2\r\n/)
     expect(asked[1]).toMatch(/Authorization: Digest username="u".*uri="rtsp:\/\/camera\.example:\d+\/s\?x=1"/)
   })
+
+  it('says once that the camera has agreed to send', async () => {
+    const socket = await decoder()
+    await firstAnswer(socket)
+    expect(played).toBe(0)
+    for (const seq of [2, 3]) {
+      socket.write(`PLAY ${gate.url} RTSP/1.0\r\nCSeq: ${seq}\r\n\r\n`)
+      await once(socket, 'data')
+    }
+    expect(played).toBe(1)
+  })
+
+  it.each(['453 Not Enough Bandwidth', '500 Internal'])(
+    'says nothing of the kind after %s',
+    async (status) => {
+      const socket = await decoder()
+      await firstAnswer(socket)
+      answer = status
+      socket.write(`PLAY ${gate.url} RTSP/1.0\r\nCSeq: 2\r\n\r\n`)
+      await once(socket, 'data')
+      expect(played).toBe(0)
+    },
+  )
 
   it('S3: is there for one decoder, and not for pages of a browser', async () => {
     const page = await decoder()

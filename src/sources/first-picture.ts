@@ -1,0 +1,47 @@
+import type { CameraConfig } from '../config/camera.js'
+import { atMost } from '../lifecycle/delay.js'
+import type { CameraStatus } from '../vision/camera-state.js'
+import { frameBytes, type Frame, type FrameFormat } from '../vision/frame.js'
+import { FramePool } from '../vision/frame-pool.js'
+import { createSource } from './create-source.js'
+import type { SourceDeps } from './source-deps.js'
+
+/** Small, because nobody looks at the picture. */
+const format: FrameFormat = { input: { widthPx: 64, heightPx: 64 }, align: 'center' }
+
+/** What all cameras that are looked at have in common. */
+export type LookSetting = Pick<SourceDeps, 'mediaRoot' | 'addresses' | 'connectGate' | 'log'>
+
+/**
+ * Opens a camera exactly as an engine would, until its first picture or its first failure, and closes it again.
+ *
+ * @param seen - called with what ended the look, before the camera is closed.
+ * @returns the same; `undefined` after `withinMs`. Never rejects.
+ */
+export async function firstPicture(
+  camera: CameraConfig,
+  setting: LookSetting,
+  withinMs: number,
+  seen: (what: Frame | CameraStatus) => void = () => undefined,
+): Promise<Frame | CameraStatus | undefined> {
+  let tell: (what: Frame | CameraStatus) => void = () => undefined
+  const outcome = new Promise<Frame | CameraStatus>((resolve) => (tell = resolve))
+  const source = await createSource(camera, {
+    format,
+    pool: new FramePool(frameBytes(format), 2),
+    nextSeq: () => 1,
+    ...setting,
+    listener: {
+      frame: tell,
+      status: (status) => {
+        if (status.state !== 'connecting' && status.state !== 'live') tell(status)
+      },
+      warning: () => undefined,
+    },
+  })
+  source.start()
+  const first = await atMost(withinMs, outcome)
+  if (first !== undefined) seen(first)
+  await source.stop()
+  return first
+}
