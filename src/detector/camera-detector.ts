@@ -1,11 +1,22 @@
 import type { Service } from '../lifecycle/service.js'
 import type { Detection, StageTimings } from '../vision/detection.js'
 import type { ExecutionProvider } from '../config/inference.js'
+import type { Float16Comparison } from './float16.js'
 import type { StepFailures } from './later-steps.js'
 import type { BackendName } from '../repository/supported-config.js'
 import type { Frame, FrameFormat } from '../vision/frame.js'
+import type { SizePx } from '../vision/letterbox.js'
+import type { BatchSizes, SizeCost } from '../runtime/batch-sizes.js'
 import type { CountedStatistics } from '../runtime/counted-statistics.js'
 import type { ShedCause } from '../vision/accounting.js'
+
+/** Sizes of batches where a session takes one. */
+export type SizesInUse = Readonly<{
+  /** Those that batches are filled up to now, and what each takes. */
+  warm: readonly SizeCost[]
+  /** Those that have not run yet: batches get these sizes later. */
+  toCome: BatchSizes
+}>
 
 /** What runs behind the cameras. */
 export type DetectorInfo = Readonly<{
@@ -16,16 +27,26 @@ export type DetectorInfo = Readonly<{
   labels: readonly string[]
   /** What frames must look like to enter. */
   format: FrameFormat
+  /** What decided the size of the input, for people. */
+  inputFrom: string
+  /** Where the cameras decided it: the size of the model's export. */
+  exportedInput?: SizePx
   /** Detector head, as recognised or as configured. */
   head: string
   /** Of the model file; the backend of a detector that has none here. */
   provider: ExecutionProvider | BackendName
+  /** GPU that it runs on, where the provider takes one by its number. */
+  deviceId?: number
   /** Why a provider earlier in the configured order does not run. */
   providerNotes: readonly string[]
   /** Those of them that are faults: the provider is installed. */
   providerFailures: readonly string[]
   instances: number
+  /** Where a session takes one size of batch: once all sizes are warm. */
   maxBatchSize: number
+  sizes?: SizesInUse
+  /** On a GPU: the model in float16 that could run in the place of the one in float32, what both took there, and whether it does. */
+  float16?: Readonly<{ model: string; isTaken: boolean; comparison: Float16Comparison }>
 }>
 
 export type DetectorResult = Readonly<{
@@ -53,7 +74,10 @@ export interface DetectorListener {
  * Keeps at most one waiting frame per camera, serves cameras round-robin, keeps the order within a camera.
  */
 export interface CameraDetector extends Service {
+  /** As it is now. */
   readonly info: DetectorInfo
+  /** Of its instances, those that are up: on a GPU it runs with the first. */
+  readonly instancesReady: number
   /** What its models did, by model. */
   statistics(): readonly CountedStatistics[]
   /** Takes the frame and its buffer. Every offered frame comes back in exactly one call of the listener. */

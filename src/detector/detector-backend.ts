@@ -1,10 +1,11 @@
 import ort from '../backends/onnxruntime/onnxruntime.js'
 import { ModelInvalidError } from '../repository/errors.js'
 import { toOrt } from '../backends/onnxruntime/onnx-session.js'
-import { OrtModel } from '../backends/onnxruntime/ort-model.js'
+import { type OrtModel } from '../backends/onnxruntime/ort-model.js'
 import { packInputs } from '../backends/pack-inputs.js'
-import { ProviderUnavailableError, type ProviderNote } from '../backends/onnxruntime/provider-notes.js'
-import { deviceOf, oneShape } from '../backends/onnxruntime/providers.js'
+import { type CardMemory, takenBy } from '../backends/onnxruntime/card-memory.js'
+import { deviceOf } from '../backends/onnxruntime/providers.js'
+import type { SizeCost } from '../runtime/batch-sizes.js'
 import { warmUpError } from '../runtime/warm-up.js'
 import type { Outgoing, WorkerBackend } from '../runtime/worker-runtime.js'
 import type { OnnxType } from '../tensors/element-type.js'
@@ -19,11 +20,13 @@ import {
   type FrameDetections,
   rowLength,
 } from './detector-protocol.js'
+import { type Float16Comparison, isFasterInFloat16 } from './float16.js'
 import { type FrameGeometry, toSourceBox } from './frame-geometry.js'
 import { FrameReader, type HeadOutput } from './frame-reader.js'
 import type { Candidates } from './heads/candidates.js'
 import { type HeadPlan, outputsOf } from './heads/head.js'
 import { headValues } from './head-values.js'
+import { failureText, openFirst, type OpenedDetector, openThinned, openWhole } from './open-model.js'
 import {
   elementType,
   frameElements,
@@ -33,6 +36,9 @@ import {
   type SizeInput,
   writeFrame,
 } from './input-tensor.js'
+
+/** Runs of a size by whose shortest it is weighed. */
+const timedRuns = 2
 
 /** Preprocess, detect and postprocess, in a worker thread: frames in, boxes in source pixels out. */
 export class DetectorBackend implements WorkerBackend<
@@ -45,23 +51,29 @@ export class DetectorBackend implements WorkerBackend<
 
   async load(options: DetectorLoad): Promise<DetectorReady> {
     const beganMs = nowMs()
-    const { model, candidate, notes } = await openFirst(options.candidates)
-    const loadedMs = nowMs()
-    const detector = new LoadedDetector(model, { ...options, ...options.candidates[candidate]! })
-    await detector.warmUp()
+    const { detector, misfit, candidate, notes, headRows, openedMs, float16 } = await openFaster(options)
     await detector.runWarmUps()
+    const { provider, sessions } = detector.model
+    const { leftOut, sizes } = sessions
     this.#loaded = detector
     return {
       candidate,
-      provider: model.provider,
+      ...(misfit !== undefined && { misfit }),
+      ...(float16 && { float16 }),
+      ...(sizes !== undefined && { sizes, sizeCosts: detector.sizeCosts }),
+      ...(leftOut !== undefined && { sizesLeftOut: leftOut }),
+      ...(headRows !== undefined && deviceOf(provider) === 'gpu' && { headRows }),
+      provider,
       notes,
-      loadMs: loadedMs - beganMs,
-      warmUpMs: nowMs() - loadedMs,
+      loadMs: openedMs,
+      warmUpMs: nowMs() - beganMs - openedMs,
     }
   }
 
   async run(job: DetectorJob): Promise<Outgoing<DetectorAnswer>> {
     if (this.#loaded === undefined) throw new Error('run before load')
+    const { warms } = job
+    if (warms !== undefined) return { result: await this.#loaded.warm(warms), transfer: [] }
     const result = await this.#loaded.run(job)
     // Rows are few, and copied for less than a buffer costs to transfer.
     return { result, transfer: result.frames.map((frame) => frame.rgbHwc) }
@@ -73,55 +85,149 @@ export class DetectorBackend implements WorkerBackend<
   }
 }
 
-/** @throws ProviderUnavailableError if no candidate runs, ModelInvalidError */
-async function openFirst(
-  candidates: readonly DetectorCandidate[],
-): Promise<Readonly<{ model: OrtModel; candidate: number; notes: readonly ProviderNote[] }>> {
-  const notes: ProviderNote[] = []
-  for (const [candidate, { session, head }] of candidates.entries()) {
-    try {
-      const model = await OrtModel.open(session, {
-        names: outputsOf(head),
-        sizeIsKnown: head.kind !== 'end-to-end' && head.others === undefined,
-      })
-      return { model, candidate, notes: [...notes, ...model.notes] }
-    } catch (error) {
-      if (!(error instanceof ProviderUnavailableError)) throw error
-      notes.push(...error.notes)
+type Warm = Omit<OpenedDetector, 'model' | 'head' | 'memory'> &
+  Readonly<{ detector: LoadedDetector; misfit?: string }>
+
+/** The first detector that runs; of one that stands in float32 and in float16, whichever is faster. */
+async function openFaster(options: DetectorLoad): Promise<Warm & Readonly<{ float16?: Float16Comparison }>> {
+  const own = await openWarm(options)
+  const candidate = own.candidate + 1
+  const float16 = options.candidates[candidate]
+  const { provider, sessions } = own.detector.model
+  const size = sessions.sizes?.at(-1)
+  if (float16?.isFloat16 !== true || size === undefined) return own
+  const ms = await own.detector.timeOf(size)
+  let other: Warm | undefined
+  try {
+    const session = { ...float16.session, providers: [provider] }
+    other = await openWarm({ ...options, candidates: [{ ...float16, session }] })
+    const comparison = { size, ms, float16Ms: await other.detector.timeOf(size) }
+    const isFaster = isFasterInFloat16(comparison)
+    await (isFaster ? own : other).detector.model.release()
+    if (!isFaster) return { ...own, float16: comparison }
+    return { ...other, candidate, notes: own.notes, float16: comparison }
+  } catch (error) {
+    await other?.detector.model.release()
+    return { ...own, float16: { size, ms, reason: failureText(error) } }
+  }
+}
+
+/**
+ * The first detector that runs. Its graph chooses the best rows of its head where it can; the head is read whole where it does not run so.
+ *
+ * @throws ProviderUnavailableError if no candidate runs, ModelInvalidError
+ */
+async function openWarm(options: DetectorLoad): Promise<Warm> {
+  const opened = await openFirst(options, openThinned)
+  try {
+    return await warmedUp(opened, options)
+  } catch (error) {
+    await opened.model.release()
+    if (typeof opened.headRows !== 'number') throw error
+    return {
+      ...(await warmedUp(await openFirst(options, openWhole), options)),
+      headRows: failureText(error),
     }
   }
-  throw new ProviderUnavailableError(notes)
 }
 
 type Typed = Readonly<{ type: OnnxType }>
+type DetectorOptions = DetectorLoad & DetectorCandidate
+
+/** The detector at the size of its input, or, where the model does not run at that, at its exported size and why. */
+async function warmedUp(opened: OpenedDetector, load: DetectorLoad): Promise<Warm> {
+  const { model, head, memory, ...told } = opened
+  const options = { ...load, ...load.candidates[opened.candidate]!, head }
+  const { exportedSize, input } = options
+  const detector = new LoadedDetector(model, options, memory)
+  try {
+    await detector.warmUp()
+    return { ...told, detector }
+  } catch (error) {
+    if (exportedSize === undefined) throw error
+    const { exportedSize: _, ...others } = options
+    const own = { ...others, input: { ...input, size: exportedSize } }
+    const exported = new LoadedDetector(await model.reopened(), own, memory)
+    await exported.warmUp()
+    return { ...told, detector: exported, misfit: failureText(error) }
+  }
+}
 
 class LoadedDetector {
   readonly #inputs = new Map<number, Float32Array | Uint8Array>()
   readonly #reader: FrameReader
   readonly #maxBatchSize: number
-  /** Every batch is filled up to the largest. */
-  readonly #filledUp: boolean
+  /** Rows of the runs there were. */
+  readonly #known = new Set<number>()
+  /** Where sessions take one size each: those that are warm, ascending. */
+  readonly sizeCosts: SizeCost[] = []
+  /** What the first run of a size took of the card's memory, as far as that is known. */
+  readonly #taken = new Map<number, number | undefined>()
 
   constructor(
     readonly model: OrtModel,
-    readonly options: DetectorLoad & DetectorCandidate,
+    readonly options: DetectorOptions,
+    /** Of the card, where what the model takes of it is to be known. */
+    readonly memory: CardMemory | undefined,
   ) {
     this.#maxBatchSize = options.maxBatchSize[deviceOf(model.provider)]
-    this.#filledUp = oneShape(model.provider)
-    this.#reader = new FrameReader(options.head, options.input.size, options)
+    const isNewSize = options.exportedSize !== undefined
+    this.#reader = new FrameReader(options.head, options.input.size, options, isNewSize)
   }
 
-  /** Runs on zeros, so that the first frame finds memory allocated and code compiled, and checks the real output shape. */
+  /**
+   * Runs on zeros, so that the first frame finds memory allocated and code compiled, and checks the real output shape. Where sessions take
+   * one size each, the first sizes are run, as many as are to be warm at once.
+   */
   async warmUp(): Promise<void> {
+    const { sizes } = this.model.sessions
+    if (sizes === undefined)
+      for (const size of new Set([1, this.#maxBatchSize])) await this.run(this.#zeros(size))
+    else for (const size of sizes.slice(0, this.options.sizesAtOnce)) await this.warm(size)
+  }
+
+  /** Runs a size for the first time, and then to see what that takes: the shortest of a few. @param size - above those that are warm. */
+  async warm(size: number): Promise<DetectorAnswer> {
+    const beganMs = nowMs()
+    const ms = await this.timeOf(size)
+    const bytes = this.#taken.get(size)
+    const memoryBytes = bytes === undefined ? undefined : bytes + (this.model.sessions.openedBytes ?? 0)
+    const sizeCost = {
+      size,
+      ms,
+      ...(memoryBytes !== undefined && { memoryBytes: Math.round(memoryBytes) }),
+    }
+    this.sizeCosts.push(sizeCost)
+    return { startedMs: beganMs, inferMs: nowMs() - beganMs, inputMs: 0, frames: [], sizeCost }
+  }
+
+  /** What a run of a size takes, once it has run. */
+  async timeOf(size: number): Promise<number> {
+    if (!this.#taken.has(size)) {
+      const { bytes } = await takenBy(this.memory, () => this.run(this.#zeros(size)))
+      this.#taken.set(size, bytes)
+    }
+    const times: number[] = []
+    while (times.length < timedRuns) {
+      const { startedMs } = await this.run(this.#zeros(size))
+      times.push(nowMs() - startedMs)
+    }
+    return Math.min(...times)
+  }
+
+  /** Rows that so many frames run with: of a size that is warm, unless none of these is large enough. */
+  #rowsFor(frames: number): number {
+    const warm = this.sizeCosts.find(({ size }) => size >= frames)
+    return this.model.sessions.rowsFor(warm?.size ?? frames)
+  }
+
+  #zeros(frames: number): DetectorJob {
     const { widthPx, heightPx } = this.options.input.size
     const whole = { x: 0, y: 0, widthPx, heightPx }
     const geometry = { letterbox: { scale: 1, padXPx: 0, padYPx: 0 }, regionPx: whole, source: whole }
-    for (const size of this.#filledUp ? [1] : new Set([1, this.#maxBatchSize])) {
-      const frames = Array.from({ length: size }, () => ({
-        rgbHwc: new ArrayBuffer(widthPx * heightPx * 3),
-        geometry,
-      }))
-      await this.run({ frames })
+    const bytes = widthPx * heightPx * 3
+    return {
+      frames: Array.from({ length: frames }, () => ({ rgbHwc: new ArrayBuffer(bytes), geometry })),
     }
   }
 
@@ -129,14 +235,15 @@ class LoadedDetector {
   async runWarmUps(): Promise<void> {
     for (const { batch, count } of this.options.warmUps) {
       const fits = batch.slice(0, this.#maxBatchSize)
-      while (this.#filledUp && this.options.batched && fits.length < this.#maxBatchSize) fits.push(batch[0]!)
+      const rows = this.options.batched ? this.#rowsFor(fits.length) : 1
+      while (fits.length < rows) fits.push(batch[0]!)
       try {
         const { inputs } = await packInputs(fits, this.options.batched)
         const feeds = inputs.map((input) => {
           const { type } = this.model.session.inputMetadata.find(({ name }) => name === input.name) as Typed
           return { name: input.name, tensor: toOrt(input, type).tensor }
         })
-        for (let run = 0; run < count; run++) await this.model.runOnce(feeds)
+        for (let run = 0; run < count; run++) await this.model.runOnce(feeds, rows)
       } catch (error) {
         throw warmUpError(error)
       }
@@ -145,7 +252,7 @@ class LoadedDetector {
 
   async run({ frames }: DetectorJob): Promise<DetectorAnswer> {
     const startedMs = nowMs()
-    const rows = this.#filledUp ? this.#maxBatchSize : frames.length
+    const rows = this.#rowsFor(frames.length)
     const input = this.#fill(
       frames.map((frame) => frame.rgbHwc),
       rows,
@@ -162,7 +269,10 @@ class LoadedDetector {
       beganMs = endedMs
       return { rgbHwc, rows, postprocessMs, belowFirst }
     })
-    return { startedMs, inferMs, inputMs, frames: detections }
+    const answer = { startedMs, inferMs, inputMs, frames: detections }
+    if (this.#known.has(rows)) return answer
+    this.#known.add(rows)
+    return { ...answer, shapes: 'first' }
   }
 
   /**
@@ -185,8 +295,9 @@ class LoadedDetector {
     const known = this.#inputs.get(batchSize)
     if (known !== undefined) return known
     const length = batchSize * frameElements(this.options.input)
-    const data =
-      elementType(this.options.input.layout) === 'float32' ? new Float32Array(length) : new Uint8Array(length)
+    const Elements = elementType(this.options.input.layout) === 'float32' ? Float32Array : Uint8Array
+    const memory = this.model.memory(batchSize, length * Elements.BYTES_PER_ELEMENT)
+    const data = new Elements(memory, 0, length)
     this.#inputs.set(batchSize, data)
     return data
   }

@@ -1,6 +1,6 @@
 import type { SizePx } from '../vision/letterbox.js'
 import { ModelConfigError, ModelInvalidError } from '../repository/errors.js'
-import { type GantryParameter, type ModelConfig, parameterOf } from '../repository/model-config.js'
+import { type ModelConfig, parameterOf } from '../repository/model-config.js'
 import { knownOutputs } from '../repository/match-tensors.js'
 import type { OnnxModel } from '../repository/onnx-model.js'
 import { describeTensor, type ModelTensor } from '../tensors/tensor.js'
@@ -9,8 +9,23 @@ import { withClassLines } from './heads/class-lines.js'
 import type { HeadKind, HeadPlan } from './heads/head.js'
 import { headSettings, numberList } from './heads/head-settings.js'
 import { recogniseHead } from './heads/recognise-head.js'
+import {
+  asksForRect,
+  type CameraShapes,
+  freeSize,
+  inputSize,
+  sameSize,
+  type SizeChoice,
+  type SizedInput,
+  sizeForCameras,
+  type SizeParameter,
+  sizeText,
+} from './input-size.js'
 import { type InputLayout, type InputPlan, isInterleaved } from './input-tensor.js'
 import { choice } from '../repository/parameter-choice.js'
+
+/** More than a frame has that reach any threshold of use, and a part of the cells of a grid. */
+const usualTopRows = 1_000
 
 /** What is looked at of a model to find out how it detects; {@link OnnxModel} has it. */
 export type DetectorModel = Readonly<
@@ -22,7 +37,13 @@ export type DetectorModel = Readonly<
 /** How a detector model is fed and read. */
 export type DetectorPlan = Readonly<{
   input: InputPlan
+  /** What decided the size of the input, for people. */
+  sizeFrom: string
+  /** Where the cameras decided it: the size that the model was exported with, which it is run at if it does not run at theirs. */
+  exportedSize?: SizePx
   head: HeadPlan
+  /** Most rows of the head that a GPU hands over for a frame; 0: all. */
+  topRows: number
   /** Names of the classes; made up where the model has none. */
   labels: readonly string[]
   /** Most frames the model can take in one run. */
@@ -36,37 +57,96 @@ export type DetectorPlan = Readonly<{
  *
  * Parameters that override what is recognised are in docs/models.md.
  *
+ * @param shapes - of the cameras, which decide the size where the model leaves it open and `gantry.input_size` is `rect`; absent: it is the
+ *   one of the export.
  * @throws ModelInvalidError, HeadUnknownError, ModelLabelsError, ModelConfigError: each says which tensor or parameter, and
  * what was expected.
  */
-export function planDetector(model: DetectorModel): DetectorPlan {
-  const picture = planPicture(model)
+export function planDetector(model: DetectorModel, shapes?: CameraShapes): DetectorPlan {
+  const { layout, ...picture } = sizedPicture(model)
   const head = planHead(model, picture.size)
   const { labels, notes } = labelsFor(model, head)
-  return {
-    input: { ...picture, ...conventions(model, head.kind), ...sizeInput(model) },
+  const { name, size } = picture
+  const plan: DetectorPlan = {
+    input: { name, layout, size, ...conventions(model, head.kind), ...sizeInput(model) },
+    sizeFrom: picture.from,
     head,
+    topRows: headSettings(model.name, model.config).topRows ?? usualTopRows,
     labels,
     maxBatchSize: hasBatch(model, head) ? batchLimit(model, imageInput(model).tensor) : 1,
     notes,
   }
+  return shapes === undefined ? plan : forCameras(model, plan, shapes)
 }
 
-/** A parameter that says how large a picture is where the model does not. */
-type SizeParameter = Extract<GantryParameter, 'gantry.input_size' | 'gantry.crop_size'>
+/** Whether the shapes of the cameras decide the size of the input. @throws ModelInvalidError */
+export function isSizedByCameras(model: DetectorModel): boolean {
+  return asksForRect(model.config) && !('fixedBy' in freeSize(sizedInput(model)))
+}
+
+/** Only the size is another: a model whose outputs are those of one size does not leave it open, whatever its input says. */
+function forCameras(model: DetectorModel, plan: DetectorPlan, shapes: CameraShapes): DetectorPlan {
+  const { input, head, notes, sizeFrom } = plan
+  const free = freeSize(sizedInput(model))
+  const isAsked = asksForRect(model.config)
+  const notRect = (why: string): DetectorPlan => {
+    const note = `model "${model.name}": gantry.input_size is "rect", but ${why}: it runs at ${sizeText(input.size)}`
+    return isAsked ? { ...plan, notes: [...notes, note] } : plan
+  }
+  if ('fixedBy' in free) return notRect(free.fixedBy)
+  const { size, from } = sizeForCameras(free, shapes)
+  if (!isSameHead(model, head, size)) return notRect(`its outputs are not those of ${sizeText(size)}`)
+  if (isAsked)
+    return sameSize(size, input.size)
+      ? { ...plan, sizeFrom: from }
+      : { ...plan, input: { ...input, size }, sizeFrom: from, exportedSize: input.size }
+  if (parameterOf(model.config, 'gantry.input_size') !== undefined) return plan
+  return {
+    ...plan,
+    sizeFrom: `${sizeFrom}; it leaves its size free: gantry.input_size "rect" runs it at ${sizeText(size)}`,
+  }
+}
+
+/** Whether the outputs would be read alike, if the model had been exported with that size. */
+function isSameHead(model: DetectorModel, head: HeadPlan, size: SizePx): boolean {
+  try {
+    const { reason: _, ...there } = planHead(model, size)
+    const { reason: __, ...here } = head
+    return JSON.stringify(there) === JSON.stringify(here)
+  } catch {
+    return false
+  }
+}
 
 /**
  * The image input of a model: its name, layout and size.
  *
  * @param key - of the parameter that gives the size where the model leaves it open.
+ * @param given - the size where nothing but the exporter says it.
  * @throws ModelInvalidError, ModelConfigError
  */
 export function planPicture(
   model: DetectorModel,
   key: SizeParameter = 'gantry.input_size',
+  given?: SizePx,
 ): Pick<InputPlan, 'name' | 'layout' | 'size'> {
+  const { name, layout, size } = sizedPicture(model, key, given)
+  return { name, layout, size }
+}
+
+function sizedPicture(
+  model: DetectorModel,
+  key: SizeParameter = 'gantry.input_size',
+  given?: SizePx,
+): Pick<InputPlan, 'name' | 'layout'> & SizeChoice {
   const { tensor, layout } = imageInput(model)
-  return { name: tensor.name, layout, size: inputSize(model, tensor, layout, key) }
+  return { name: tensor.name, layout, ...inputSize(sizedInput(model), key, given) }
+}
+
+function sizedInput(model: DetectorModel): SizedInput {
+  const { tensor, layout } = imageInput(model)
+  const { name, config, onnx } = model
+  return { name, config, metadata: onnx.metadata, tensor, heightAt: isInterleaved(layout) ? 1 : 2 }
 }
 
 /** How the outputs of a model are to be read, for pictures of that size. @throws HeadUnknownError, ModelLabelsError, ModelConfigError */
@@ -140,66 +220,6 @@ function layoutOf({ type, shape }: ModelTensor): InputLayout | undefined {
   if (shape[1] === 3) return `${type}-nchw`
   if (shape[3] === 3) return `${type}-nhwc`
   return undefined
-}
-
-/** From the model, else from the parameter, the configuration's dims, or the metadata of the exporter. */
-function inputSize(
-  model: DetectorModel,
-  tensor: ModelTensor,
-  layout: InputLayout,
-  key: SizeParameter,
-): SizePx {
-  const at = isInterleaved(layout) ? 1 : 2
-  const fromModel = sizeOf(tensor.shape[at], tensor.shape[at + 1])
-  const parameter = parameterOf(model.config, key)
-  const fromParameter = parameter === undefined ? undefined : parseSize(parameter, model.name, key)
-  if (fromModel !== undefined && fromParameter !== undefined && !sameSize(fromModel, fromParameter))
-    throw new ModelConfigError(
-      `model "${model.name}": ${key} is ${parameter}, but input "${tensor.name}" is ${describeTensor(tensor)}`,
-      `Leave ${key} out: the size of this model is fixed.`,
-    )
-  const size = fromModel ?? fromParameter ?? sizeFromConfig(model, tensor, layout) ?? sizeFromMetadata(model)
-  if (size !== undefined) return size
-  throw new ModelInvalidError(
-    `model "${model.name}": input "${tensor.name}" ${describeTensor(tensor)} does not tell the size of its picture`,
-    `Set parameters { key: "${key}" value { string_value: "640x640" } } in config.pbtxt.`,
-  )
-}
-
-function sizeOf(
-  heightPx: number | string | undefined,
-  widthPx: number | string | undefined,
-): SizePx | undefined {
-  if (typeof heightPx !== 'number' || typeof widthPx !== 'number' || heightPx < 1 || widthPx < 1)
-    return undefined
-  return { widthPx, heightPx }
-}
-
-function sameSize(a: SizePx, b: SizePx): boolean {
-  return a.widthPx === b.widthPx && a.heightPx === b.heightPx
-}
-
-/** `WIDTHxHEIGHT`. @throws ModelConfigError */
-export function parseSize(text: string, model: string, key: SizeParameter = 'gantry.input_size'): SizePx {
-  const match = /^(\d{2,5})x(\d{2,5})$/.exec(text)
-  if (match === null)
-    throw new ModelConfigError(
-      `model "${model}": ${key} "${text}" is not WIDTHxHEIGHT`,
-      'Write it like "640x640".',
-    )
-  return { widthPx: Number(match[1]), heightPx: Number(match[2]) }
-}
-
-function sizeFromConfig(model: DetectorModel, tensor: ModelTensor, layout: InputLayout): SizePx | undefined {
-  const dims = model.config.input.find((input) => input.name === tensor.name)?.dims ?? []
-  const image = dims.slice(-3)
-  return isInterleaved(layout) ? sizeOf(image[0], image[1]) : sizeOf(image[1], image[2])
-}
-
-/** Exporters of the YOLO family write `imgsz`, height first. */
-function sizeFromMetadata({ onnx }: DetectorModel): SizePx | undefined {
-  const match = /^\s*\[\s*(\d{2,5})\s*,\s*(\d{2,5})\s*\]\s*$/.exec(onnx.metadata.imgsz ?? '')
-  return match === null ? undefined : sizeOf(Number(match[1]), Number(match[2]))
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { SizePx } from '../vision/letterbox.js'
 import { Candidates } from './heads/candidates.js'
+import { checkGrids } from './heads/check-grids.js'
 import { createHead } from './heads/create-head.js'
 import type { Head, HeadPlan } from './heads/head.js'
 import { suppress } from './nms.js'
@@ -31,6 +32,8 @@ export class FrameReader {
     readonly plan: HeadPlan,
     readonly input: SizePx,
     readonly limits: DetectionLimits,
+    /** The model was exported with another size, and says only by its run whether its outputs follow the input. */
+    readonly isNewSize = false,
   ) {
     const { lines = [], options } = plan
     const first = options?.firstClass ?? 0
@@ -71,11 +74,9 @@ export class FrameReader {
   #headFor(outputs: readonly HeadOutput[]): Head {
     const shapes = outputs.map((output) => output.shape.join()).join(';')
     if (this.#head === undefined || shapes !== this.#shapes) {
-      this.#head = createHead(
-        this.plan,
-        this.input,
-        outputs.map((output) => output.shape),
-      )
+      const each = outputs.map((output) => output.shape)
+      if (this.isNewSize) checkGrids(this.plan, this.input, each)
+      this.#head = createHead(this.plan, this.input, each)
       this.#shapes = shapes
     }
     return this.#head

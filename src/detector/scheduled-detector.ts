@@ -3,13 +3,15 @@ import { type Frame, frameBytes } from '../vision/frame.js'
 import { TensorShapeError } from '../runtime/errors.js'
 import { type BatchRunner, BatchScheduler } from '../runtime/batch-scheduler.js'
 import type { QueueItem } from '../runtime/policies/latest-slots.js'
-import { NewestPerStream } from '../runtime/policies/newest-per-stream.js'
+import { RunChoice } from '../runtime/batch-sizes.js'
+import { type BatchLimits, NewestPerStream } from '../runtime/policies/newest-per-stream.js'
 import { StreamOrder } from '../runtime/stream-order.js'
 import { type CountedStatistics, counted } from '../runtime/counted-statistics.js'
 import { timers } from '../runtime/scheduler-clock.js'
+import type { ExecutionTimes } from '../runtime/statistics.js'
 import type { StatisticsRecorder } from '../runtime/statistics-recorder.js'
 import { nowMs } from '../lifecycle/clock.js'
-import type { CameraDetector, DetectorInfo, DetectorListener } from './camera-detector.js'
+import type { CameraDetector, DetectorInfo, DetectorListener, SizesInUse } from './camera-detector.js'
 import {
   type DetectorAnswer,
   type DetectorJob,
@@ -26,6 +28,8 @@ export interface FrameRunner {
   readonly idle: number
   /** Runs that could wait behind those that have begun. */
   readonly ahead: number
+  /** Instances that are up, where they come one after another. */
+  readonly ready?: number
   /**
    * Buffers of the job may move to another thread, and are then gone from this one whatever becomes of the run.
    *
@@ -38,6 +42,8 @@ export interface FrameRunner {
   stop(drainMs: number): Promise<unknown>
 }
 
+/** Written over by each run, so that none makes garbage. */
+type Times = { -readonly [Name in keyof ExecutionTimes]: ExecutionTimes[Name] }
 type Waiting = QueueItem & Readonly<{ frame: Frame }>
 type Settle = (outcome: () => void) => void
 type Places = readonly Readonly<{ waiting: Waiting; settle: Settle }>[]
@@ -50,11 +56,12 @@ export class ScheduledDetector implements CameraDetector, BatchRunner<Waiting> {
   readonly #frameBytes: number
   readonly #running = new Set<Promise<void>>()
   /** Of the run that ended last. */
-  readonly #times = { computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 }
+  readonly #times: Times = { computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 }
   #stopped: Promise<void> | undefined
+  #info: DetectorInfo
 
   constructor(
-    readonly info: DetectorInfo,
+    info: DetectorInfo,
     readonly maxQueueDelayMs: number,
     readonly pool: FrameRunner,
     readonly listener: DetectorListener,
@@ -65,8 +72,23 @@ export class ScheduledDetector implements CameraDetector, BatchRunner<Waiting> {
     readonly later?: LaterSteps,
   ) {
     this.#frameBytes = frameBytes(info.format)
-    this.#newest = new NewestPerStream({ maxBatchSize: info.maxBatchSize, maxQueueDelayMs })
+    this.#info = info
+    this.#newest = new NewestPerStream(limitsOf(info, maxQueueDelayMs))
     this.#scheduler = new BatchScheduler(this.#newest, this, timers)
+  }
+
+  get info(): DetectorInfo {
+    return this.#info
+  }
+
+  /** More sizes are warm, or fewer are to come. */
+  useSizes(sizes: SizesInUse): void {
+    this.#info = { ...this.#info, sizes }
+    this.#newest.limits = limitsOf(this.#info, this.maxQueueDelayMs)
+  }
+
+  get instancesReady(): number {
+    return this.pool.ready ?? this.info.instances
   }
 
   statistics(): readonly CountedStatistics[] {
@@ -166,6 +188,7 @@ export class ScheduledDetector implements CameraDetector, BatchRunner<Waiting> {
   #count(places: Places, answer: DetectorAnswer, recorder: StatisticsRecorder): void {
     const { startedMs, inferMs, inputMs, frames } = answer
     const times = this.#times
+    times.shapes = answer.shapes
     times.computeInputNs = inputMs * 1e6
     times.computeInferNs = (inferMs - inputMs) * 1e6
     times.computeOutputNs = 0
@@ -207,6 +230,13 @@ export class ScheduledDetector implements CameraDetector, BatchRunner<Waiting> {
       `frame ${frame.seq} of camera "${frame.cameraId}" has ${frame.rgbHwc.byteLength} bytes, but ${widthPx}x${heightPx} RGB needs ${this.#frameBytes}`,
     )
   }
+}
+
+/** Batches are no larger than the largest size that is warm. */
+function limitsOf({ maxBatchSize, sizes }: DetectorInfo, maxQueueDelayMs: number): BatchLimits {
+  if (sizes === undefined) return { maxBatchSize, maxQueueDelayMs }
+  const { warm } = sizes
+  return { maxBatchSize: warm.at(-1)?.size ?? 1, maxQueueDelayMs, choice: new RunChoice(warm) }
 }
 
 function geometryOf({ letterbox, regionPx, source }: Frame): DetectorJob['frames'][number]['geometry'] {

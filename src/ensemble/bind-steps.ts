@@ -22,6 +22,8 @@ export class StepBinder {
   constructor(
     readonly ensemble: string,
     readonly steps: readonly BindingStep[],
+    /** Of models that leave their size open, where it is decided elsewhere. */
+    readonly inputSizes: ReadonlyMap<string, SizePx> = new Map(),
   ) {}
 
   /** @throws ModelConfigError, ModelInvalidError naming the step or the model's tensor. */
@@ -79,12 +81,16 @@ export class StepBinder {
     picture: Pick<InputPlan, 'name' | 'layout' | 'size'>
   } {
     const [detector] = this.#readers(letterbox.step.output_map.pixels)
-    if (detector !== undefined) return { detector, picture: planPicture(detector) }
+    if (detector !== undefined) return { detector, picture: this.#pictureOf(detector) }
     return this.#fail(
       letterbox,
       'has no model that reads its "pixels"',
       'Map "pixels" to the image input of a detector, or set "gantry.input_size" in a folder with backend "letterbox".',
     )
+  }
+
+  #pictureOf(detector: DetectorModel): Pick<InputPlan, 'name' | 'layout' | 'size'> {
+    return planPicture(detector, 'gantry.input_size', this.inputSizes.get(detector.name))
   }
 
   /** YOLOX wants its pictures otherwise than the others. A head that nobody recognises says nothing. */
@@ -104,7 +110,7 @@ export class StepBinder {
       ({ step, model }) => model === undefined && step.output_map.geometry === geometry,
     )
     if (letterbox !== undefined) return this.#picture(letterbox).picture.size
-    return planPicture(detectorModel(this.#producer(head).model, {})).size
+    return this.#pictureOf(detectorModel(this.#producer(head).model, {})).size
   }
 
   #headFor(head: BindingStep, input: SizePx, labels?: readonly string[]): HeadBinding {

@@ -8,6 +8,7 @@ import { cameraSteps, type CameraSteps, type FusedSteps } from './camera-steps.j
 import type { ResolvedStep } from './ensemble-graph.js'
 import { readCameraEnsemble } from './inlined-ensembles.js'
 import { checkSameLabels, gpuModelOf } from '../repository/gpu-model.js'
+import { openFloat16Model } from './float16-model.js'
 
 /** The model cameras run on, and the name their results carry. */
 export type CameraModel = Readonly<{
@@ -17,6 +18,8 @@ export type CameraModel = Readonly<{
   detector: OnnxModel | undefined
   /** The one that takes its place on a GPU, where the ensemble names one. */
   gpuDetector: OnnxModel | undefined
+  /** The one in float16 of what runs on a GPU, where that names one: taken where it is measured to be faster. */
+  float16Detector: OnnxModel | undefined
   /** Whose parameters say what counts as a detection: the head's where it has a folder, else the ensemble's, else the detector's. */
   head: Readonly<{ name: string; config: ModelConfig }>
   /** The steps of an ensemble, its configuration and its folder. */
@@ -45,6 +48,7 @@ export function findCameraModel(repositories: Repositories, name: string): Camer
     version: detector.version,
     detector,
     gpuDetector: undefined,
+    float16Detector: openFloat16Model(repositories, detector),
     head: detector,
     ensemble: undefined,
     warnings: detector.warnings,
@@ -63,6 +67,7 @@ function ofEnsemble(repositories: Repositories, entry: RepositoryModel): CameraM
     version: graph.version,
     detector,
     gpuDetector,
+    float16Detector: openFloat16Model(repositories, gpuDetector ?? detector),
     head: fused === undefined ? entry : headOf(fused.head),
     ensemble: { steps, config, dir: entry.folder.dir },
     warnings: [
@@ -106,7 +111,7 @@ function gpuDetectorOf(
   if (onGpu === undefined || detector === undefined) return undefined
   const gpuDetector = detectorOf(repositories, onGpu)
   checkSameLabels(
-    name,
+    `ensemble "${name}": gantry.gpu_model`,
     { name: detector.name, labels: detector.labels ?? [] },
     { name: gpuDetector.name, labels: gpuDetector.labels ?? [] },
   )

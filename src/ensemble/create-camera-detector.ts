@@ -1,21 +1,32 @@
 import { join } from 'node:path'
-import type { ExecutionProvider, InferenceConfig } from '../config/inference.js'
-import { type DeviceKind, deviceOf, gpuProvidersOf } from '../backends/onnxruntime/providers.js'
+import type { InferenceConfig } from '../config/inference.js'
+import { acceleratedProviders, nativeOptions } from '../backends/onnxruntime/provider-options.js'
+import { type DeviceKind, deviceOf, gpuProvidersOf, takesDevice } from '../backends/onnxruntime/providers.js'
 import { graphOptimization } from '../repository/model-config.js'
 import { InstanceGroup } from '../runtime/instance-group.js'
+import { type BatchSizes, type SizeCost, tellSizes } from '../runtime/batch-sizes.js'
+import { slowRunTeller } from '../runtime/slow-runs.js'
 import { timers } from '../runtime/scheduler-clock.js'
 import { StatisticsRecorder } from '../runtime/statistics-recorder.js'
-import { type WarmUp, warmUpRequests } from '../runtime/warm-up.js'
+import { warmUpRequests } from '../runtime/warm-up.js'
 import type { OnnxModel } from '../repository/onnx-model.js'
 import { type Repositories, repositoryWith } from '../repository/repository-files.js'
-import { failuresOf, logNotes, noteText } from '../backends/onnxruntime/provider-notes.js'
+import {
+  failureIn,
+  failuresOf,
+  noteText,
+  warnOfColdSizes,
+  warnOfSizes,
+} from '../backends/onnxruntime/provider-notes.js'
+import { type ModelUses, ProviderUses } from '../backends/onnxruntime/provider-uses.js'
 import { sessionConfig } from '../backends/onnxruntime/session-settings.js'
 import { entryPath } from '../lifecycle/entry.js'
 import type { Log } from '../lifecycle/log.js'
 import type { CameraDetector, DetectorListener } from '../detector/camera-detector.js'
 import { type CameraModel, findCameraModel } from './camera-model.js'
+import { type Choice, Float16Choice } from './float16-choice.js'
 import { ClassDoubts } from '../detector/class-doubts.js'
-import { type DetectorPlan, planDetector } from '../detector/detector-plan.js'
+import { type DetectorPlan, isSizedByCameras, planDetector } from '../detector/detector-plan.js'
 import { DetectorInstance } from '../detector/detector-instance.js'
 import type {
   DetectorAnswer,
@@ -24,9 +35,14 @@ import type {
   DetectorLoad,
   DetectorReady,
 } from '../detector/detector-protocol.js'
-import { type InstanceSettings, instanceSettings } from '../detector/instance-settings.js'
+import { type CameraShapes, noCameraShapes, sizeText } from '../detector/input-size.js'
+import { gpuBatchSizes, type InstanceSettings, instanceSettings } from '../detector/instance-settings.js'
 import { detectionLimits } from '../detector/detection-head/head-parameters.js'
+import type { Float16Findings } from '../detector/float16-findings.js'
+import type { DetectionLimits } from '../detector/frame-reader.js'
 import type { LaterSteps } from '../detector/later-steps.js'
+import { WarmSizes, type WarmSizesHost } from '../detector/warm-sizes.js'
+import { InternalError } from '../errors.js'
 import { ModelConfigError } from '../repository/errors.js'
 import { RunHungError } from '../runtime/errors.js'
 import { type CameraGraphHost, hasOtherSteps, openCameraGraph, type StepModels } from './open-camera-graph.js'
@@ -38,12 +54,22 @@ export type CameraDetectorOptions = Readonly<{
   /** An ensemble of the repository, or a detector model. */
   ensemble: string
   inference: InferenceConfig
+  /** GPU for the providers that take one by its number; 0 without it. */
+  deviceId?: number
+  /** Asked once, where theirs decides the size of the input. Absent: it is the one of the model's export. */
+  cameraShapes?: () => Promise<CameraShapes>
   listener: DetectorListener
   log: Log
   /** Worker to run instead of the detector's own; it must speak the same protocol. */
   workerEntry?: string
+  /** Knows where models run; absent: the log alone is told. */
+  uses?: ProviderUses
+  /** What was measured of models in float16; absent: what this user's temporary files keep. */
+  findings?: Float16Findings
   /** Runs the steps that are not fused; absent: an ensemble must have none. */
   steps?: StepModels
+  /** What counts as a detection, before what the parameters of the model say; a head that is a step of its own keeps those. */
+  limits?: Partial<DetectionLimits>
 }>
 
 /**
@@ -53,7 +79,8 @@ export type CameraDetectorOptions = Readonly<{
 const aheadUpToMs = 30
 
 /**
- * Finds the model, works out how to use it, starts its instances, and resolves when all of them have run once.
+ * Finds the model, works out how to use it, starts its instances, and resolves when all of them have run once;
+ * on a GPU when the first of them has.
  *
  * Frames come in the format of `info.format`; their buffers go to the listener with each outcome. A buffer whose run failed is
  * lost, and the frame's is then empty.
@@ -62,33 +89,69 @@ const aheadUpToMs = 30
  * ProviderUnavailableError
  */
 export async function createCameraDetector(options: CameraDetectorOptions): Promise<CameraDetector> {
-  const { inference, listener, log } = options
+  const { inference, deviceId = 0, listener, log } = options
   const model = findCameraModel(options.repositories, options.ensemble)
   const { detector: own, ensemble } = model
   if (own === undefined && ensemble !== undefined)
     return createStepwiseDetector({ ...model, ensemble }, graphHost(options), listener)
   if (own === undefined) throw new TypeError('a model without an ensemble has a detector')
-  const choices = await choicesOf(own, model, inference, options.repositories)
+  const float16 = new Float16Choice(
+    await choicesOf(own, model, options),
+    inference,
+    deviceId,
+    options.findings,
+  )
+  const choices = await float16.ordered()
   const warnings = new Set([...model.warnings, ...choices.flatMap(({ plan }) => plan.notes)])
   for (const note of warnings) log.warn({ model: own.name }, note)
 
   const settingsFor = ({ candidate, provider }: DetectorReady) => {
     const { detector, plan } = choices[candidate]!
-    return instanceSettings(deviceOf(provider), inference, detector, plan.maxBatchSize)
+    return instanceSettings(deviceOf(provider), inference, detector, plan.maxBatchSize, deviceId)
   }
   let instanceFreed: () => void = () => undefined
   let firstReady: DetectorReady | undefined
+  let use: ModelUses | undefined
+  let sizes: WarmSizes | undefined
+  let sizesChanged: () => void = () => undefined
   const name = `${model.name}:${model.version}`
   const entry = options.workerEntry ?? entryPath(import.meta.url, '../detector/detector-worker.js')
   const instances = new InstanceGroup<DetectorJob, DetectorAnswer>({
     name,
     count: () => settingsFor(firstReady!).instances,
     start: async (index) => {
-      const load = loadOptions(model, choices, inference, firstReady)
-      const { instance, ready } = await DetectorInstance.start(`${name}#${index}`, entry, load)
+      // Instances after the first run where that one does, and as it does.
+      const tried = firstReady && [asItRuns(choices[firstReady.candidate]!, firstReady)]
+      const load = {
+        ...loadOptions(model, tried ?? choices, inference, deviceId),
+        ...options.limits,
+        sizesAtOnce: Math.max(1, sizes?.usable.length ?? 0),
+        // Its sessions are as those of the others.
+        measuresMemory: firstReady === undefined,
+      }
+      const starting = DetectorInstance.start(`${name}#${index}`, entry, load)
+      const { instance, ready } = await starting.catch((error: unknown) => {
+        const reason = failureIn(error)
+        if (firstReady && reason !== undefined) use?.failed(index, [firstReady.provider], deviceId, reason)
+        throw error
+      })
       firstReady ??= ready
+      const { detector } = choices[firstReady.candidate]!
+      use ??= (options.uses ?? new ProviderUses(log)).open(detector.name, detector.version)
+      // Only the first has tried what comes before its provider.
+      use.started(index, { provider: ready.provider, notes: firstReady.notes }, deviceId)
+      sizes ??= ready.sizes && new WarmSizes(sizesHost(ready.sizes))
+      try {
+        await sizes?.started(index, ready.sizeCosts ?? [], (size) => warmed(instance.execute(warmJob(size))))
+      } catch (error) {
+        await instance.close()
+        throw error
+      }
       return instance
     },
+    onUp: (index) => sizes?.joins(index),
+    // Each plans its convolutions for seconds, while the first one can run.
+    othersFollow: () => deviceOf(firstReady!.provider) === 'gpu',
     clock: timers,
     log,
     onEnd: (error) => listener.instanceExited(error),
@@ -97,34 +160,50 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
     runTimeoutMs: inference.runTimeoutMs,
     onHung: (instance) => listener.hung(new RunHungError(instance, inference.runTimeoutMs)),
   })
+  const sizesHost = (all: BatchSizes): WarmSizesHost => ({
+    sizes: all,
+    warm: (index, size) => warmed(instances.prepare(index, warmJob(size))),
+    isUp: (index) => instances.isUp(index),
+    onChange: () => sizesChanged(),
+    onLeftOut: (leftOut, error) => warnOfColdSizes(log, own.name, leftOut, error),
+  })
   const recorders = choices.map(
     ({ detector: { name: model, version, config } }) =>
       new StatisticsRecorder(model, version, config.metric_tags),
   )
   await instances.start()
   const first = firstReady!
-  const later = await laterSteps(model, choices[first.candidate]!.plan, options).catch(
-    async (error: unknown) => {
-      await instances.stop(1_000)
-      throw error
-    },
-  )
+  const asked = choices[first.candidate]!
+  const choice = asItRuns(asked, first)
+  if (first.sizesLeftOut !== undefined) warnOfSizes(log, own.name, first.sizesLeftOut)
+  if (first.misfit !== undefined) warnOfMisfit(log, asked, choice, first.misfit)
+  const later = await laterSteps(model, choice.plan, options).catch(async (error: unknown) => {
+    await instances.stop(1_000)
+    throw error
+  })
   const recorder = recorders[first.candidate]!
+  recorder.onSlowRun = slowRunTeller(choice.detector.name, () => deviceOf(first.provider) === 'gpu', log)
   recorder.recordLoaded()
   const settings = settingsFor(first)
-  const { plan, detector: running } = choices[first.candidate]!
+  const { plan, detector: running } = choice
   const detector = new ScheduledDetector(
     {
       model: { name: model.name, version: model.version },
       detector: { name: running.name, version: running.version },
       labels: plan.labels,
       format: { input: plan.input.size, align: plan.input.align },
+      inputFrom: plan.sizeFrom,
+      ...(first.misfit === undefined &&
+        asked.plan.exportedSize && { exportedInput: asked.plan.exportedSize }),
       head: plan.head.kind,
       provider: first.provider,
+      ...(takesDevice(first.provider) && { deviceId }),
       providerNotes: first.notes.map(noteText),
       providerFailures: failuresOf(first.notes),
       instances: settings.instances,
       maxBatchSize: settings.maxBatchSize,
+      ...(sizes && { sizes: sizes.inUse }),
+      ...float16.told(running, first.float16),
     },
     settings.maxQueueDelayMs,
     instances,
@@ -139,8 +218,29 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
     later,
   )
   instanceFreed = () => detector.pump()
-  logReady(log, model, choices[first.candidate]!, first, settings)
+  logReady(log, model, choice, first, settings)
+  await float16.keep(first.float16, log)
+  const warming = sizes
+  if (warming === undefined) return detector
+  sizesChanged = () => {
+    detector.useSizes(warming.inUse)
+    recorder.sizes = warming.inUse.warm
+    if (warming.inUse.toCome.length === 0) tellSizes(log, running.name, warming.inUse.warm)
+  }
+  sizesChanged()
+  // One of several warms a size while the others serve.
+  void instances.followed.then(() => warming.goOn())
   return detector
+}
+
+function warmJob(size: number): DetectorJob {
+  return { frames: [], warms: size }
+}
+
+async function warmed(running: Promise<DetectorAnswer>): Promise<SizeCost> {
+  const { sizeCost } = await running
+  if (sizeCost === undefined) throw new InternalError('a detector that was to warm a size did not')
+  return sizeCost
 }
 
 /** Steps behind the head, with the models they run; they end with the detector. @throws why they cannot be run */
@@ -163,82 +263,98 @@ async function laterSteps(
 }
 
 /** @throws ModelConfigError where nothing runs steps */
-function graphHost({ steps, inference, log, ensemble }: CameraDetectorOptions): CameraGraphHost {
+function graphHost(options: CameraDetectorOptions): CameraGraphHost {
+  const { steps, inference, log, ensemble } = options
   const { stepTimeoutMs, runTimeoutMs } = inference
-  if (steps !== undefined) return { models: steps, stepTimeoutMs, runTimeoutMs, limits: inference, log }
+  const limits = { ...inference, ...options.limits }
+  if (steps !== undefined) return { models: steps, stepTimeoutMs, runTimeoutMs, limits, log }
   throw new ModelConfigError(
     `ensemble "${ensemble}" has steps that nothing runs here`,
     'Run it with `gantry serve`.',
   )
 }
 
-/** A detector and where it is tried. */
-type Choice = Readonly<{
-  detector: OnnxModel
-  plan: DetectorPlan
-  warmUps: readonly WarmUp[]
-  providers: readonly ExecutionProvider[]
-}>
-
 /** In the order of the providers: the model for GPUs on those, the ensemble's own on the CPU. */
 async function choicesOf(
   detector: OnnxModel,
-  { gpuDetector }: CameraModel,
-  { providers }: InferenceConfig,
-  repositories: Repositories,
+  { gpuDetector, float16Detector }: CameraModel,
+  { inference: { providers }, repositories, cameraShapes }: CameraDetectorOptions,
 ): Promise<readonly Choice[]> {
+  const wantsShapes = [detector, gpuDetector, float16Detector].some((each) => each && isSizedByCameras(each))
+  const shapes = wantsShapes ? await cameraShapes?.() : noCameraShapes
   const choiceOf = async (chosen: OnnxModel) => ({
+    isFloat16: chosen === float16Detector,
     detector: chosen,
-    plan: planDetector(chosen),
+    plan: planDetector(chosen, shapes),
     warmUps: await warmUpRequests(
       chosen.config,
       join(repositoryWith(repositories, chosen.name), chosen.name),
     ),
   })
   const own = await choiceOf(detector)
-  if (gpuDetector === undefined) return [{ ...own, providers }]
-  const forGpu = await choiceOf(gpuDetector)
+  if (gpuDetector === undefined && float16Detector === undefined)
+    return [{ ...own, providers: acceleratedProviders(providers, detector.config) }]
+  const forGpu = gpuDetector === undefined ? own : await choiceOf(gpuDetector)
+  const inFloat16 = float16Detector === undefined ? [] : [await choiceOf(float16Detector)]
   const onGpu = gpuProvidersOf(providers)
   return [
-    { ...forGpu, providers: onGpu },
+    ...[forGpu, ...inFloat16].map((choice) => ({
+      ...choice,
+      providers: acceleratedProviders(onGpu, choice.detector.config),
+    })),
     { ...own, providers: providers.slice(onGpu.length) },
   ].filter((choice) => choice.providers.length > 0)
+}
+
+/** With the size that the first run decided, and no other to try. */
+function asItRuns(choice: Choice, { provider, misfit }: DetectorReady): Choice {
+  const { exportedSize, ...plan } = choice.plan
+  const providers = [provider]
+  if (misfit === undefined || exportedSize === undefined) return { ...choice, plan, providers }
+  const { input } = plan
+  const sizeFrom = `its export, as it does not run at ${sizeText(input.size)}: ${misfit}`
+  return { ...choice, providers, plan: { ...plan, sizeFrom, input: { ...input, size: exportedSize } } }
+}
+
+function warnOfMisfit(log: Log, asked: Choice, running: Choice, reason: string): void {
+  const size = sizeText(running.plan.input.size)
+  log.warn(
+    { model: running.detector.name, reason },
+    `gantry.input_size is "rect", but the model does not run at ${sizeText(asked.plan.input.size)}: it runs at ${size}, as it was exported; set gantry.input_size to ${size}`,
+  )
 }
 
 function loadOptions(
   { head }: CameraModel,
   choices: readonly Choice[],
   inference: InferenceConfig,
-  first: DetectorReady | undefined,
-): DetectorLoad {
-  const candidates = choices.map(({ detector, plan, warmUps, providers }): DetectorCandidate => {
+  deviceId: number,
+): Omit<DetectorLoad, 'sizesAtOnce' | 'measuresMemory'> {
+  const candidates = choices.map(({ isFloat16, detector, plan, warmUps, providers }): DetectorCandidate => {
     const batchOn = (device: DeviceKind) =>
-      instanceSettings(device, inference, detector, plan.maxBatchSize).maxBatchSize
+      instanceSettings(device, inference, detector, plan.maxBatchSize, deviceId).maxBatchSize
     return {
+      isFloat16,
       session: {
         path: detector.path,
         providers,
-        deviceId: inference.deviceId,
+        deviceId,
         intraOpThreads: inference.intraOpThreads,
         graphOptimization: graphOptimization(detector.config),
         sessionConfig: sessionConfig(detector.config),
+        ...nativeOptions(inference, detector.config),
       },
       input: plan.input,
+      ...(plan.exportedSize && { exportedSize: plan.exportedSize }),
       head: plan.head,
+      topRows: plan.topRows,
       warmUps,
       batched: (detector.config.max_batch_size ?? 0) > 0,
       maxBatchSize: { cpu: batchOn('cpu'), gpu: batchOn('gpu') },
+      batchSizes: gpuBatchSizes(inference, detector, plan.maxBatchSize),
     }
   })
-  return {
-    candidates: first === undefined ? candidates : [onlyOn(candidates[first.candidate]!, first.provider)],
-    ...detectionLimits(head.name, head.config, inference),
-  }
-}
-
-/** Instances after the first run where that one does. */
-function onlyOn(candidate: DetectorCandidate, provider: ExecutionProvider): DetectorCandidate {
-  return { ...candidate, session: { ...candidate.session, providers: [provider] } }
+  return { candidates, ...detectionLimits(head.name, head.config, inference) }
 }
 
 function logReady(
@@ -248,7 +364,6 @@ function logReady(
   ready: DetectorReady,
   settings: InstanceSettings,
 ): void {
-  logNotes(log, model.name, ready)
   log.info(
     {
       model: model.name,
@@ -257,6 +372,7 @@ function logReady(
       input: `${plan.input.layout} ${plan.input.size.widthPx}x${plan.input.size.heightPx}`,
       provider: ready.provider,
       ...settings,
+      ...(ready.headRows !== undefined && { headRows: ready.headRows }),
       loadMs: Math.round(ready.loadMs),
       warmUpMs: Math.round(ready.warmUpMs),
     },

@@ -13,6 +13,7 @@ import { DetectionHeadBackend } from '../detector/detection-head/detection-head-
 import { ImageDecodeBackend } from '../backends/image-decode/image-decode-backend.js'
 import { LetterboxBackend } from '../detector/letterbox/letterbox-backend.js'
 import type { LoadedModel } from '../runtime/loaded-model.js'
+import type { SizePx } from '../vision/letterbox.js'
 import { StatisticsRecorder } from '../runtime/statistics-recorder.js'
 import { type BindingStep, StepBinder } from './bind-steps.js'
 import { EnsembleModel } from './ensemble-model.js'
@@ -45,6 +46,8 @@ export type EnsembleHost = Readonly<{
   find: FindModel
   /** Puts a scheduler before a built-in step that belongs to the ensemble. */
   serve(opened: OpenedModel, context: BackendContext): Promise<LoadedModel>
+  /** What cameras run models at that leave their size open, by model: a picture of a client then has the boxes that a camera's has. */
+  inputSizes?: ReadonlyMap<string, SizePx>
   log: Log
 }>
 
@@ -69,6 +72,7 @@ export async function createEnsembleModel(
       step,
       model: builtIn === undefined ? model : undefined,
     })),
+    host.inputSizes,
   )
   const ownSteps: LoadedModel[] = []
   try {
@@ -118,7 +122,11 @@ function onGpuWhereItRuns(name: string, config: ModelConfig, host: EnsembleHost)
   }
   const onGpu = foundIn(name, graph, host)
   const index = graph.ensemble_scheduling?.step.findIndex((step, at) => step !== own.steps[at]?.step) ?? -1
-  checkSameLabels(name, labelled(own.steps[index]?.model), labelled(onGpu.steps[index]?.model))
+  checkSameLabels(
+    `ensemble "${name}": gantry.gpu_model`,
+    labelled(own.steps[index]?.model),
+    labelled(onGpu.steps[index]?.model),
+  )
   host.log.info({ model: name, gpuModel }, 'the model for GPUs is used')
   return onGpu
 }

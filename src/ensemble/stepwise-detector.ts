@@ -73,6 +73,7 @@ export async function createStepwiseDetector(
       detector: { name: step.model_name, version: '' },
       labels,
       format: { input: letterbox.size, align: letterbox.align },
+      inputFrom: 'the model behind the letterbox',
       head: 'steps',
       provider: backend,
       providerNotes: [],

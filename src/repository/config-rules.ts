@@ -1,14 +1,19 @@
 import { metricLabel } from './config-faults/metric-faults.js'
 import { type ModelConfig, parameterOf, type QueuePolicy } from './model-config.js'
+import { isCudaParameter, shrinkageParameter } from './provider-options.js'
 
 const ortParameters =
   /^(intra_op_thread_count|inter_op_thread_count|execution_mode|enable_mem_(arena|pattern)|memory\.|session\.|arena_|cudnn_|gpu_mem_limit|do_copy_in_default_stream)/
 
 /** Of those, the ones that detectors of cameras follow as well. */
-const sessionParameters = /^session\./
+function isForDetectors(key: string): boolean {
+  return key.startsWith('session.') || isCudaParameter(key) || key === shrinkageParameter
+}
 
-/** Of those, the ones that the binding of ONNX Runtime for Node has no way to pass on. */
-const memoryParameters = /^(memory\.|arena_|cudnn_|gpu_mem_limit|do_copy_in_default_stream)/
+/** Of those, the ones that nothing follows. */
+function isUnknown(key: string): boolean {
+  return /^(memory\.|arena_|cudnn_)/.test(key) && !isForDetectors(key)
+}
 
 /** Labels of metrics that the server sets itself. */
 const serverLabels = ['model', 'version', 'le']
@@ -66,6 +71,13 @@ export const refused: readonly Rule[] = [
     field: 'gantry.gpu_model',
     isSet: (c) => c.ensemble_scheduling === undefined && parameterOf(c, 'gantry.gpu_model') !== undefined,
     why: 'it belongs to the ensemble whose model is another one on a GPU',
+  },
+  {
+    field: 'gantry.float16_model',
+    isSet: (c) =>
+      parameterOf(c, 'gantry.float16_model') !== undefined &&
+      (c.ensemble_scheduling !== undefined || !['', 'onnxruntime'].includes(c.backend ?? '')),
+    why: 'it belongs to the detector in float32, of backend onnxruntime',
   },
   {
     field: 'gantry.attributes, gantry.attribute_labels, gantry.attribute_activation',
@@ -233,8 +245,12 @@ export const ignored: readonly Rule[] = [
   },
   { field: 'model_metrics', isSet: (c) => c.model_metrics !== undefined, why: 'buckets are fixed' },
   {
-    field: 'optimization.cuda',
-    isSet: (c) => c.optimization?.cuda !== undefined,
+    field: 'optimization.cuda beside graphs',
+    isSet: (c) =>
+      Object.entries(c.optimization?.cuda ?? {}).some(
+        ([key, value]) =>
+          key !== 'graphs' && value !== false && !(Array.isArray(value) && value.length === 0),
+      ),
     why: 'it belongs to TensorRT plans',
   },
   {
@@ -271,12 +287,6 @@ export const ignored: readonly Rule[] = [
     only: 'server',
   },
   {
-    field: 'instance_group.gpus',
-    isSet: (c) => c.instance_group.some((group) => group.gpus.length > 0),
-    why: 'the GPU is chosen by inference.deviceId',
-    only: 'cameras',
-  },
-  {
     field: 'instance_group.kind KIND_MODEL',
     isSet: (c) => c.instance_group.some(({ kind }) => kind === 'KIND_MODEL'),
     why: 'no backend chooses its device itself',
@@ -290,21 +300,34 @@ export const ignored: readonly Rule[] = [
   },
   {
     field: 'parameters of the ONNX Runtime backend',
-    isSet: (c) =>
-      Object.keys(c.parameters).some((key) => ortParameters.test(key) && !sessionParameters.test(key)),
+    isSet: (c) => Object.keys(c.parameters).some((key) => ortParameters.test(key) && !isForDetectors(key)),
     why: 'threads are set by inference.intraOpThreads, and memory arenas are left as they are',
     only: 'cameras',
   },
   {
     field: 'parameters of the ONNX Runtime backend for memory',
-    isSet: (c) => Object.keys(c.parameters).some((key) => memoryParameters.test(key)),
-    why: 'the binding does not take them',
+    isSet: (c) => Object.keys(c.parameters).some(isUnknown),
+    why: 'ONNX Runtime has none of that name',
     only: 'server',
   },
   {
-    field: 'optimization.execution_accelerators',
-    isSet: (c) => c.optimization?.execution_accelerators !== undefined,
-    why: 'the order of execution providers is set by inference.providers',
+    field: 'optimization.execution_accelerators beside cuda and tensorrt',
+    isSet: ({ optimization }) => {
+      const given = optimization?.execution_accelerators
+      const names = (given?.gpu_execution_accelerator ?? []).map(({ name }) => name)
+      return (
+        (given?.cpu_execution_accelerator.length ?? 0) > 0 ||
+        names.some((name) => name === 'auto_mixed_precision' || name === 'gpu_io')
+      )
+    },
+    why: 'ONNX Runtime has none of that name',
+  },
+  {
+    field: 'optimization.execution_accelerators and optimization.cuda of other backends',
+    isSet: (c) =>
+      !['', 'onnxruntime'].includes(c.backend ?? '') &&
+      (c.optimization?.execution_accelerators !== undefined || c.optimization?.cuda !== undefined),
+    why: 'only backend onnxruntime runs on a GPU',
   },
   {
     field: 'instance_group.rate_limiter',

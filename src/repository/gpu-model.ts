@@ -6,6 +6,11 @@ export function gpuModelOf(config: ModelConfig): string | undefined {
   return parameterOf(config, 'gantry.gpu_model')
 }
 
+/** The same model with weights in float16, by `gantry.float16_model` of the one in float32. */
+export function float16ModelOf(config: ModelConfig): string | undefined {
+  return parameterOf(config, 'gantry.float16_model')
+}
+
 /** What steps are, by their place. */
 export type StepKinds = Readonly<{
   /** It runs a model file. */
@@ -53,16 +58,19 @@ function reads(step: EnsembleStep, from: EnsembleStep): boolean {
   return Object.values(step.input_map).some((tensor) => written.includes(tensor))
 }
 
-/** @throws ModelConfigError: records and answers name classes by number, so both models must have the same. */
+/**
+ * @param of - what names the other model, and by which parameter: `ensemble "ppe": gantry.gpu_model`.
+ * @throws ModelConfigError: records and answers name classes by number, so both models must have the same.
+ */
 export function checkSameLabels(
-  ensemble: string,
+  of: string,
   own: Readonly<{ name: string; labels: readonly string[] }>,
-  onGpu: Readonly<{ name: string; labels: readonly string[] }>,
+  other: Readonly<{ name: string; labels: readonly string[] }>,
 ): void {
-  if (own.labels.join('\n') === onGpu.labels.join('\n')) return
+  if (own.labels.join('\n') === other.labels.join('\n')) return
   const list = ({ name, labels }: typeof own) => `"${name}" has ${labels.join(', ') || 'no labels'}`
   throw new ModelConfigError(
-    `ensemble "${ensemble}": gantry.gpu_model has other labels: ${list(own)}; ${list(onGpu)}`,
-    'Name a model with the same labels in the same order, or leave gantry.gpu_model out.',
+    `${of} has other labels: ${list(own)}; ${list(other)}`,
+    'Name a model with the same labels in the same order, or leave the parameter out.',
   )
 }

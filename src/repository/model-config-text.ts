@@ -56,6 +56,11 @@ export function parseModelConfig(text: string, file: string): ModelConfig {
   return withMaps(modelConfigType, lists, '', file) as unknown as ModelConfig
 }
 
+/** A configuration as the text of a `config.pbtxt`; what is empty is left out. */
+export function modelConfigText(config: ModelConfig): string {
+  return `${textformat.toText(modelConfigType, modelConfigType.fromObject(config)).trimEnd()}\n`
+}
+
 type Fields = Readonly<Record<string, unknown>>
 
 /** A message of a file with its lists of entries as maps. */

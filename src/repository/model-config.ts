@@ -159,7 +159,12 @@ export type ModelConfig = Readonly<{
   optimization?: Readonly<{
     graph?: Readonly<{ level?: number }>
     priority?: string
-    cuda?: unknown
+    cuda?: Readonly<{
+      graphs?: boolean
+      busy_wait_events?: boolean
+      graph_spec: readonly unknown[]
+      output_copy_stream?: boolean
+    }>
     execution_accelerators?: Readonly<{
       gpu_execution_accelerator: readonly ExecutionAccelerator[]
       cpu_execution_accelerator: readonly ExecutionAccelerator[]
@@ -227,6 +232,7 @@ export const gantryParameters = [
   'gantry.head_decoding',
   'gantry.head_scale',
   'gantry.head_zero_point',
+  'gantry.head_top_rows',
   'gantry.kserve_addresses',
   'gantry.kserve_model',
   'gantry.kserve_version',
@@ -239,6 +245,7 @@ export const gantryParameters = [
   'gantry.timeout_ms',
   'gantry.files_of',
   'gantry.gpu_model',
+  'gantry.float16_model',
   'gantry.crop_size',
   'gantry.crop_margin',
   'gantry.attributes',

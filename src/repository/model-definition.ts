@@ -81,6 +81,16 @@ export function readDefinition(folder: ModelFolder, configJson?: string): ModelD
   })
 }
 
+/** What the folder of a model would serve; version 1 where that cannot be told. */
+export function versionsToServe(folder: ModelFolder): readonly number[] {
+  try {
+    const { versions } = readDefinition(folder)
+    return versions.length === 0 ? [1] : versions
+  } catch {
+    return [1]
+  }
+}
+
 function byName<T>(dir: string, read: () => T): T {
   try {
     return read()

@@ -71,6 +71,7 @@ describe('camera detector', () => {
       detector: { name: 'red', version: '1' },
       labels: ['blue', 'red'],
       format: { input: { widthPx: 64, heightPx: 64 }, align: 'center' },
+      inputFrom: 'the model file',
       head: 'yolov8',
       provider: 'cpu',
       providerNotes: [expect.stringContaining('cuda: libonnxruntime_providers_cuda.so is not installed')],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { planDetector } from '../../src/detector/detector-plan.js'
+import type { CameraShapes } from '../../src/detector/input-size.js'
 import { readModel } from '../../src/repository/model-definition.js'
 import { openOnnxModel } from '../../src/repository/onnx-model.js'
 import { buildOnnx, type TensorSpec } from '../support/onnx-builder.js'
@@ -15,13 +16,14 @@ function plan(
     labels?: string
     metadata?: Record<string, string>
     outputs?: readonly TensorSpec[]
+    shapes?: CameraShapes
   } = {},
 ) {
-  const { outputs = [output], metadata, ...files } = options
+  const { outputs = [output], metadata, shapes, ...files } = options
   const repository = tempDir()
   const onnx = buildOnnx({ inputs, outputs, nodes: [], ...(metadata === undefined ? {} : { metadata }) })
   addModel(repository, 'm', { onnx, ...files })
-  return planDetector(openOnnxModel(readModel(repository, 'm')))
+  return planDetector(openOnnxModel(readModel(repository, 'm')), shapes)
 }
 
 const nhwc: TensorSpec = { name: 'images', type: 'uint8', shape: ['N', 64, 64, 3] }
@@ -59,6 +61,106 @@ describe('planDetector', () => {
     expect(() => plan([open])).toThrow(
       'input "images" float32 [N, 3, h, w] does not tell the size of its picture',
     )
+  })
+
+  it('says what decided the size', () => {
+    const metadata = { imgsz: '[64, 64]' }
+    const labels = 'a\nb\n'
+    const dims = `input { name: "images" data_type: TYPE_FP32 dims: [ -1, 3, 32, 128 ] }`
+    const set = parameter('gantry.input_size', '96x32')
+    expect(plan([nhwc], { labels }).sizeFrom).toBe('the model file')
+    expect(plan([open], { labels, config: set }).sizeFrom).toBe('gantry.input_size')
+    expect(plan([open], { labels, config: dims }).sizeFrom).toBe('dims of config.pbtxt')
+    expect(plan([open], { labels, metadata }).sizeFrom).toBe('imgsz of its metadata')
+  })
+
+  describe('for cameras, a model with gantry.input_size "rect"', () => {
+    const config = parameter('gantry.input_size', 'rect')
+    const shapes = { pictures: [{ widthPx: 1280, heightPx: 720 }], cameras: 1 }
+    const metadata = { imgsz: '[64, 64]', stride: '8' }
+    const free: TensorSpec = { name: 'output0', type: 'float32', shape: ['N', 6, 'points'] }
+    const labels = 'a\nb\n'
+
+    it('takes the shape of their pictures, and keeps that of its export in hand', () => {
+      const found = plan([open], { config, metadata, labels, outputs: [free], shapes })
+      expect(found).toMatchObject({
+        input: { size: { widthPx: 64, heightPx: 40 } },
+        sizeFrom: 'the shape of 1 of 1 camera',
+        exportedSize: { widthPx: 64, heightPx: 64 },
+        notes: [],
+      })
+      const { exportedSize: _, sizeFrom: __, input, ...others } = found
+      const {
+        sizeFrom: ___,
+        input: square,
+        ...same
+      } = plan([open], { config, metadata, labels, outputs: [free] })
+      expect(others).toEqual(same)
+      expect({ ...input, size: square.size }).toEqual(square)
+    })
+
+    it('has nothing in hand where that is its shape', () => {
+      const square = { pictures: [{ widthPx: 500, heightPx: 500 }], cameras: 1 }
+      const found = plan([open], { config, metadata, labels, outputs: [free], shapes: square })
+      expect(found.input.size).toEqual({ widthPx: 64, heightPx: 64 })
+      expect(found).not.toHaveProperty('exportedSize')
+    })
+
+    it('is one that says so: any other is as it was, and told what it could be', () => {
+      const asItWas = plan([open], { metadata, labels, outputs: [free], shapes })
+      expect(asItWas.input.size).toEqual({ widthPx: 64, heightPx: 64 })
+      expect(asItWas.sizeFrom).toBe(
+        'imgsz of its metadata; it leaves its size free: gantry.input_size "rect" runs it at 64x40',
+      )
+      const fixed = parameter('gantry.input_size', '96x32')
+      const found = plan([open], { config: fixed, metadata, labels, outputs: [free], shapes })
+      expect(found).toMatchObject({
+        input: { size: { widthPx: 96, heightPx: 32 } },
+        sizeFrom: 'gantry.input_size',
+      })
+    })
+
+    it.each<[string, readonly TensorSpec[]]>([
+      // 84 cells of 64x64, one anchor each, with an objectness: what YOLOX has there, and nobody has at 64x40.
+      ['YOLOX', [{ name: 'output0', type: 'float32', shape: ['N', 84, 7] }]],
+      // Read as pixels by the rows of 64x64, and as shares of the picture by any other number.
+      [
+        'YOLO-NAS',
+        [
+          { name: 'boxes', type: 'float32', shape: ['N', 84, 4] },
+          { name: 'scores', type: 'float32', shape: ['N', 84, 2] },
+        ],
+      ],
+    ])('keeps its own where its outputs are those of that size: %s', (_, outputs) => {
+      const found = plan([open], { config, metadata, labels, outputs, shapes })
+      expect(found.input.size).toEqual({ widthPx: 64, heightPx: 64 })
+      expect(found).not.toHaveProperty('exportedSize')
+      expect(found.notes).toEqual([
+        'model "m": gantry.input_size is "rect", but its outputs are not those of 64x40: it runs at 64x64',
+      ])
+    })
+
+    it.each<[string, TensorSpec, Record<string, string>, string, string]>([
+      ['its file', nhwc, metadata, '', 'its input "images" is uint8 [N, 64, 64, 3]'],
+      [
+        'its configuration',
+        open,
+        metadata,
+        'input { name: "images" data_type: TYPE_FP32 dims: [ -1, 3, 64, 64 ] }',
+        'dims of config.pbtxt say a size',
+      ],
+      [
+        'its exporter',
+        open,
+        { ...metadata, args: "{'dynamic': False}" },
+        '',
+        'its metadata says that it was exported for one size',
+      ],
+    ])('runs at its own size where %s fixes it, and a note says so', (_, input, of, dims, why) => {
+      const found = plan([input], { config: `${config} ${dims}`, metadata: of, labels, shapes })
+      expect(found.input.size).toEqual({ widthPx: 64, heightPx: 64 })
+      expect(found.notes).toEqual([`model "m": gantry.input_size is "rect", but ${why}: it runs at 64x64`])
+    })
   })
 
   it('lets parameters override colours, range and padding', () => {

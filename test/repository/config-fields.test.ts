@@ -33,6 +33,8 @@ const written: Readonly<Record<string, string>> = {
   // Another group beside it.
   'instance_group.passive': 'passive: true } instance_group {',
   'optimization.execution_accelerators.gpu_execution_accelerator.name': 'name: "tensorrt"',
+  'optimization.execution_accelerators.gpu_execution_accelerator.parameters':
+    'parameters { key: "use_tf32" value: "0" }',
   'optimization.execution_accelerators.cpu_execution_accelerator.name': 'name: "openvino"',
   'input.format': 'format: FORMAT_NHWC dims: [ 1, 2, 3 ]',
   'input.reshape.shape': 'shape: [ ]',
@@ -178,7 +180,16 @@ describe('fields that depend on others', () => {
     ['backend: "js" instance_group { kind: KIND_GPU }', 'warned'],
     ['backend: "kserve" instance_group { count: 3 }', 'used'],
     ['input { name: "a" data_type: TYPE_FP32 format: FORMAT_NCHW dims: [ 3, -1 ] }', 'refused'],
-    ['parameters { key: "memory.enable_memory_arena_shrinkage" value { string_value: "cpu:0" } }', 'warned'],
+    ['parameters { key: "memory.enable_memory_arena_shrinkage" value { string_value: "cpu:0" } }', 'used'],
+    ['parameters { key: "memory.enable_arena" value { string_value: "1" } }', 'warned'],
+    ['parameters { key: "gpu_mem_limit" value { string_value: "1" } }', 'used'],
+    ['optimization { cuda { graphs: true } }', 'used'],
+    ['optimization { cuda { graphs: true busy_wait_events: true } }', 'warned'],
+    ['backend: "js" optimization { cuda { graphs: true } }', 'warned'],
+    [
+      'optimization { execution_accelerators { gpu_execution_accelerator { name: "auto_mixed_precision" } } }',
+      'warned',
+    ],
   ])('%s is %s', (text, expected) => {
     expect(outcome(text, 'server')).toBe(expected)
   })

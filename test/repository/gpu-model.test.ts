@@ -9,9 +9,10 @@ import type { ServingError } from '../../src/tensors/serving-error.js'
 import { fp32, requestOf } from '../support/direct-model.js'
 import { startDetector } from '../support/detector-rig.js'
 import { addModel, redDetector } from '../support/onnx-models.js'
-import { oneShapeWorkers, recordShapes } from '../support/one-shape.js'
+import { gpuWorkers, recordShapes } from '../support/simulated-gpus.js'
 import { serveRepository } from '../support/real-repository.js'
 import { tempDir } from '../support/temp-dir.js'
+import { until } from '../support/until.js'
 
 const shipped = fileURLToPath(new URL('../../models', import.meta.url))
 const parameter = (key: string, value: string) =>
@@ -34,10 +35,10 @@ function site(gpuModel = 'float', floatConfig = `${onGpus} ${parameter('files_of
 
 describe('an ensemble with a model for GPUs', () => {
   it.each([
-    [['cuda', 'cpu'], 'float', 'images 4x3x64x64'],
+    [['cuda', 'cpu'], 'float', '3x64x64'],
     [['cpu', 'cuda'], 'own', undefined],
     [['cpu'], 'own', undefined],
-    [['cuda'], 'float', 'images 4x3x64x64'],
+    [['cuda'], 'float', '3x64x64'],
   ] as const)(
     'with providers %j runs %s for cameras, under the name of the ensemble',
     async (providers, name, shape) => {
@@ -46,7 +47,7 @@ describe('an ensemble with a model for GPUs', () => {
         repositoryDir: site(),
         ensemble: 'site',
         inference: { providers: [...providers], instances: 2, maxBatchSize: 4 },
-        workerEntry: oneShapeWorkers.detector,
+        workerEntry: gpuWorkers.detector,
       })
       expect(rig.detector.info).toMatchObject({
         model: { name: 'site', version: '1' },
@@ -56,7 +57,9 @@ describe('an ensemble with a model for GPUs', () => {
       })
       const { result } = await rig.detect(rig.frame('cam', 1, [204, 0, 0]))
       expect(result?.detections).toMatchObject([{ label: 'red', score: expect.closeTo(0.8, 3) as number }])
-      expect(new Set(runs().map(({ shapes }) => shapes))).toEqual(new Set(shape === undefined ? [] : [shape]))
+      await until('all sizes are warm', () => (rig.detector.info.sizes?.toCome ?? []).length === 0)
+      const onGpu = shape === undefined ? [] : [`images 1x${shape}`, `images 4x${shape}`]
+      expect(new Set(runs().map(({ shapes }) => shapes))).toEqual(new Set(onGpu))
     },
   )
 

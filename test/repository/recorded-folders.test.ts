@@ -19,7 +19,7 @@ import { comparable, recordedFolders, type RecordedFolder, writeFolder } from '.
 import { decided, decisions } from '../support/decided-readings.js'
 import { tempDir } from '../support/temp-dir.js'
 
-const onnxRuntime = onnxRuntimeBackend({ providers: ['cpu'], deviceId: 0, intraOpThreads: 1 })
+const onnxRuntime = onnxRuntimeBackend({ providers: ['cpu'], devices: [0], intraOpThreads: 1 })
 
 async function attempt<T>(look: () => T | Promise<T>): Promise<unknown> {
   try {

@@ -19,23 +19,27 @@ describe('checkSupported', () => {
   })
 
   it.each([
-    ['optimization { cuda { graphs: true } }', 'optimization.cuda'],
+    ['optimization { cuda { busy_wait_events: true } }', 'optimization.cuda'],
     [
-      'optimization { execution_accelerators { gpu_execution_accelerator { name: "tensorrt" } } }',
+      'optimization { execution_accelerators { cpu_execution_accelerator { name: "openvino" } } }',
       'execution_accelerators',
     ],
     ['response_cache { enable: true }', 'response_cache'],
     ['dynamic_batching { max_queue_delay_microseconds: 100 }', 'dynamic_batching'],
     ['dynamic_batching { preferred_batch_size: 4 }', 'dynamic_batching'],
     ['parameters { key: "intra_op_thread_count" value { string_value: "2" } }', 'ONNX Runtime backend'],
-    ['instance_group { gpus: 1 }', 'gpus'],
     ['instance_group { rate_limiter { priority: 2 } }', 'rate_limiter'],
   ])('says that %s has no effect', (text, field) => {
     expect(checkSupported(config(text), 'c')).toEqual([expect.stringContaining(field)])
   })
 
-  it('has nothing to say of session options, which everybody follows', () => {
-    const text = 'parameters { key: "session.x64quantprecision" value { string_value: "1" } }'
+  it.each([
+    'parameters { key: "session.x64quantprecision" value { string_value: "1" } }',
+    'parameters { key: "gpu_mem_limit" value { string_value: "4294967296" } }',
+    'parameters { key: "memory.enable_memory_arena_shrinkage" value { string_value: "gpu:0" } }',
+    'optimization { cuda { graphs: true } }',
+    'optimization { execution_accelerators { gpu_execution_accelerator { name: "tensorrt" } } }',
+  ])('has nothing to say of %s, which everybody follows', (text) => {
     for (const audience of ['cameras', 'server'] as const)
       expect(checkSupported(config(text), 'c', audience)).toEqual([])
   })

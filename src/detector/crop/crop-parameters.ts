@@ -1,6 +1,6 @@
 import { type ModelConfig, parameterOf } from '../../repository/model-config.js'
 import { numberParameter } from '../../repository/parameter-choice.js'
-import { parseSize } from '../detector-plan.js'
+import { parseSize } from '../input-size.js'
 import { frameElements, type InputPlan } from '../input-tensor.js'
 import { pixelType } from '../letterbox/letterbox-parameters.js'
 import { elementBytes } from '../../tensors/element-type.js'

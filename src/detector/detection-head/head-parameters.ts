@@ -1,4 +1,5 @@
-import { type DetectorModel, parseSize, planHead } from '../detector-plan.js'
+import { type DetectorModel, planHead } from '../detector-plan.js'
+import { parseSize } from '../input-size.js'
 import type { DetectionLimits } from '../frame-reader.js'
 import { type HeadPlan, outputsOf } from '../heads/head.js'
 import { numberParameter } from '../../repository/parameter-choice.js'

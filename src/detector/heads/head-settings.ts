@@ -13,6 +13,8 @@ export type HeadSettings = Readonly<{
   strides: readonly number[] | undefined
   options: Partial<HeadOptions>
   quantised: readonly Quantisation[] | undefined
+  /** Most rows of a frame that a GPU hands over; 0: all. */
+  topRows: number | undefined
 }>
 
 export const noHeadSettings: HeadSettings = {
@@ -22,6 +24,7 @@ export const noHeadSettings: HeadSettings = {
   strides: undefined,
   options: {},
   quantised: undefined,
+  topRows: undefined,
 }
 
 /** Reads the `gantry.head*` parameters. @throws ModelConfigError naming the parameter */
@@ -55,6 +58,7 @@ export function headSettings(model: string, config: ModelConfig): HeadSettings {
       decoding: word('gantry.head_decoding', gridDecodings),
     }),
     quantised: quantisation(model, numbers('gantry.head_scale'), numbers('gantry.head_zero_point')),
+    topRows: whole('gantry.head_top_rows', 100_000),
   }
 }
 

@@ -1,4 +1,5 @@
-import { normalisation, parseSize } from '../detector-plan.js'
+import { normalisation } from '../detector-plan.js'
+import { parseSize } from '../input-size.js'
 import { choice } from '../../repository/parameter-choice.js'
 import { elementType, type InputPlan, inputLayouts } from '../input-tensor.js'
 import { type ModelConfig, parameterOf } from '../../repository/model-config.js'

@@ -1,4 +1,3 @@
-import sharp from 'sharp'
 import { letterboxFill, letterboxOf, scaledSizePx, type SizePx } from '../../vision/letterbox.js'
 import type { LetterboxPlan } from './letterbox-parameters.js'
 
@@ -24,6 +23,7 @@ export async function letterboxPicture(
 ): Promise<Letterboxed> {
   const { scale, padXPx, padYPx } = letterboxOf(source, size, align)
   const scaled = scaledSizePx(source, size)
+  const { default: sharp } = await import('../../lifecycle/sharp.js')
   const rgbHwc = await sharp(image, { raw: { width: source.widthPx, height: source.heightPx, channels: 3 } })
     .resize(scaled.widthPx, scaled.heightPx, { fit: 'fill', kernel: 'linear' })
     .extend({

@@ -1,4 +1,5 @@
 import type { ModelConfig } from '../model-config.js'
+import { providerOptionFaults } from '../provider-options.js'
 import { type ConfigFault, isGiven, repeated } from './fault.js'
 
 /** By device, those that Triton's backends know. */
@@ -7,8 +8,12 @@ const accelerators = {
   cpu_execution_accelerator: ['openvino'],
 } as const
 
-/** Accelerators that there are not. */
-export function optimizationFaults({ name: model = '', optimization }: ModelConfig): readonly ConfigFault[] {
+/** Accelerators that there are not, and options that theirs are not. */
+export function optimizationFaults(config: ModelConfig): readonly ConfigFault[] {
+  return [...acceleratorFaults(config), ...providerOptionFaults(config)]
+}
+
+function acceleratorFaults({ name: model = '', optimization }: ModelConfig): readonly ConfigFault[] {
   const given = optimization?.execution_accelerators
   return (['gpu_execution_accelerator', 'cpu_execution_accelerator'] as const).flatMap((device) => {
     const names = (given?.[device] ?? []).map(({ name }) => name ?? '')

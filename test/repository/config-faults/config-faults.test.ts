@@ -111,7 +111,7 @@ describe('a configuration close to those', () => {
       'gantry.timeout_ms has no effect',
     ],
     [
-      'parameters { key: "do_copy_in_default_stream" value { string_value: "1" } }',
+      'parameters { key: "arena_of_the_cpu" value { string_value: "1" } }',
       'parameters of the ONNX Runtime backend for memory has no effect',
     ],
   ])('is one that says what has no effect, and is warned of it: %s', (text, words) => {
