@@ -17,27 +17,38 @@ export const errorCodes = [
   'GANTRY_CAMERA_EXISTS',
   'GANTRY_CAMERA_NOT_FOUND',
   'GANTRY_CAMERA_NOT_PUSH',
+  'GANTRY_NO_ROOM',
   'GANTRY_CAMERA_URL',
   'GANTRY_CAMERA_SETTING',
   'GANTRY_SOURCE_FAILED',
   'GANTRY_SOURCE_SILENT',
   'GANTRY_IMAGE_INVALID',
+  'GANTRY_LABELS',
   'GANTRY_MODEL_NOT_FOUND',
   'GANTRY_MODEL_CONFIG',
   'GANTRY_MODEL_INVALID',
   'GANTRY_MODEL_LABELS',
+  'GANTRY_MODEL_TRANSFORM',
   'GANTRY_HEAD_UNKNOWN',
   'GANTRY_PROVIDER_UNAVAILABLE',
+  'GANTRY_PROVIDER_FAILS',
+  'GANTRY_PROVIDER_OPTIONS',
   'GANTRY_TENSOR_SHAPE',
   'GANTRY_QUEUE_FULL',
   'GANTRY_WORKER_EXITED',
   'GANTRY_INFERENCE_FAILED',
+  'GANTRY_DEVICE_FAILED',
+  'GANTRY_DEVICE_UNFIT',
   'GANTRY_ENGINE_UNAVAILABLE',
   'GANTRY_SINK_UNAVAILABLE',
   'GANTRY_CACHE_UNAVAILABLE',
   'GANTRY_WS_MESSAGE',
   'GANTRY_CURSOR',
   'GANTRY_MODEL_SERVER',
+  'GANTRY_SERVER_UNREACHABLE',
+  'GANTRY_BATCH_INPUT',
+  'GANTRY_BATCH_STATE',
+  'GANTRY_BATCH_STOPPED',
 ] as const
 export type ErrorCode = (typeof errorCodes)[number]
 
@@ -64,6 +75,16 @@ export class RemoteError extends GantryError {
     this.code = record.code
     this.hint = record.hint
   }
+}
+
+/** Whether an error, or what caused it, is one of ours with that code, also one that arrived from another thread or process. */
+export function hasCode(error: unknown, code: ErrorCode): boolean {
+  let next = error
+  for (let depth = 0; depth < 8 && next instanceof Error; depth += 1) {
+    if (next instanceof GantryError && next.code === code) return true
+    next = next.cause
+  }
+  return false
 }
 
 /** Something that should not happen; the message is all there is. */

@@ -1,5 +1,6 @@
-import { BlockList, isIP } from 'node:net'
+import { BlockList } from 'node:net'
 import { z } from 'zod'
+import { addNetwork } from './network.js'
 
 /** `192.168.7.0/24`, `fe80::/10`, or one address. */
 const networkSchema = z
@@ -27,14 +28,4 @@ function isNetwork(text: string): boolean {
   } catch {
     return false
   }
-}
-
-/** @throws when the text is neither an address nor `address/prefix length`. */
-export function addNetwork(list: BlockList, network: string): void {
-  const [address = '', prefix, ...rest] = network.split('/')
-  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-  const bits = prefix === undefined ? (family === 'ipv6' ? 128 : 32) : Number(prefix)
-  if (rest.length > 0 || prefix?.trim() === '' || isIP(address) === 0 || !Number.isInteger(bits))
-    throw new RangeError(`"${network}" is no network`)
-  list.addSubnet(address, bits, family)
 }

@@ -1,4 +1,4 @@
-import { cameraUrlSettings, type CameraUrlSetting } from './camera.js'
+import { cameraUrlSettings, type CameraUrlSetting } from './camera-url-settings.js'
 import { cameraUrlFault, schemeOf, type UrlFault } from './camera-url-syntax.js'
 
 /** What is wrong with a setting of a camera that its schema cannot see. */

@@ -64,7 +64,9 @@ const cameraFields = {
   hwaccel: z
     .enum(['none', 'auto', 'vaapi', 'cuda'])
     .default('none')
-    .describe('Hardware decoding; falls back to software.'),
+    .describe(
+      "Hardware decoding; falls back to software. `cuda`: on the GPU of the camera's engine, as far as `decoding.gpuMemoryShare` goes; so does `auto` where there is one.",
+    ),
   decode: z
     .enum(['full', 'fast', 'keyframes', 'auto'])
     .default('full')
@@ -97,15 +99,6 @@ const cameraFields = {
 
 export const cameraSchema = z.strictObject({ id: cameraIdSchema, ...cameraFields })
 export type CameraConfig = Readonly<z.infer<typeof cameraSchema>>
-
-/** Settings that hold a URL of the camera, with its login: what holds for one of them holds for the other. */
-export const cameraUrlSettings = ['url', 'analyseUrl'] as const
-export type CameraUrlSetting = (typeof cameraUrlSettings)[number]
-
-/** The stream that is analysed. */
-export function analysedUrl({ url, analyseUrl }: Pick<CameraConfig, CameraUrlSetting>): string {
-  return analyseUrl ?? url
-}
 
 /** Body of `POST /api/v1/cameras`. */
 export const newCameraSchema = cameraSchema.extend({

@@ -16,9 +16,9 @@ export const modelsSchema = z.strictObject({
     ),
   control: z
     .enum(['none', 'poll', 'explicit'])
-    .default('none')
+    .optional()
     .describe(
-      'Which models API clients get: `none` loads all at the start, `poll` follows the folder, `explicit` loads `models.load` and what clients ask for. Cameras read their model at the start of an engine.',
+      'Which models API clients get: `none` loads all at the start, `poll` follows the folder, `explicit` loads `models.load` and what clients ask for. Without it, beside cameras each is loaded when it is first asked for; without cameras it is `none`. Cameras read their model at the start of an engine.',
     ),
   load: z
     .array(z.string().min(1).max(128))

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { cameraSchema } from './camera.js'
+import { admissionSchema, latencyObjectiveMsSchema } from './capacity.js'
 import { cameraNetworksSchema } from './camera-networks.js'
 import { inferenceSchema } from './inference.js'
 import { modelServerSchema, modelsSchema } from './models.js'
@@ -65,7 +66,9 @@ export const pipelineSchema = z
       .min(0)
       .max(64)
       .default(1)
-      .describe('Engine processes the cameras are spread over; 0 for a model server without cameras.'),
+      .describe(
+        'Engine processes the cameras are spread over; 0 for a model server without cameras. With several GPUs each has as many, one at least.',
+      ),
     maxConcurrentConnects: z
       .number()
       .int()
@@ -73,12 +76,26 @@ export const pipelineSchema = z
       .max(256)
       .optional()
       .describe('Decoders of an engine that may be starting at once; default: twice the cores, at least 8.'),
+    decoding: z
+      .strictObject({
+        gpuMemoryShare: z
+          .number()
+          .min(0)
+          .max(1)
+          .default(0.25)
+          .describe(
+            "Share of a GPU's memory that decoders of cameras may take together, where `nvidia-smi` tells it; cameras beyond it are decoded in software. 0: all of them.",
+          ),
+      })
+      .prefault({}),
     mediaRoot: z
       .string()
       .optional()
       .describe('Folder that file cameras must lie in; default: the folder of this file.'),
     cameras: z.array(cameraSchema).max(1024).default([]),
     cameraNetworks: cameraNetworksSchema.prefault({}),
+    admission: admissionSchema,
+    latencyObjectiveMs: latencyObjectiveMsSchema,
     tracking: z.strictObject({}).prefault({}).describe('No settings in this version.'),
     rules: z
       .array(z.never('rules are not available in this version: leave the list empty'))

@@ -21,6 +21,16 @@ export const serverSchema = z.strictObject({
     .describe(
       'A second listener with /metrics only; 0 takes a free port, that of `httpPort` does without it.',
     ),
+  gpuMetricsIntervalMs: z
+    .number()
+    .int()
+    .min(0)
+    .max(60_000)
+    .refine((ms) => ms === 0 || ms >= 100, 'must be 0 or at least 100')
+    .default(2_000)
+    .describe(
+      'From one reading of the GPU (nvidia-smi) for `nv_gpu_*` to the next, 100 at least; 0 reads nothing.',
+    ),
   token: z
     .string()
     .min(16)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { cameraFaults } from '../../src/config/camera-setting-faults.js'
-import { cameraUrlSettings } from '../../src/config/camera.js'
+import { cameraUrlSettings } from '../../src/config/camera-url-settings.js'
 
 const faults = (camera: unknown) =>
   cameraFaults(camera).map(({ setting, problem }) => `${setting} ${problem}`)

@@ -143,6 +143,17 @@ describe('problems of a pipeline file', () => {
       },
     ],
     [
+      'option of an execution provider',
+      'inference: { cuda: { gpu_memory_limit: 1 } }',
+      {
+        line: 2,
+        column: 22,
+        path: 'inference.cuda.gpu_memory_limit',
+        message: 'unknown key',
+        hint: 'did you mean "gpu_mem_limit"?',
+      },
+    ],
+    [
       'key of another section',
       'httpPort: 80',
       { line: 2, column: 1, path: 'httpPort', message: 'unknown key', hint: 'did you mean server.httpPort?' },
@@ -496,5 +507,38 @@ describe('flags', () => {
     expect(problemsOf('sinks: { kafka: { brokers: ["h:65536"] } }')).toEqual([
       expect.objectContaining({ path: 'sinks.kafka.brokers[0]', message: 'the port must be at most 65535' }),
     ])
+  })
+})
+
+describe('GPUs', () => {
+  it('are one by default, a list, or all', () => {
+    expect(load('').inference).not.toHaveProperty('devices')
+    expect(load('inference: { devices: [1, 0] }').inference.devices).toEqual([1, 0])
+    expect(load('inference: { devices: auto }').inference.devices).toBe('auto')
+    expect(load('inference: { deviceId: 1 }').inference).toMatchObject({ deviceId: 1 })
+  })
+
+  it('come from the environment and from flags as well', () => {
+    const env = (text: string) => load('', { env: { GANTRY__INFERENCE__DEVICES: text } }).inference.devices
+    expect(env('auto')).toBe('auto')
+    expect(env('[0, 1]')).toEqual([0, 1])
+    expect(load('', { flags: [flag('inference.devices', '[2]')] }).inference.devices).toEqual([2])
+  })
+
+  it.each([
+    ['devices: all', 'inference.devices', 'must be auto, or a list of numbers of GPUs, such as [0, 1]'],
+    ['devices: []', 'inference.devices', 'must have at least 1 entry'],
+    ['devices: [-1]', 'inference.devices[0]', 'must be at least 0'],
+    ['devices: [0.5]', 'inference.devices', 'must be auto, or a list of numbers of GPUs, such as [0, 1]'],
+    ['devices: 0', 'inference.devices', 'must be auto, or a list of numbers of GPUs, such as [0, 1]'],
+    ['devices: [0, 1, 0]', 'inference.devices[2]', 'GPU 0 is devices[0] already; write it once'],
+    [
+      'devices: [0], deviceId: 1',
+      'inference.deviceId',
+      'must not stand beside devices, which takes its place: leave deviceId out',
+    ],
+    ['deviceId: -1', 'inference.deviceId', 'must be at least 0'],
+  ])('are refused by name: %s', (text, path, message) => {
+    expect(problemsOf(`inference: { ${text} }`)).toMatchObject([{ path, message }])
   })
 })
