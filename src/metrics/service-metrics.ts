@@ -46,9 +46,30 @@ export function createServiceMetrics(registry = new Registry()) {
       '1 for what is decoded of the stream of the camera: full, fast or keyframes.',
       ['camera', 'mode'],
     ),
+    cameraDecoder: gauge(
+      'gantry_camera_decoder',
+      '1 for where the stream of the camera is decoded: software, cuda-scaled, cuda, vaapi or auto.',
+      ['camera', 'by'],
+    ),
+    gpuDecoders: gauge('gantry_decoders_on_gpu', 'Decoders of cameras on a GPU, by its number.', ['device']),
+    gpuDecoderBytes: gauge(
+      'gantry_decoder_gpu_memory_bytes',
+      'Memory of a GPU that decoders of cameras take, by what one was measured to take.',
+      ['device'],
+    ),
+    gpuDecoderLimit: gauge(
+      'gantry_decoder_gpu_memory_limit_bytes',
+      'Memory of a GPU that decoders of cameras may take.',
+      ['device'],
+    ),
     cameraFrozen: gauge('gantry_camera_frozen', '1 while the camera sends the very same picture.', [
       'camera',
     ]),
+    headroom: gauge(
+      'gantry_headroom_cameras',
+      'Further cameras like those that are there for which there is room; absent while that is not known.',
+      [],
+    ),
     detections: counter('gantry_detections_total', 'Objects found.', ['camera', 'label']),
     decodeGap: stage('gantry_decode_gap_seconds', 'Time between two frames of a camera.', ['camera']),
     queue: stage('gantry_queue_seconds', 'Wait for an instance.', ['camera', 'model']),
@@ -93,7 +114,11 @@ export function createServiceMetrics(registry = new Registry()) {
     streamMessages: counter('gantry_stream_messages_total', 'WebSocket messages by what became of them.', [
       'result',
     ]),
-    streamUp: gauge('gantry_stream_up', '1 while the stream process is ready.', []),
+    streamUp: gauge(
+      'gantry_stream_up',
+      '1 while the stream process is ready, or waits for its first client.',
+      [],
+    ),
     streamRestarts: counter('gantry_stream_restarts_total', 'Restarts of the stream process.', []),
     streamRss: gauge('gantry_stream_resident_memory_bytes', 'Resident memory of the stream process.', []),
     streamCpu: counter('gantry_stream_cpu_seconds_total', 'CPU time of the stream process.', []),
@@ -103,6 +128,11 @@ export function createServiceMetrics(registry = new Registry()) {
       [],
     ),
     engineUp: gauge('gantry_engine_up', '1 while the engine is ready.', ['engine']),
+    executionProvider: gauge(
+      'gantry_execution_provider',
+      '1 for the execution provider that runs a model, 0 for one that is installed and fails to; device is the number of the GPU, engine is empty for the models of API clients.',
+      ['engine', 'model', 'version', 'provider', 'device'],
+    ),
     engineRestarts: counter('gantry_engine_restarts_total', 'Engine restarts.', ['engine']),
     engineInstanceExits: counter(
       'gantry_engine_instance_exits_total',
@@ -118,7 +148,11 @@ export function createServiceMetrics(registry = new Registry()) {
       'p99 delay of the loop of an engine, last second.',
       ['engine'],
     ),
-    modelServerUp: gauge('gantry_model_server_up', '1 while the model server is ready.', []),
+    modelServerUp: gauge(
+      'gantry_model_server_up',
+      '1 while the model server is ready, or is started by whoever asks first.',
+      [],
+    ),
     modelServerRestarts: counter('gantry_model_server_restarts_total', 'Restarts of the model server.', []),
     modelServerRss: gauge(
       'gantry_model_server_resident_memory_bytes',
