@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { CacheConfig } from '../config/outputs.js'
-import { detectionsJson, labelInJson, parseDetectionsJson } from '../messages/detections-json.js'
+import { labelInJson, parseDetectionsJson, type DetectionsText } from '../messages/detections-json.js'
 import type { DetectionsMessage } from '../messages/detections-message.js'
+import { KeptText } from '../messages/kept-text.js'
 import { wallMs } from '../lifecycle/clock.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import { cursorOf, orderKey } from './order-key.js'
@@ -18,7 +19,7 @@ export type CacheLimits = Pick<CacheConfig, 'ttlSeconds' | 'recentPerCamera' | '
 
 /** {@link ResultCache} inside this process. Nothing outlives it. */
 export class MemoryCache implements ResultCache {
-  readonly #latest: LRUCache<string, DetectionsMessage>
+  readonly #latest: LRUCache<string, KeptText>
   readonly #recent: LRUCache<string, RecentWindow>
   #state: CacheHealth['state'] = 'connecting'
 
@@ -38,18 +39,22 @@ export class MemoryCache implements ResultCache {
     this.#state = 'up'
   }
 
-  put(message: DetectionsMessage): void {
+  put(result: DetectionsText): void {
     if (this.#state === 'stopped') return
-    this.#latest.set(message.cameraId, message)
-    const window = this.#recent.get(message.cameraId) ?? new RecentWindow(this.limits.recentPerCamera)
-    window.add(orderKey(message), detectionsJson(message))
-    this.#recent.set(message.cameraId, window)
+    const { cameraId, json } = result
+    const latest = this.#latest.get(cameraId) ?? new KeptText()
+    latest.write(json)
+    this.#latest.set(cameraId, latest)
+    const window = this.#recent.get(cameraId) ?? new RecentWindow(this.limits.recentPerCamera)
+    window.add(orderKey(result), json)
+    this.#recent.set(cameraId, window)
     this.#count('put')
   }
 
   async latest(cameraId: string): Promise<DetectionsMessage | undefined> {
     this.#count('latest')
-    return this.#latest.get(cameraId)
+    const json = this.#latest.get(cameraId)
+    return json && parseDetectionsJson(json.toString())
   }
 
   async recent(query: RecentQuery): Promise<RecentPage> {

@@ -1,4 +1,4 @@
-import type { DetectionsMessage } from '../messages/detections-message.js'
+import type { DetectionsText } from '../messages/detections-json.js'
 import { CursorError } from './errors.js'
 
 /**
@@ -11,9 +11,8 @@ const timeDigits = 15
 const seqDigits = 16
 const form = new RegExp(`^\\d{${timeDigits}}:[A-Za-z0-9._-]{1,64}:\\d{${seqDigits}}$`)
 
-export function orderKey(message: DetectionsMessage): OrderKey {
-  const seq = String(message.seq).padStart(seqDigits, '0')
-  return `${paddedTime(Date.parse(message.capturedAt))}:${message.cameraId}:${seq}`
+export function orderKey({ cameraId, seq, capturedAtMs }: Omit<DetectionsText, 'json'>): OrderKey {
+  return `${paddedTime(capturedAtMs)}:${cameraId}:${String(seq).padStart(seqDigits, '0')}`
 }
 
 /** Least text that a key of that time can start with. */

@@ -17,7 +17,7 @@ export class RecentWindow {
     return this.#entries.length - this.#first
   }
 
-  add(key: OrderKey, json: string): void {
+  add(key: OrderKey, json: Uint8Array): void {
     const at = this.#lowerBound(key)
     const same = this.#entries[at]
     if (same?.key === key) {

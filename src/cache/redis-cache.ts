@@ -1,5 +1,5 @@
 import type { CacheConfig } from '../config/outputs.js'
-import { detectionsJson, labelInJson, parseDetectionsJson } from '../messages/detections-json.js'
+import { labelInJson, parseDetectionsJson, type DetectionsText } from '../messages/detections-json.js'
 import type { DetectionsMessage } from '../messages/detections-message.js'
 import { backoffMs } from '../lifecycle/backoff.js'
 import { nowMs, wallMs } from '../lifecycle/clock.js'
@@ -55,13 +55,13 @@ export class RedisCache implements ResultCache {
     this.#loop ??= this.#run()
   }
 
-  put(message: DetectionsMessage): void {
+  put(result: DetectionsText): void {
     if (this.#current === undefined || this.#putsInFlight >= maxPutsInFlight) {
       this.#count('put', 'skipped')
       return
     }
     this.#putsInFlight += 1
-    void this.#do('put', (link) => link.put(this.#putOf(message)))
+    void this.#do('put', (link) => link.put(this.#putOf(result)))
       .catch(() => undefined)
       .finally(() => (this.#putsInFlight -= 1))
   }
@@ -160,12 +160,12 @@ export class RedisCache implements ResultCache {
     link.close()
   }
 
-  #putOf(message: DetectionsMessage): Parameters<RedisLink['put']>[0] {
+  #putOf(result: DetectionsText): Parameters<RedisLink['put']>[0] {
     const recentTtlMs = this.config.recentTtlSeconds * 1000
     return {
-      cameraId: message.cameraId,
-      json: detectionsJson(message),
-      key: orderKey(message),
+      cameraId: result.cameraId,
+      json: result.json,
+      key: orderKey(result),
       ttlMs: this.config.ttlSeconds * 1000,
       capacity: this.config.recentPerCamera,
       expired: paddedTime(wallMs() - recentTtlMs),

@@ -1,4 +1,5 @@
 import type { Service } from '../lifecycle/service.js'
+import type { DetectionsText } from '../messages/detections-json.js'
 import type { DetectionsMessage } from '../messages/detections-message.js'
 
 export type RecentQuery = Readonly<{
@@ -28,7 +29,7 @@ export interface ResultCache extends Service {
   readonly health: CacheHealth
   start(): void
   /** Never blocks, never throws: with the far side down the result is not cached, and that is counted. */
-  put(message: DetectionsMessage): void
+  put(result: DetectionsText): void
   /** @throws CacheUnavailableError `GANTRY_CACHE_UNAVAILABLE` within the command timeout when the far side is down. */
   latest(cameraId: string): Promise<DetectionsMessage | undefined>
   /** @throws CursorError `GANTRY_CURSOR` for a cursor this cache did not give. */

@@ -9,8 +9,8 @@ export type QueuedRecord = Readonly<{
   cameraId: string
   /** UTC time of capture, RFC 3339. */
   time: string
-  /** JSON. */
-  value: string
+  /** JSON, UTF-8. */
+  value: Buffer
   /** Monotonic time of acceptance. */
   acceptedMs: number
 }>

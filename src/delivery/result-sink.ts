@@ -1,5 +1,5 @@
 import type { Service } from '../lifecycle/service.js'
-import type { DetectionsMessage } from '../messages/detections-message.js'
+import type { DetectionsText } from '../messages/detections-json.js'
 
 /** How a sink is doing, for readiness and the page. */
 export type SinkHealth = Readonly<{
@@ -20,7 +20,7 @@ export interface ResultSink extends Service {
   /** Starts connecting; does not wait for the far side. */
   start(): void
   /** @param recordId - stable across retries of this record. */
-  accept(recordId: string, message: DetectionsMessage): void
+  accept(recordId: string, result: DetectionsText): void
   /** Idempotent, never rejects. Delivers what is queued for at most `drainMs`. */
   stop(drainMs: number): Promise<void>
 }

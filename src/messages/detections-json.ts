@@ -1,24 +1,39 @@
 import type { DetectionsMessage } from './detections-message.js'
 
-const memo = new WeakMap<DetectionsMessage, string>()
+/** A message on its way out: its text, made once for all who get it, and what is asked of it without reading that. */
+export type DetectionsText = Readonly<{
+  cameraId: string
+  seq: number
+  /** `capturedAt` in milliseconds since the epoch. */
+  capturedAtMs: number
+  /** JSON of the {@link DetectionsMessage}, UTF-8. Nobody changes it. */
+  json: Buffer
+}>
 
-/**
- * The message as JSON. Kafka, WebSocket and the cache send the very same text, so it is made once per message object.
- * The message must not change afterwards.
- */
-export function detectionsJson(message: DetectionsMessage): string {
-  const known = memo.get(message)
-  if (known !== undefined) return known
-  const json = JSON.stringify(message)
-  memo.set(message, json)
+/** A message that is not published yet. `timingsMs` is its last field. */
+export type OpenDetections = Omit<DetectionsMessage, 'timingsMs'> &
+  Readonly<{ timingsMs: Omit<DetectionsMessage['timingsMs'], 'captureToPublish'> }>
+
+/** What is left to be written: the ends of `timingsMs` and of the message. */
+const ends = '}}'
+
+/** Text of a message but for `captureToPublish`, its last field, which is known only where it is published. */
+export function openDetectionsJson(message: OpenDetections): string {
+  return JSON.stringify(message).slice(0, -ends.length)
+}
+
+/** @param open - UTF-8 of what {@link openDetectionsJson} made; it is copied. */
+export function closedDetectionsJson(open: Uint8Array, captureToPublishMs: number): Buffer {
+  const end = `,"captureToPublish":${captureToPublishMs}${ends}`
+  const json = Buffer.allocUnsafe(open.length + end.length)
+  json.set(open)
+  json.write(end, open.length, 'latin1')
   return json
 }
 
-/** Back from the text that {@link detectionsJson} made; no other is expected, and nothing is checked. */
+/** Back from the text of a message; no other is expected, and nothing is checked. */
 export function parseDetectionsJson(json: string): DetectionsMessage {
-  const message = JSON.parse(json) as DetectionsMessage
-  memo.set(message, json)
-  return message
+  return JSON.parse(json) as DetectionsMessage
 }
 
 /** What the JSON of a message contains exactly if one of its detections has the label: text of its own cannot hold the quotes. */

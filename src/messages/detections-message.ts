@@ -14,7 +14,8 @@ const attributeSchema = z.strictObject({
   score: z.number().min(0).max(1).optional().describe('Confidence, 0..1, where the step gives one.'),
 })
 
-const detectionSchema = z.strictObject({
+/** What is said of one thing that was found. */
+export const detectionSchema = z.strictObject({
   label: z.string().describe('Class name from the labels file of the model.'),
   score: z.number().min(0).max(1).describe('Confidence, 0..1.'),
   trackId: z.number().int().optional().describe('Stable over the frames of one object, when tracking is on.'),

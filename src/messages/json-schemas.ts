@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { batchErrorSchema, batchLineSchema } from './batch-line.js'
 import { eventTypes } from './cloud-event.js'
 import { detectionsMessageSchema } from './detections-message.js'
 import { clientMessageSchema, pictureHeaderSchema, serverMessageSchema } from './stream-protocol.js'
@@ -28,6 +29,8 @@ export function messageSchemas(): Readonly<Record<string, JsonSchema>> {
       detectionsMessageSchema,
       `Value of a Kafka record of type ${eventTypes.detections}`,
     ),
+    'gantry.batch.v1.json': sent(batchLineSchema, 'Line of the JSONL that gantry batch writes'),
+    'gantry.batch-error.v1.json': sent(batchErrorSchema, 'Line of the errors that gantry batch writes'),
     'stream.server-message.v1.json': sent(serverMessageSchema, 'Text message a server of gantry.v1 sends'),
     'stream.client-message.v1.json': read(clientMessageSchema, 'Text message a client of gantry.v1 sends'),
     'stream.picture-header.v1.json': sent(

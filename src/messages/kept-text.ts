@@ -19,16 +19,22 @@ export class KeptText {
     return this.#bytes.length
   }
 
-  /** Overwrites what it held. */
-  write(text: string): void {
-    const wanted = Math.ceil(Buffer.byteLength(text) / step) * step
+  /** Overwrites what it held. @param text - UTF-8; it is copied. */
+  write(text: Uint8Array): void {
+    const wanted = Math.ceil(text.length / step) * step
     if (wanted > this.capacity || this.capacity > tooLarge * wanted)
       this.#bytes = Buffer.allocUnsafeSlow(wanted)
-    this.#length = this.#bytes.write(text)
+    this.#bytes.set(text)
+    this.#length = text.length
+  }
+
+  /** The text itself; it stands until the next one is written. */
+  get bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#length)
   }
 
   includes(part: string): boolean {
-    return this.#bytes.subarray(0, this.#length).includes(part)
+    return this.bytes.includes(part)
   }
 
   toString(): string {

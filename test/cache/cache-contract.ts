@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { DetectionsMessage } from '../../src/messages/detections-message.js'
 import type { RecentPage, RecentQuery, ResultCache } from '../../src/cache/result-cache.js'
-import { detectionsMessage } from '../support/detections.js'
+import { detectionsMessage, detectionsText, textOf } from '../support/detections.js'
 import { until } from '../support/until.js'
 
 export type ContractLimits = Readonly<{
@@ -53,7 +53,7 @@ export function describeResultCache(
       for (let seq = 1; seq <= 20; seq += 1)
         for (const cameraId of ['dock-1', 'gate'])
           cache.put(
-            detectionsMessage({
+            detectionsText({
               cameraId,
               seq,
               capturedAtMs: baseMs + seq * 1_000,
@@ -67,8 +67,8 @@ export function describeResultCache(
     it('gives the latest result of a camera, unchanged, and nothing for a camera it never saw', async () => {
       const first = detectionsMessage({ seq: 1 })
       const second = detectionsMessage({ seq: 2 })
-      cache.put(first)
-      cache.put(second)
+      cache.put(textOf(first))
+      cache.put(textOf(second))
       await stored(second)
       expect(await cache.latest('dock-1')).toEqual(second)
       expect(await cache.latest('gate')).toBeUndefined()
@@ -101,7 +101,7 @@ export function describeResultCache(
       await fill()
       const first = await cache.recent({ limit: 2, cameraId: 'gate' })
       const newer = detectionsMessage({ cameraId: 'gate', seq: 21, capturedAtMs: baseMs + 30_000 })
-      cache.put(newer)
+      cache.put(textOf(newer))
       await stored(newer)
       const second = await cache.recent({ limit: 2, cameraId: 'gate', cursor: first.nextCursor ?? '' })
       expect(seqs(second.items)).toEqual(['gate:18', 'gate:17'])
@@ -144,7 +144,7 @@ export function describeResultCache(
     it('forgets the latest result of a silent camera', async () => {
       await open({ ttlSeconds: 1 })
       const message = detectionsMessage()
-      cache.put(message)
+      cache.put(textOf(message))
       await stored(message)
       await until('the result expires', async () => (await cache.latest('dock-1')) === undefined, 5_000)
     })
@@ -170,7 +170,7 @@ export function describeResultCache(
       await cache.stop()
       await cache.stop()
       expect(cache.health.state).toBe('stopped')
-      expect(() => cache.put(detectionsMessage())).not.toThrow()
+      expect(() => cache.put(detectionsText())).not.toThrow()
     })
   })
 }

@@ -3,7 +3,7 @@ import { RedisCache } from '../../src/cache/redis-cache.js'
 import { detectionsMessageSchema } from '../../src/messages/detections-message.js'
 import { cacheSchema, type CacheConfig } from '../../src/config/outputs.js'
 import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
-import { detectionsMessage } from '../support/detections.js'
+import { detectionsText } from '../support/detections.js'
 import { redisMissing, RedisServer } from '../support/redis.js'
 import { recordingLog, silentLog } from '../support/silent-log.js'
 import { TcpProxy } from '../support/tcp-proxy.js'
@@ -72,7 +72,7 @@ describe.skipIf(missing !== undefined)('RedisCache', () => {
     const { cache } = redisCache(server.url, { keyPrefix: 'life:', commandTimeoutMs: 5_000 })
     cache.start()
     await isUp(cache)
-    cache.put(detectionsMessage())
+    cache.put(detectionsText())
     await until('stored', () => cache.latest('dock-1'))
     const client = server.client()
     const keys = await client.keys('life:*')
@@ -94,7 +94,7 @@ describe.skipIf(missing !== undefined)('RedisCache', () => {
     let reads = 0
     for (let round = 0; round < 100; round += 1) {
       writers.forEach((cache, camera) =>
-        cache.put(detectionsMessage({ cameraId: `torn-${camera}`, seq: round + 1 })),
+        cache.put(detectionsText({ cameraId: `torn-${camera}`, seq: round + 1 })),
       )
       const { items } = await reader.recent({ limit: 100 })
       for (const item of items) detectionsMessageSchema.parse(item)
@@ -121,7 +121,7 @@ describe.skipIf(missing !== undefined)('RedisCache', () => {
     await client.script('FLUSH')
     client.disconnect()
     await until('stored', async () => {
-      cache.put(detectionsMessage({ cameraId: 'flushed' }))
+      cache.put(detectionsText({ cameraId: 'flushed' }))
       return cache.latest('flushed')
     })
     await cache.stop()
@@ -144,7 +144,7 @@ describe.skipIf(missing !== undefined)('RedisCache and a Redis in trouble', () =
     const failures: { ms: number; code: unknown }[] = []
     while (cache.health.state === 'up') {
       const startMs = performance.now()
-      for (let seq = 1; seq <= 200; seq += 1) cache.put(detectionsMessage({ seq }))
+      for (let seq = 1; seq <= 200; seq += 1) cache.put(detectionsText({ seq }))
       // Each waiting for its own time limit would take ten seconds.
       expect(performance.now() - startMs).toBeLessThan(1_000)
       failures.push(await failure(() => cache.latest('dock-1')))
@@ -163,7 +163,7 @@ describe.skipIf(missing !== undefined)('RedisCache and a Redis in trouble', () =
     const resumedMs = performance.now()
     await isUp(cache)
     expect(performance.now() - resumedMs).toBeLessThan(2_000)
-    cache.put(detectionsMessage({ seq: 999 }))
+    cache.put(detectionsText({ seq: 999 }))
     await until('stored again', async () => (await cache.latest('dock-1'))?.seq === 999)
     await cache.stop()
   })
@@ -172,13 +172,13 @@ describe.skipIf(missing !== undefined)('RedisCache and a Redis in trouble', () =
     await server.kill()
     const { cache, lines } = redisCache(server.url)
     cache.start()
-    cache.put(detectionsMessage())
+    cache.put(detectionsText())
     await until('down', () => cache.health.state === 'down')
     expect(cache.health.reason).toContain('ECONNREFUSED')
     for (let round = 0; round < 2; round += 1) {
       await server.start()
       await isUp(cache)
-      cache.put(detectionsMessage({ seq: round + 1 }))
+      cache.put(detectionsText({ seq: round + 1 }))
       await until('stored', async () => (await cache.latest('dock-1'))?.seq === round + 1)
       await server.kill()
       await until('down again', () => cache.health.state === 'down')
@@ -214,11 +214,11 @@ describe.skipIf(missing !== undefined)('RedisCache and a Redis in trouble', () =
     const { cache, counted, lines } = redisCache(server.url, { commandTimeoutMs: 5_000 })
     cache.start()
     await isUp(cache)
-    cache.put(detectionsMessage({ seq: 1 }))
+    cache.put(detectionsText({ seq: 1 }))
     await until('stored', () => cache.latest('dock-1'))
     await client.config('SET', 'maxmemory-policy', 'noeviction')
     await client.config('SET', 'maxmemory', '1mb')
-    cache.put(detectionsMessage({ seq: 2 }))
+    cache.put(detectionsText({ seq: 2 }))
     await until('refused', async () => (await counted('put', 'failed')) > 0)
     expect(cache.health).toMatchObject({ state: 'up' })
     expect(cache.health.reason).toContain('OOM')
@@ -226,7 +226,7 @@ describe.skipIf(missing !== undefined)('RedisCache and a Redis in trouble', () =
     expect((await cache.recent({ limit: 5 })).items.map(({ seq }) => seq)).toEqual([1])
     expect(lines.some(({ msg }) => msg === 'redis refuses a command')).toBe(true)
     await client.config('SET', 'maxmemory', '0')
-    cache.put(detectionsMessage({ seq: 3 }))
+    cache.put(detectionsText({ seq: 3 }))
     await until('stored', async () => (await cache.latest('dock-1'))?.seq === 3)
     expect(cache.health.reason).toBe('connected')
     client.disconnect()

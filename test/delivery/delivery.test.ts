@@ -71,7 +71,7 @@ const record = (id: number): QueuedRecord => ({
   type: 'gantry.detections.v1',
   cameraId: 'dock-1',
   time: '2026-11-20T08:15:30.120Z',
-  value: '{}',
+  value: Buffer.from('{}'),
   acceptedMs: nowMs(),
 })
 

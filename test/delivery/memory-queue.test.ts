@@ -7,7 +7,7 @@ const record = (id: number, bytes = 10): QueuedRecord => ({
   type: 'gantry.detections.v1',
   cameraId: 'dock-1',
   time: '2026-11-20T08:15:30.120Z',
-  value: 'x'.repeat(bytes),
+  value: Buffer.alloc(bytes, 'x'),
   acceptedMs: id,
 })
 const ids = (records: readonly QueuedRecord[]) => records.map(({ id }) => Number(id))

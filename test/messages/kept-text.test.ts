@@ -3,7 +3,7 @@ import { KeptText } from '../../src/messages/kept-text.js'
 
 function written(...texts: readonly string[]): KeptText {
   const kept = new KeptText()
-  for (const text of texts) kept.write(text)
+  for (const text of texts) kept.write(Buffer.from(text))
   return kept
 }
 

@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { atMost } from '../../lifecycle/delay.js'
 import type { OrderKey } from '../order-key.js'
@@ -31,6 +31,8 @@ export class RedisLink {
 
   /** @throws when Redis does not serve within {@link openDeadlineMs}. */
   static async open(settings: LinkSettings): Promise<RedisLink> {
+    // Loaded where there is a Redis alone.
+    const { Redis } = await import('ioredis')
     const redis = new Redis(settings.url, {
       lazyConnect: true,
       enableOfflineQueue: false,
@@ -57,7 +59,7 @@ export class RedisLink {
 
   async put(put: {
     cameraId: string
-    json: string
+    json: Buffer
     key: OrderKey
     ttlMs: number
     capacity: number

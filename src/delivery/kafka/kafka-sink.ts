@@ -1,7 +1,6 @@
 import type { KafkaConfig } from '../../config/outputs.js'
 import { eventTypes } from '../../messages/cloud-event.js'
-import { detectionsJson } from '../../messages/detections-json.js'
-import type { DetectionsMessage } from '../../messages/detections-message.js'
+import type { DetectionsText } from '../../messages/detections-json.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { ServiceMetrics } from '../../metrics/service-metrics.js'
@@ -77,7 +76,7 @@ export class KafkaSink implements ResultSink {
     this.#delivery.start()
   }
 
-  accept(recordId: string, message: DetectionsMessage): void {
+  accept(recordId: string, { cameraId, capturedAtMs, json }: DetectionsText): void {
     if (this.#stopping !== undefined) {
       this.#drop(1)
       return
@@ -85,9 +84,9 @@ export class KafkaSink implements ResultSink {
     const dropped = this.#queue.push({
       id: recordId,
       type: eventTypes.detections,
-      cameraId: message.cameraId,
-      time: message.capturedAt,
-      value: detectionsJson(message),
+      cameraId,
+      time: new Date(capturedAtMs).toISOString(),
+      value: json,
       acceptedMs: nowMs(),
     })
     if (dropped > 0) this.#drop(dropped)

@@ -1,16 +1,17 @@
-import { detectionsJson } from '../../messages/detections-json.js'
+import { parseDetectionsJson } from '../../messages/detections-json.js'
 import type { DetectionsMessage } from '../../messages/detections-message.js'
 import { serverFrame } from './server-frame.js'
 import { keptPositions, type MessageFilter } from './message-filter.js'
 
-/** A `detections` message of the stream, ready for the wire. */
-export function renderEnvelope(cursor: string, messageJson: string): Buffer {
-  return serverFrame('text', Buffer.from(`{"type":"detections","cursor":"${cursor}",${messageJson.slice(1)}`))
+/** A `detections` message of the stream, ready for the wire. @param json - text of the message, UTF-8. */
+function renderEnvelope(cursor: string, json: Uint8Array): Buffer {
+  // In place of the brace that the message begins with.
+  return serverFrame('text', Buffer.from(`{"type":"detections","cursor":"${cursor}",`), json.subarray(1))
 }
 
 /**
  * One message in every form its readers ask for, each made once: clients whose filters keep the same detections share one
- * Buffer, and those who keep all of them share `whole`.
+ * Buffer, and those who keep all of them share `whole`. The text is read only for a filter.
  *
  * A message without a kept detection is sent all the same, with an empty list: it says that nothing is there any more.
  */
@@ -18,12 +19,18 @@ export class Rendering {
   readonly #byFilter = new Map<string, Buffer>()
   readonly #byKept = new Map<string, Buffer>()
   readonly whole: Buffer
+  #message: DetectionsMessage | undefined
 
+  /** @param json - text of the message, UTF-8; it must stand as long as this. */
   constructor(
     readonly cursor: string,
-    readonly message: DetectionsMessage,
+    readonly json: Buffer,
   ) {
-    this.whole = renderEnvelope(cursor, detectionsJson(message))
+    this.whole = renderEnvelope(cursor, json)
+  }
+
+  get message(): DetectionsMessage {
+    return (this.#message ??= parseDetectionsJson(this.json.toString()))
   }
 
   for(filter: MessageFilter): Buffer {
@@ -43,7 +50,7 @@ export class Rendering {
     if (known !== undefined) return known
     const wanted = new Set(kept)
     const part = { ...this.message, detections: detections.filter((_, position) => wanted.has(position)) }
-    const rendered = renderEnvelope(this.cursor, JSON.stringify(part))
+    const rendered = renderEnvelope(this.cursor, Buffer.from(JSON.stringify(part)))
     this.#byKept.set(key, rendered)
     return rendered
   }

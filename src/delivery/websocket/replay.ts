@@ -1,15 +1,11 @@
-import { parseDetectionsJson } from '../../messages/detections-json.js'
 import type { KeptMessage, ResumeRing } from './resume-ring.js'
-import { renderEnvelope, Rendering } from './rendering.js'
+import { Rendering } from './rendering.js'
 import type { StreamClient } from './stream-client.js'
 import type { MessageFilter } from './message-filter.js'
 
 /** The kept message as this client wants it: as it is, or made anew when it filters. */
 function render(kept: KeptMessage, epoch: string, filter: MessageFilter): Buffer {
-  const cursor = formatCursor(epoch, kept.position)
-  const json = kept.json.toString()
-  if (filter.key === '') return renderEnvelope(cursor, json)
-  return new Rendering(cursor, parseDetectionsJson(json)).for(filter)
+  return new Rendering(formatCursor(epoch, kept.position), kept.json.bytes).for(filter)
 }
 
 /**

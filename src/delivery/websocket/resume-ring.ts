@@ -36,7 +36,7 @@ export class ResumeRing {
   }
 
   /** @returns the position of the message. */
-  push(cameraId: string, json: string): number {
+  push(cameraId: string, json: Uint8Array): number {
     const position = this.#newest + 1
     if (position - this.#oldest === this.maxMessages) this.#oldest += 1
     const slot = position % this.maxMessages
@@ -48,6 +48,13 @@ export class ResumeRing {
     this.#newest = position
     while (this.#bytes > this.maxBytes && this.#oldest < this.#newest) this.#dropOldest()
     return position
+  }
+
+  /** So many messages never came. Those before them go: positions have no holes. */
+  skip(count: number): void {
+    while (this.#oldest <= this.#newest) this.#dropOldest()
+    this.#newest += count
+    this.#oldest = this.#newest + 1
   }
 
   /** @returns the message, whose text stands until the next push. */

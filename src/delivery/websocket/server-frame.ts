@@ -1,5 +1,3 @@
-import type { Picture } from './stream-hub.js'
-
 const finalFrame = 0x80
 const opcodes = { text: 0x1, binary: 0x2 } as const
 
@@ -28,12 +26,4 @@ export function serverFrame(kind: keyof typeof opcodes, ...parts: readonly Uint8
     at += part.length
   }
   return frame
-}
-
-/** Binary message of a picture, ready for the wire: uint32 big-endian length of the JSON header, the header in UTF-8, the JPEG. */
-export function pictureMessage({ header, jpeg }: Picture): Buffer {
-  const headerJson = Buffer.from(JSON.stringify(header))
-  const headerBytes = Buffer.allocUnsafe(4)
-  headerBytes.writeUInt32BE(headerJson.length, 0)
-  return serverFrame('binary', headerBytes, headerJson, jpeg)
 }

@@ -114,6 +114,14 @@ export class StreamClient {
     return missed
   }
 
+  /** Results that came before any that this client has not been offered yet. @returns whether it would have got them. */
+  missed(cameraId: string, results: number): boolean {
+    const isLive = this.nextPosition !== Number.POSITIVE_INFINITY
+    const missed = isLive && this.wantsCamera(cameraId) && this.subscription?.detections === true
+    if (missed) this.#dropped += results
+    return missed
+  }
+
   /** Text that is part of the conversation, and so is sent whatever is waiting. */
   tell(message: ServerMessage): void {
     this.#write(serverFrame('text', Buffer.from(JSON.stringify(message))))

@@ -1,11 +1,10 @@
 import type { Service } from '../../lifecycle/service.js'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import type { DetectionsMessage } from '../../messages/detections-message.js'
-import type { PictureHeader } from '../../messages/stream-protocol.js'
+import type { DetectionsText } from '../../messages/detections-json.js'
 
-/** JPEG of an analysed frame, for clients that asked for `frames`. */
-export type Picture = Readonly<{ header: PictureHeader; jpeg: Uint8Array }>
+/** What the hub asks of a result. */
+export type PublishedText = Pick<DetectionsText, 'cameraId' | 'json'>
 
 /** The WebSocket side of `gantry.v1`: who is connected, what each wants, and what each missed. */
 export interface StreamHub extends Service {
@@ -23,11 +22,13 @@ export interface StreamHub extends Service {
    */
   attach(socket: WebSocket, wire: Socket): void
   /**
-   * Serialises once, sends to all who subscribed; slow clients are skipped and told. Never throws.
+   * Sends to all who subscribed; slow clients are skipped and told. Never throws.
    *
+   * @param result - its text does not change any more.
+   * @param picture - of the same frame, a picture message, for clients that asked for `frames`.
    * @param atMs - monotonic time of the message; default now.
    */
-  publish(message: DetectionsMessage, picture?: Picture, atMs?: number): void
+  publish(result: PublishedText, picture?: Uint8Array, atMs?: number): void
   /** Closes every client with 1001. Idempotent. */
   stop(): Promise<void>
 }

@@ -1,13 +1,11 @@
 import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import { GantryError, toErrorRecord } from '../../errors.js'
-import type { DetectionsMessage } from '../../messages/detections-message.js'
-import { detectionsJson } from '../../messages/detections-json.js'
 import { streamProtocol, type Subscription } from '../../messages/stream-protocol.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
-import type { Picture, StreamHub } from './stream-hub.js'
+import type { PublishedText, StreamHub } from './stream-hub.js'
 import { type BroadcastJob, Rendering } from './rendering.js'
 import { Broadcaster } from './broadcaster.js'
 import { LoopLoad } from './gather-policy.js'
@@ -18,7 +16,7 @@ import {
   StreamRateError,
 } from './client-message.js'
 import { PictureDemand } from './picture-demand.js'
-import { pictureMessage } from './server-frame.js'
+import { serverFrame } from './server-frame.js'
 import { formatCursor, parseCursor, Replay } from './replay.js'
 import { ResumeRing } from './resume-ring.js'
 import { closeCodes, StreamClient } from './stream-client.js'
@@ -98,17 +96,24 @@ export class WebSocketHub implements StreamHub {
     })
   }
 
-  publish(message: DetectionsMessage, picture?: Picture, atMs = nowMs()): void {
+  publish({ cameraId, json }: PublishedText, picture?: Uint8Array, atMs = nowMs()): void {
     if (this.#stopping !== undefined) return
-    const position = this.#ring.push(message.cameraId, detectionsJson(message))
+    const position = this.#ring.push(cameraId, json)
     if (this.#connections.size === 0) return
     this.#broadcaster.push({
       position,
-      cameraId: message.cameraId,
-      rendering: new Rendering(this.#cursor(position), message),
-      picture: picture && this.#wantsPicture(message.cameraId) ? pictureMessage(picture) : undefined,
+      cameraId,
+      rendering: new Rendering(this.#cursor(position), json),
+      picture: picture && this.#wantsPicture(cameraId) ? serverFrame('binary', picture) : undefined,
       atMs,
     })
+  }
+
+  /** Results of a camera that never came here, as so many waited: positions go on behind them, and who wanted them is told. */
+  missed(cameraId: string, results: number): void {
+    this.#ring.skip(results)
+    for (const client of this.#clientList())
+      if (client.missed(cameraId, results)) this.figures.count('dropped', results)
   }
 
   stop(): Promise<void> {

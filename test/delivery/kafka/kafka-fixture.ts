@@ -3,6 +3,7 @@ import { detectionsRecordId } from '../../../src/messages/cloud-event.js'
 import type { DetectionsMessage } from '../../../src/messages/detections-message.js'
 import { createServiceMetrics } from '../../../src/metrics/service-metrics.js'
 import { KafkaSink } from '../../../src/delivery/kafka/kafka-sink.js'
+import { textOf } from '../../support/detections.js'
 import { recordingLog } from '../../support/silent-log.js'
 
 let topics = 0
@@ -25,7 +26,8 @@ export function kafkaSink(address: string, topic: string, overrides: Partial<Kaf
   return {
     sink,
     lines,
-    accept: (message: DetectionsMessage) => sink.accept(detectionsRecordId('e1', 0, message), message),
+    accept: (message: DetectionsMessage) =>
+      sink.accept(detectionsRecordId('e1', 0, message), textOf(message)),
     counted: async (result: string): Promise<number> => {
       const { values } = await metrics.sinkRecords.get()
       return values.find(({ labels }) => labels['result'] === result)?.value ?? 0

@@ -12,7 +12,7 @@ const record = {
   type: eventTypes.detections,
   cameraId: 'cam',
   time: '2026-01-01T00:00:00.000Z',
-  value: '{}',
+  value: Buffer.from('{}'),
   acceptedMs: 0,
 }
 

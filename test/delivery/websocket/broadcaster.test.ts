@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { nowMs } from '../../../src/lifecycle/clock.js'
 import { Broadcaster } from '../../../src/delivery/websocket/broadcaster.js'
 import { Rendering } from '../../../src/delivery/websocket/rendering.js'
-import { detectionsMessage } from '../../support/detections.js'
+import { detectionsText } from '../../support/detections.js'
 
 const limits = { chunkClients: 2, maxBacklog: 4, idleLoad: 0.1, busyLoad: 0.5, gatherMs: 50 }
 
@@ -35,7 +35,7 @@ function publish(...positions: number[]): void {
     broadcaster.push({
       position,
       cameraId: 'cam',
-      rendering: new Rendering(`${position}`, detectionsMessage({ seq: position })),
+      rendering: new Rendering(`${position}`, detectionsText({ seq: position }).json),
       picture: undefined,
       atMs: nowMs(),
     })
@@ -79,7 +79,7 @@ it('counts from when the oldest was published, however late it comes', () => {
   broadcaster.push({
     position: 1,
     cameraId: 'cam',
-    rendering: new Rendering('1', detectionsMessage({ seq: 1 })),
+    rendering: new Rendering('1', detectionsText({ seq: 1 }).json),
     picture: undefined,
     atMs: nowMs() - 50,
   })

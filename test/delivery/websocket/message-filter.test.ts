@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { filterOf, keepAll, keptPositions } from '../../../src/delivery/websocket/message-filter.js'
 import { Rendering } from '../../../src/delivery/websocket/rendering.js'
-import { detectionsMessage } from '../../support/detections.js'
+import { detectionsMessage, detectionsText } from '../../support/detections.js'
 
 describe('filterOf', () => {
   it('gives equal filters equal keys, whatever the order and repetition of labels', () => {
@@ -33,7 +33,7 @@ describe('keptPositions', () => {
 })
 
 describe('Rendering', () => {
-  const rendering = () => new Rendering('e1-5', detectionsMessage())
+  const rendering = () => new Rendering('e1-5', detectionsText().json)
 
   it('gives the same buffer to equal filters, and to different ones that keep the same', () => {
     const rendered = rendering()

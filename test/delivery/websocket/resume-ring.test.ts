@@ -6,7 +6,7 @@ const positions = (ring: ResumeRing) =>
 
 function filled(maxMessages: number, maxBytes: number, bytes: readonly number[]): ResumeRing {
   const ring = new ResumeRing(maxMessages, maxBytes)
-  for (const size of bytes) ring.push('dock-1', 'x'.repeat(size))
+  for (const size of bytes) ring.push('dock-1', Buffer.alloc(size, 'x'))
   return ring
 }
 
@@ -26,8 +26,16 @@ describe('ResumeRing', () => {
   it('gives each text back as it came, whatever stood in its memory before', () => {
     const ring = new ResumeRing(3, 100_000)
     const sizes = [4_000, 10, 900, 5, 4_100, 70, 0]
-    sizes.forEach((size, index) => ring.push('dock-1', `${index} ø${'x'.repeat(size)}`))
+    sizes.forEach((size, index) => ring.push('dock-1', Buffer.from(`${index} ø${'x'.repeat(size)}`)))
     const kept = [5, 6, 7].map((position) => ring.at(position)?.json.toString())
     expect(kept).toEqual([4, 5, 6].map((index) => `${index} ø${'x'.repeat(sizes[index] ?? 0)}`))
+  })
+
+  it('goes on behind messages that never came, without what was before them', () => {
+    const ring = filled(4, 9_000, [1, 1, 1])
+    ring.skip(5)
+    expect([ring.oldest, ring.newest, ring.bytes]).toEqual([9, 8, 0])
+    expect(ring.push('dock-1', Buffer.from('x'))).toBe(9)
+    expect(positions(ring)).toEqual([9])
   })
 })

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest'
 import { defaultStreamLimits } from '../../../src/delivery/websocket/stream-limits.js'
-import { detectionsMessage } from '../../support/detections.js'
+import { detectionsText } from '../../support/detections.js'
 import { until } from '../../support/until.js'
 import { deafClient, startHub, TestClient, type Fixture } from './stream-fixture.js'
 
@@ -9,7 +9,7 @@ afterEach(() => fixture.stop())
 
 /** About 20 kB of JSON, each different. */
 const message = (seq: number) =>
-  detectionsMessage({
+  detectionsText({
     seq,
     detections: Array.from({ length: 180 }, (_, i) => ({
       label: `label-${seq}-${i}`,
@@ -35,7 +35,7 @@ it('R17: 50 of 200 clients that stop reading cost the other 150 nothing and memo
     client.send({ type: 'subscribe' })
   }
   await until('all subscribed', async () => {
-    hub.publish(detectionsMessage({ seq: (last += 1) }))
+    hub.publish(detectionsText({ seq: (last += 1) }))
     const before = received
     // Clients are served in chunks, one in each turn of the loop.
     for (let turn = 0; turn < 20 && received - before < 150; turn += 1) await new Promise(setImmediate)

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { detectionsMessage } from '../../support/detections.js'
+import { pictureMessage } from '../../../src/messages/picture-message.js'
+import { detectionsMessage, detectionsText, textOf } from '../../support/detections.js'
 import { until } from '../../support/until.js'
 import { deafClient, startHub, TestClient, type Fixture } from './stream-fixture.js'
 
@@ -9,26 +10,23 @@ afterEach(() => fixture.stop())
 /** Messages are gathered for as long as may be. */
 const alwaysBusy = { idleLoad: -1, busyLoad: 0 }
 
-const picture = (cameraId: string, seq: number, bytes = 4) => ({
-  header: {
-    type: 'picture' as const,
-    cameraId,
-    seq,
-    capturedAt: new Date().toISOString(),
-    widthPx: 640,
-    heightPx: 360,
-    sourceWidthPx: 1280,
-    sourceHeightPx: 720,
-    sourceXPx: 0,
-    sourceYPx: 0,
-    mime: 'image/jpeg' as const,
-  },
-  jpeg: new Uint8Array(bytes).fill(7),
+const pictureHeader = (cameraId: string, seq: number) => ({
+  type: 'picture' as const,
+  cameraId,
+  seq,
+  capturedAt: new Date().toISOString(),
+  widthPx: 640,
+  heightPx: 360,
+  sourceWidthPx: 1280,
+  sourceHeightPx: 720,
+  sourceXPx: 0,
+  sourceYPx: 0,
+  mime: 'image/jpeg' as const,
 })
 
 /** About 100 kB of JSON, each different. */
 const bigMessage = (seq: number) =>
-  detectionsMessage({
+  detectionsText({
     seq,
     detections: Array.from({ length: 900 }, (_, i) => ({
       label: `label-${seq}-${i}`,
@@ -59,17 +57,17 @@ describe('subscribing', () => {
       frames: false,
     })
     const message = detectionsMessage({ seq: 7 })
-    fixture.hub.publish(message)
+    fixture.hub.publish(textOf(message))
     expect(await client.next('detections')).toEqual({ type: 'detections', cursor: 'e1-1', ...message })
   })
 
   it('sends nothing before a subscribe, nor what was published before it', async () => {
     fixture = await startHub()
     const client = await TestClient.connect(fixture.port)
-    fixture.hub.publish(detectionsMessage({ seq: 1 }))
+    fixture.hub.publish(detectionsText({ seq: 1 }))
     client.send({ type: 'subscribe' })
     await client.next('subscribed')
-    fixture.hub.publish(detectionsMessage({ seq: 2 }))
+    fixture.hub.publish(detectionsText({ seq: 2 }))
     expect((await client.next('detections')).seq).toBe(2)
   })
 
@@ -80,10 +78,10 @@ describe('subscribing', () => {
       labels: ['helmet'],
       minScore: 0.5,
     })
-    fixture.hub.publish(detectionsMessage({ cameraId: 'gate', seq: 1 }))
-    fixture.hub.publish(detectionsMessage({ seq: 2 }))
+    fixture.hub.publish(detectionsText({ cameraId: 'gate', seq: 1 }))
+    fixture.hub.publish(detectionsText({ seq: 2 }))
     const boxPx = { x1: 1, y1: 1, x2: 2, y2: 2 }
-    fixture.hub.publish(detectionsMessage({ seq: 3, detections: [{ label: 'helmet', score: 0.49, boxPx }] }))
+    fixture.hub.publish(detectionsText({ seq: 3, detections: [{ label: 'helmet', score: 0.49, boxPx }] }))
     await client.next('detections', 2)
     expect(
       client.of('detections').map(({ seq, detections }) => [seq, detections.map((d) => d.label)]),
@@ -98,8 +96,8 @@ describe('subscribing', () => {
     const client = await TestClient.subscribed(fixture.port, { cameras: ['dock-1'] })
     client.send({ type: 'subscribe', cameras: ['gate'] })
     await client.next('subscribed', 2)
-    fixture.hub.publish(detectionsMessage({ cameraId: 'dock-1', seq: 1 }))
-    fixture.hub.publish(detectionsMessage({ cameraId: 'gate', seq: 9 }))
+    fixture.hub.publish(detectionsText({ cameraId: 'dock-1', seq: 1 }))
+    fixture.hub.publish(detectionsText({ cameraId: 'gate', seq: 9 }))
     expect((await client.next('detections')).cameraId).toBe('gate')
   })
 
@@ -107,7 +105,7 @@ describe('subscribing', () => {
     fixture = await startHub()
     const silent = await TestClient.subscribed(fixture.port, { detections: false })
     const other = await TestClient.subscribed(fixture.port)
-    fixture.hub.publish(detectionsMessage())
+    fixture.hub.publish(detectionsText())
     await other.next('detections')
     silent.send('?')
     await silent.next('error')
@@ -122,12 +120,12 @@ describe('pictures', () => {
     fixture.hub.onPictureCameras = (cameras) => demand.push([...cameras].sort())
     const viewer = await TestClient.subscribed(fixture.port, { cameras: ['dock-1', 'gate'], frames: true })
     const reader = await TestClient.subscribed(fixture.port)
-    const header = picture('dock-1', 5)
-    fixture.hub.publish(detectionsMessage({ seq: 5 }), header)
+    const header = pictureHeader('dock-1', 5)
+    fixture.hub.publish(detectionsText({ seq: 5 }), pictureMessage(header, Buffer.alloc(4, 7)))
     await viewer.next('detections')
     await reader.next('detections')
     expect(viewer.pictures).toHaveLength(1)
-    expect(viewer.pictures[0]?.header).toEqual(header.header)
+    expect(viewer.pictures[0]?.header).toEqual(header)
     expect([...(viewer.pictures[0]?.jpeg ?? [])]).toEqual([7, 7, 7, 7])
     expect(viewer.messages[viewer.pictures[0]?.before ?? 0]).toMatchObject({ type: 'detections', seq: 5 })
     expect(reader.pictures).toEqual([])
@@ -145,7 +143,10 @@ describe('pictures', () => {
     fixture = await startHub({ maxPictureBufferedBytes: 0, maxBufferedBytes: 64 * 1024 ** 2 })
     const deaf = await deafClient(fixture.port, { frames: true })
     for (let seq = 1; seq <= 300; seq += 1)
-      fixture.hub.publish(detectionsMessage({ seq }), picture('dock-1', seq, 100_000))
+      fixture.hub.publish(
+        detectionsText({ seq }),
+        pictureMessage(pictureHeader('dock-1', seq), Buffer.alloc(100_000)),
+      )
     expect(fixture.counted('picture_skipped')).toBeGreaterThan(0)
     expect(fixture.counted('sent')).toBe(300)
     deaf.destroy()
@@ -213,13 +214,12 @@ describe('resuming', () => {
   it('replays what was missed, filtered, and then goes on live without hole or repetition', async () => {
     fixture = await startHub({ replayChunk: 3 })
     for (let seq = 1; seq <= 20; seq += 1)
-      fixture.hub.publish(detectionsMessage({ seq, cameraId: seq % 2 === 0 ? 'dock-1' : 'gate' }))
+      fixture.hub.publish(detectionsText({ seq, cameraId: seq % 2 === 0 ? 'dock-1' : 'gate' }))
     const client = await TestClient.connect(fixture.port)
     expect(client.of('hello')[0]?.cursor).toBe('e1-20')
     client.send({ type: 'subscribe', cameras: ['dock-1'], labels: ['person'], resumeAfter: 'e1-5' })
     await client.next('subscribed')
-    for (let seq = 21; seq <= 40; seq += 1)
-      fixture.hub.publish(detectionsMessage({ seq, cameraId: 'dock-1' }))
+    for (let seq = 21; seq <= 40; seq += 1) fixture.hub.publish(detectionsText({ seq, cameraId: 'dock-1' }))
     await client.next('detections', 28)
     const expected = [6, 8, 10, 12, 14, 16, 18, 20, ...Array.from({ length: 20 }, (_, i) => 21 + i)]
     expect(client.of('detections').map(({ cursor }) => Number(cursor.slice(3)))).toEqual(expected)
@@ -231,7 +231,7 @@ describe('resuming', () => {
 
   it('tells how much is gone when the cursor is older than what is kept', async () => {
     fixture = await startHub({ resumeMessages: 4 })
-    for (let seq = 1; seq <= 10; seq += 1) fixture.hub.publish(detectionsMessage({ seq }))
+    for (let seq = 1; seq <= 10; seq += 1) fixture.hub.publish(detectionsText({ seq }))
     const client = await TestClient.subscribed(fixture.port, { resumeAfter: 'e1-3' })
     await client.next('detections', 4)
     expect(client.of('gap')).toEqual([{ type: 'gap', dropped: 3, reason: 'resume_expired' }])
@@ -240,7 +240,7 @@ describe('resuming', () => {
 
   it('tells a gap of unknown size for a cursor of an earlier run, then sends what is kept', async () => {
     fixture = await startHub()
-    fixture.hub.publish(detectionsMessage({ seq: 1 }))
+    fixture.hub.publish(detectionsText({ seq: 1 }))
     const client = await TestClient.subscribed(fixture.port, { resumeAfter: 'before-812' })
     await client.next('detections')
     expect(client.messages.map(({ type }) => type)).toEqual(['hello', 'subscribed', 'gap', 'detections'])
@@ -266,8 +266,28 @@ describe('clients that do not keep up', () => {
     expect(client.of('detections').map(({ seq }) => seq)).toEqual(
       Array.from({ length: published - gap }, (_, i) => i + 1),
     )
-    fixture.hub.publish(detectionsMessage({ seq: published + 1 }))
+    fixture.hub.publish(detectionsText({ seq: published + 1 }))
     expect((await client.next('detections', published - gap + 1)).seq).toBe(published + 1)
+  })
+
+  it('are told of what never came to the hub, and what is replayed goes on behind it', async () => {
+    fixture = await startHub()
+    const all = await TestClient.subscribed(fixture.port)
+    const gate = await TestClient.subscribed(fixture.port, { cameras: ['gate'] })
+    fixture.hub.publish(detectionsText({ seq: 1 }))
+    fixture.hub.missed('dock-1', 3)
+    fixture.hub.missed('gate', 2)
+    fixture.hub.publish(detectionsText({ cameraId: 'gate', seq: 2 }))
+    await all.next('detections', 2)
+    await gate.next('detections')
+    expect(all.of('gap')).toEqual([{ type: 'gap', dropped: 5, reason: 'slow_client' }])
+    expect(gate.of('gap')).toEqual([{ type: 'gap', dropped: 2, reason: 'slow_client' }])
+    expect(all.of('detections').map(({ cursor }) => cursor)).toEqual(['e1-1', 'e1-7'])
+    expect(fixture.counted('dropped')).toBe(7)
+    const again = await TestClient.subscribed(fixture.port, { resumeAfter: 'e1-1' })
+    await again.next('detections')
+    expect(again.of('gap')).toEqual([{ type: 'gap', dropped: 5, reason: 'resume_expired' }])
+    expect(again.of('detections').map(({ cursor }) => cursor)).toEqual(['e1-7'])
   })
 
   it('R17: are closed with 1013 after staying slow too long', async () => {
@@ -276,9 +296,9 @@ describe('clients that do not keep up', () => {
     client.socket.pause()
     for (let seq = 1; fixture.counted('dropped') === 0; seq += 1) fixture.hub.publish(bigMessage(seq))
     await until('slow client given up', async () => {
-      fixture.hub.publish(detectionsMessage())
+      fixture.hub.publish(detectionsText())
       const dropped = fixture.counted('dropped')
-      fixture.hub.publish(detectionsMessage())
+      fixture.hub.publish(detectionsText())
       return fixture.counted('dropped') === dropped
     })
     client.socket.resume()
@@ -321,14 +341,14 @@ describe('stopping', () => {
     expect(fixture.hub.clients).toBe(0)
     for (const client of clients)
       expect(await client.whenClosed()).toEqual({ code: 1001, reason: 'service is stopping' })
-    fixture.hub.publish(detectionsMessage())
+    fixture.hub.publish(detectionsText())
     deaf.destroy()
   })
 
   it('R20: closes clients after the last that was published, also when it is still gathered', async () => {
     fixture = await startHub({ ...alwaysBusy, gatherMs: 10_000, chunkClients: 1 })
     const clients = await Promise.all([1, 2, 3].map(() => TestClient.subscribed(fixture.port)))
-    for (const seq of [1, 2]) fixture.hub.publish(detectionsMessage({ seq }))
+    for (const seq of [1, 2]) fixture.hub.publish(detectionsText({ seq }))
     await fixture.hub.stop()
     for (const client of clients) {
       expect((await client.whenClosed()).code).toBe(1001)
@@ -340,7 +360,7 @@ describe('stopping', () => {
 describe('many clients', () => {
   const publishBurst = async (messages: number) => {
     for (let seq = 1; seq <= messages; seq += 1) {
-      fixture.hub.publish(detectionsMessage({ seq }))
+      fixture.hub.publish(detectionsText({ seq }))
       if (seq % 10 === 0) await new Promise(setImmediate)
     }
   }
@@ -354,7 +374,7 @@ describe('many clients', () => {
     const late = await TestClient.subscribed(fixture.port)
     clients.pop()?.socket.terminate()
     await stream
-    fixture.hub.publish(detectionsMessage({ seq: 201 }))
+    fixture.hub.publish(detectionsText({ seq: 201 }))
     for (const client of [...clients, late])
       await until('the last message', () => seqsOf(client).at(-1) === 201)
     for (const client of clients) expect(seqsOf(client)).toEqual(range(1, 201))
@@ -379,14 +399,14 @@ describe('many clients', () => {
   it('do not wait for others while the loop has time, also where a crowd did', async () => {
     fixture = await startHub({ gatherMs: 3_600_000 })
     const clients = await Promise.all(range(1, 320).map(() => TestClient.subscribed(fixture.port)))
-    fixture.hub.publish(detectionsMessage({ seq: 1 }))
+    fixture.hub.publish(detectionsText({ seq: 1 }))
     for (const client of clients) await until('the message', () => seqsOf(client).at(-1) === 1)
   })
 
   it('are told what was left out when more is published than can be served', async () => {
     fixture = await startHub({ chunkClients: 5, maxBacklog: 4 })
     const clients = await Promise.all(range(1, 20).map(() => TestClient.subscribed(fixture.port)))
-    for (let seq = 1; seq <= 50; seq += 1) fixture.hub.publish(detectionsMessage({ seq }))
+    for (let seq = 1; seq <= 50; seq += 1) fixture.hub.publish(detectionsText({ seq }))
     for (const client of clients) {
       await until('the last message', () => seqsOf(client).at(-1) === 50)
       expect(seqsOf(client)).toEqual([1, 47, 48, 49, 50])
