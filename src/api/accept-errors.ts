@@ -8,6 +8,8 @@ const tellEveryMs = 60_000
 export function surviveAcceptErrors(server: Server, log: Log): void {
   let quietUntilMs = 0
   server.on('error', (error) => {
+    // That it cannot listen is told by whoever wants it to.
+    if (!server.listening) return
     if (performance.now() < quietUntilMs) return
     quietUntilMs = performance.now() + tellEveryMs
     const limit = systemLimit(error)

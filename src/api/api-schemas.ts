@@ -4,7 +4,7 @@ import { backendNames } from '../repository/supported-config.js'
 import { executionProviders } from '../config/inference.js'
 import { detectionsMessageSchema } from '../messages/detections-message.js'
 import { shedCauses } from '../vision/accounting.js'
-import { cameraStates, decodeModes } from '../vision/camera-state.js'
+import { cameraStates, decodeModes, decodePlaces } from '../vision/camera-state.js'
 
 /** Bodies of answers, as published in `/openapi.json`. Requests have their schemas in `config/`. */
 
@@ -51,6 +51,16 @@ export const cameraViewSchema = z
             .describe(
               'From one key frame to the next, about; null while unknown, and where `decode` is `full`.',
             ),
+          by: z
+            .enum(decodePlaces)
+            .describe(
+              'Where it is decoded: `cuda-scaled` and `cuda` on an NVIDIA card, with and without scaling there.',
+            ),
+          byReason: z
+            .string()
+            .describe(
+              'Why not by the hardware that `hwaccel` asks for, or not all of it there; empty where it is as that says.',
+            ),
         })
         .optional()
         .describe('How the stream is decoded; only while one is.'),
@@ -69,6 +79,15 @@ export const cameraViewSchema = z
     }),
   })
   .describe('A camera, its state and its figures.')
+
+export const admittedCameraSchema = cameraViewSchema.extend({
+  warnings: z
+    .array(z.string())
+    .optional()
+    .describe(
+      'What is to be known of its being taken on: that there is no room, where `admission` is `warn`.',
+    ),
+})
 
 export const cameraListSchema = z.strictObject({ items: z.array(cameraViewSchema) })
 
@@ -125,6 +144,59 @@ export const snapshotQuerySchema = z.strictObject({
     .describe('`1` draws the boxes into the picture.'),
 })
 
+/** A query holds text; anything but a plain number is left for the schema to refuse. */
+const numberText = (least: number, most: number) =>
+  z.preprocess(
+    (given) => (typeof given === 'string' && /^\d{1,6}(\.\d{1,6})?$/.test(given) ? Number(given) : given),
+    z.number(`must be a number, ${least} to ${most}`).min(least).max(most),
+  )
+
+export const headroomQuerySchema = z.strictObject({
+  like: cameraIdSchema
+    .optional()
+    .describe('Cameras like this one; absent: like all that are there, on average.'),
+  sampleFps: numberText(0.001, 120).optional().describe('Frames that each asks for in a second.'),
+  latencyMs: numberText(1, 600_000)
+    .optional()
+    .describe('Instead of `latencyObjectiveMs` of the pipeline file.'),
+})
+
+const usedOf = (what: string) =>
+  z.strictObject({ all: z.number(), busy: z.number() }).describe(`${what}, all and busy on average.`)
+
+export const headroomSchema = z
+  .strictObject({
+    cameras: count
+      .nullable()
+      .describe('Further cameras; null while it is not known. Cameras that are on their way are taken off.'),
+    limitedBy: z.enum(['cpu', 'instances', 'latency']).nullable().describe('What one more would break.'),
+    reason: z.string().describe('The same for people, or why it is not known.'),
+    objectiveMs: z.number().describe('For 99 of 100 results of each camera, capture to publish.'),
+    now: z
+      .strictObject({
+        measuredAt: z.string().describe('End of the half minute that was measured.'),
+        cameras: count.describe('Cameras that were measured.'),
+        comingCameras: count.describe('Switched on, and not among them yet.'),
+        cores: usedOf('Cores, with other programs and without models of API clients, which give way'),
+        instances: usedOf('Inference instances'),
+        p99Ms: z.number().describe('Of the camera that has the worst.'),
+      })
+      .nullable(),
+    perCamera: z
+      .strictObject({
+        framesPerSecond: z.number(),
+        decoderCores: z.number(),
+        cpuMsPerFrame: z.number().describe('Of engines and control, for each frame that is analysed.'),
+        runMs: z.number().describe('What a frame takes of an instance.'),
+      })
+      .nullable(),
+    predicted: z
+      .strictObject({ busyCores: z.number(), busyInstances: z.number(), p99Ms: z.number() })
+      .nullable()
+      .describe('With that many more.'),
+  })
+  .describe('Room for more cameras, by what the service measured of itself.')
+
 export const acceptedFrameSchema = z.strictObject({
   seq: z.number().int().min(1).describe('Number of the frame; its result carries the same.'),
 })
@@ -143,13 +215,51 @@ const detectorSchema = z.strictObject({
     .describe(
       'Execution provider of the model file; the backend where the detector is none, such as kserve.',
     ),
+  deviceId: count.optional().describe('GPU that it runs on, where the provider takes one by its number.'),
   providerNotes: z.array(z.string()).describe('Why a provider earlier in the order does not run.'),
   providerFailures: z
     .array(z.string())
     .describe('Those of the notes that are faults: the provider is installed.'),
   instances: count,
+  instancesReady: count.describe('Those that are up: on a GPU the first one runs while the others start.'),
   maxBatchSize: count,
+  batchSizes: z
+    .array(
+      z.strictObject({
+        size: count,
+        ms: z.number(),
+        memoryBytes: count
+          .optional()
+          .describe('Memory of the GPU that an instance took for it, where the driver tells.'),
+      }),
+    )
+    .optional()
+    .describe(
+      'Where a session takes one size of batch (cuda, tensorrt): the sizes that batches are filled up to now, and what a run of each takes.',
+    ),
+  float16: z
+    .strictObject({
+      model: z.string(),
+      isTaken: z.boolean(),
+      size: count.describe('Of the batch that both were measured with.'),
+      ms: z.number().describe('In float32.'),
+      float16Ms: z.number().nullable(),
+      reason: z.string().describe('Why the model in float16 does not run; else empty.'),
+    })
+    .optional()
+    .describe(
+      'On a GPU, of a detector with gantry.float16_model: what a run took in both precisions, and which is taken.',
+    ),
+  batchSizesToCome: z
+    .array(count)
+    .optional()
+    .describe('Sizes that have not run yet: cameras begin with the smallest, and batches get these later.'),
   input: z.strictObject({ widthPx: count, heightPx: count }),
+  inputFrom: z
+    .string()
+    .describe(
+      'What decided the size of the input; of a model that leaves it open, how many cameras have the shape that it runs at, or why it does not.',
+    ),
 })
 
 export const readinessSchema = z
@@ -158,12 +268,19 @@ export const readinessSchema = z
     reasons: z
       .array(z.string())
       .describe(
-        'Why the service is not ready; and while it is, which installed provider (GPU) does not run the models and why.',
+        'Why the service is not ready; and while it is, which GPU is left, which installed provider does not run the models and why, and how many sizes of batches are warm while some are to come.',
       ),
     engines: z.array(
       z.strictObject({
         index: count,
-        state: z.enum(['starting', 'ready', 'restarting', 'failed', 'stopped']),
+        state: z
+          .enum(['starting', 'ready', 'restarting', 'failed', 'stopped', 'left'])
+          .describe('`left`: its GPU failed and is tried again later; engines on others have its cameras.'),
+        device: z
+          .number()
+          .int()
+          .nullable()
+          .describe('GPU that it is bound to, where there are several; null where there are not.'),
         pid: z.number().int().nullable(),
         restarts: count,
         reason: z.string(),
@@ -186,7 +303,9 @@ export const readinessSchema = z
     ),
     modelServer: z
       .strictObject({
-        state: z.enum(['starting', 'ready', 'restarting', 'failed', 'stopped']),
+        state: z
+          .enum(['idle', 'starting', 'ready', 'restarting', 'failed', 'stopped'])
+          .describe('`idle`: nobody has asked for a model yet; who does starts it.'),
         pid: z.number().int().nullable(),
         restarts: count,
         reason: z.string(),
@@ -202,7 +321,9 @@ export const readinessSchema = z
       .describe('The process that answers /v2 and gRPC; it never decides whether the service is ready.'),
     stream: z
       .strictObject({
-        state: z.enum(['starting', 'ready', 'restarting', 'failed', 'stopped']),
+        state: z
+          .enum(['idle', 'starting', 'ready', 'restarting', 'failed', 'stopped'])
+          .describe('`idle`: nobody has connected yet; who does starts it.'),
         pid: z.number().int().nullable(),
         restarts: count,
         reason: z.string(),
@@ -224,10 +345,30 @@ export const readinessStatusSchema = readinessSchema
 /** What `/readyz` answers: all of it to who has the token, or asks where none is set. */
 export const readinessAnswerSchema = z.union([readinessSchema, readinessStatusSchema])
 
+const watts = z.number().min(0).nullable()
+
+const gpuSchema = z
+  .strictObject({
+    index: count.describe('Number of the card, as nvidia-smi counts.'),
+    uuid: z.string().describe('As in `gpu_uuid` of its metrics.'),
+    name: z.string(),
+    utilization: z.number().min(0).nullable().describe('Share of the time in which it had work, 0-1.'),
+    memoryUsedBytes: count.nullable().describe('By whatever program.'),
+    memoryTotalBytes: count.nullable(),
+    powerWatts: watts,
+    powerLimitWatts: watts,
+    energyJoules: z.number().min(0).nullable().describe('Since the service began, by its power.'),
+    reason: z.string().describe('Why figures are missing that there were; empty when all is well.'),
+  })
+  .describe('A graphics card of NVIDIA; null is what its driver does not tell, or not now.')
+
 export const statusSchema = readinessSchema
   .extend({
     name: z.string().describe('Name of the pipeline.'),
     version: z.string(),
+    gpus: z
+      .array(gpuSchema)
+      .describe('What nvidia-smi tells; empty where it is not there, or tells of no card.'),
   })
   .describe('What the service runs and how it is doing.')
 

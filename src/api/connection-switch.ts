@@ -2,8 +2,8 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { handOver } from './hand-over.js'
 
-/** Takes a connection over, with what was read of it. @returns whether it took it. */
-export type Adopt = (socket: Socket, head: Buffer) => boolean
+/** Takes a connection over, with what was read of it. @returns whether it took it; a promise where it has to start for that. */
+export type Adopt = (socket: Socket, head: Buffer) => boolean | Promise<boolean>
 
 /** Longest start of a request that tells where it goes: `OPTIONS /v2/`. */
 const tellingBytes = 12
@@ -48,6 +48,19 @@ export class ConnectionSwitch {
     for (const socket of this.#waiting) socket.destroy()
   }
 
+  /** Waits with a connection for whoever may take it. */
+  async #once(socket: Socket, taken: Promise<boolean>): Promise<boolean> {
+    const ignore = (): void => undefined
+    this.#waiting.add(socket)
+    socket.on('error', ignore)
+    try {
+      return await taken
+    } finally {
+      this.#waiting.delete(socket)
+      socket.off('error', ignore)
+    }
+  }
+
   #look(socket: Socket): void {
     let head: Buffer = Buffer.alloc(0)
     const timer = setTimeout(() => socket.destroy(), this.atMostMs)
@@ -62,10 +75,14 @@ export class ConnectionSwitch {
       head = head.byteLength === 0 ? data : Buffer.concat([head, data])
       if (head.byteLength < tellingBytes && !head.includes(10)) return
       done()
-      const forModels = modelRequest.test(head.toString('latin1', 0, tellingBytes))
-      if (forModels && handOver(socket, () => this.adopt(socket, head))) return
-      socket.unshift(head)
-      this.#serve(socket)
+      const serve = (): void => {
+        socket.unshift(head)
+        this.#serve(socket)
+      }
+      if (!modelRequest.test(head.toString('latin1', 0, tellingBytes))) return serve()
+      const taken = handOver(socket, () => this.adopt(socket, head))
+      if (typeof taken === 'boolean') return taken ? undefined : serve()
+      void this.#once(socket, taken).then((isTaken) => (isTaken || socket.destroyed ? undefined : serve()))
     }
     this.#waiting.add(socket)
     socket.on('data', read).on('error', ignore).on('end', seeEnd).on('close', done)

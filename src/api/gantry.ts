@@ -3,14 +3,24 @@ import type { CameraPatch, NewCamera } from '../config/camera.js'
 import type { DetectionsMessage } from '../messages/detections-message.js'
 import type { DetectorInfo } from '../detector/camera-detector.js'
 import type { CameraView } from '../cameras/camera-view.js'
+import type { CameraCost, Headroom, ServiceLoad } from '../cameras/headroom.js'
 import type { StreamUpstream } from './stream-upstream.js'
-import type { ProcessHealth } from '../lifecycle/process-health.js'
+import type { ProcessHealth, WokenHealth } from '../lifecycle/process-health.js'
 import type { SinkHealth } from '../delivery/result-sink.js'
+import type { GpuFigures } from '../metrics/gpu-metrics.js'
 
-export type EngineHealth = ProcessHealth &
-  Readonly<{ index: number; detector: DetectorInfo | null; cameras: number }>
+export type EngineHealth = Omit<ProcessHealth, 'state'> &
+  Readonly<{
+    index: number
+    /** `left`: its GPU failed and is tried again later; engines on others have its cameras. */
+    state: ProcessHealth['state'] | 'left'
+    /** GPU that it is bound to, where there are several. */
+    device: number | null
+    detector: (DetectorInfo & Readonly<{ instancesReady: number }>) | null
+    cameras: number
+  }>
 
-export type ModelServerHealth = ProcessHealth &
+export type ModelServerHealth = WokenHealth &
   Readonly<{
     /** Models that are to serve, and those of them that do. */
     models: Readonly<{ total: number; ready: number }>
@@ -21,7 +31,7 @@ export type ModelServerHealth = ProcessHealth &
   }>
 
 /** The process that serves WebSocket clients. */
-export type StreamHealth = ProcessHealth & Readonly<{ clients: number }>
+export type StreamHealth = WokenHealth & Readonly<{ clients: number }>
 
 /**
  * `ready` decides the status code of `/readyz`: engines do, and whether the model repositories can be read. Kafka, Redis, cameras, the
@@ -40,6 +50,31 @@ export type Readiness = Readonly<{
   cameras: Readonly<{ total: number; byState: Readonly<Record<string, number>> }>
 }>
 
+/** About how many more cameras it is asked. */
+export type HeadroomQuestion = Readonly<{
+  /** Id of the camera that the others are like; absent: like all, on average. */
+  like?: string | undefined
+  sampleFps?: number | undefined
+  /** Instead of `latencyObjectiveMs`. */
+  latencyMs?: number | undefined
+}>
+
+/** How many more cameras there is room for, and by what arithmetic; `null` where it is not known. */
+export type HeadroomView = Readonly<{
+  cameras: number | null
+  limitedBy: Headroom['limitedBy'] | null
+  reason: string
+  objectiveMs: number
+  now: Readonly<
+    Pick<ServiceLoad, 'cameras' | 'comingCameras' | 'cores' | 'instances' | 'p99Ms'> & { measuredAt: string }
+  > | null
+  perCamera: (CameraCost & Readonly<Pick<ServiceLoad, 'cpuMsPerFrame' | 'runMs'>>) | null
+  predicted: Headroom['predicted'] | null
+}>
+
+/** A camera that was added or changed, with what is to be told of that. */
+export type AdmittedCamera = CameraView & Readonly<{ warnings?: readonly string[] }>
+
 /** What the HTTP server may ask of the running service. Errors are `GantryError`s. */
 export interface Gantry {
   readonly name: string
@@ -48,9 +83,9 @@ export interface Gantry {
   cameras(): readonly CameraView[]
   /** @throws CameraNotFoundError */
   camera(id: string): CameraView
-  /** @throws CameraExistsError, CameraSettingError, CameraUrlError */
-  addCamera(camera: NewCamera): Promise<CameraView>
-  patchCamera(id: string, patch: CameraPatch): Promise<CameraView>
+  /** @throws CameraExistsError, CameraSettingError, CameraUrlError, AdmissionRefusedError */
+  addCamera(camera: NewCamera): Promise<AdmittedCamera>
+  patchCamera(id: string, patch: CameraPatch): Promise<AdmittedCamera>
   removeCamera(id: string): Promise<void>
   /**
    * JPEG of the last analysed picture, or of the main stream of a camera whose sub-stream is analysed.
@@ -63,6 +98,10 @@ export interface Gantry {
   latest(id: string): Promise<DetectionsMessage | undefined>
   recent(query: RecentQuery): Promise<RecentPage>
   readiness(): Readiness
+  /** @throws CameraNotFoundError of a camera that is to be the measure. */
+  headroom(question: HeadroomQuestion): HeadroomView
+  /** NVIDIA's cards of the machine, by their number; none where there are none, or they cannot be asked. */
+  gpus(): readonly GpuFigures[]
   /** Prometheus text format, in pieces. */
   metrics(): AsyncIterable<string>
 }

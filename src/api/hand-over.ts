@@ -6,13 +6,19 @@ import type { Socket } from 'node:net'
  *
  * @param take - whether the other took it; if not, it is read on.
  */
-export function handOver(socket: Socket, take: () => boolean): boolean {
+export function handOver(socket: Socket, take: () => boolean): boolean
+/** @param take - a promise where the other is not there yet: nothing is read until it has decided. */
+export function handOver(socket: Socket, take: () => boolean | Promise<boolean>): boolean | Promise<boolean>
+export function handOver(socket: Socket, take: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
   const { _handle: handle } = socket as Socket & {
     _handle?: Readonly<{ readStop(): void; readStart(): void }>
   }
-  if (handle === undefined) return false
+  if (!handle) return false
+  const decided = (taken: boolean): boolean => {
+    if (!taken) handle.readStart()
+    return taken
+  }
   handle.readStop()
-  if (take()) return true
-  handle.readStart()
-  return false
+  const taken = take()
+  return typeof taken === 'boolean' ? decided(taken) : taken.then(decided)
 }

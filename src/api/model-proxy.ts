@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Log } from '../lifecycle/log.js'
 import type { AccessSettings } from './access.js'
 import { isTrusted } from './guard.js'
-import { healthPaths } from './kserve/kserve-routes.js'
+import { healthPaths } from './kserve/health-paths.js'
 import { problemLine, toProblem, type Problem } from './problem.js'
 import { relay } from './relay.js'
 
@@ -13,10 +13,15 @@ export type ModelUpstream = Readonly<{
   /** Unix socket that only this user can reach. */
   socketPath: string
   ready: boolean
+  /**
+   * Starts it where the first request does that. @returns undefined where there is nothing to wait for; else what resolves when it is
+   * ready, or is not in time.
+   */
+  wake?(): Promise<void> | undefined
   /** Takes over connections, and gives back what of them is not its own. Without it every request is relayed. */
   connections?: Readonly<{
-    /** @param head - what was read of it. @returns whether it took it. */
-    adopt(socket: Socket, head: Buffer): boolean
+    /** @param head - what was read of it. @returns whether it took it; a promise where it has to start for that. */
+    adopt(socket: Socket, head: Buffer): boolean | Promise<boolean>
     /** Unix socket of the service for requests that came over an adopted connection and are not for `/v2`. */
     returnPath: string
   }>
@@ -68,8 +73,9 @@ function passOn(
   request: FastifyRequest,
   reply: FastifyReply,
   agent: Agent,
-  { upstream, maxRequestBytes, access, log }: ModelProxyOptions,
+  options: ModelProxyOptions,
 ): void {
+  const { upstream, maxRequestBytes, access } = options
   const told = (error: string): string =>
     isTrusted(request.method, request.headers, access) ? JSON.stringify({ error }) : ''
   const refuse = (status: number, error: string): void => {
@@ -78,10 +84,25 @@ function passOn(
   }
   if (Number(request.headers['content-length'] ?? 0) > maxRequestBytes)
     return refuse(413, tooLarge(maxRequestBytes))
-  if (!upstream.ready) {
+  const away = (): void => {
     void reply.header('retry-after', '1')
-    return refuse(503, 'the model server is not running')
+    refuse(503, 'the model server is not running')
   }
+  const pass = (): void => send(request, reply, agent, options, told)
+  if (upstream.ready) return pass()
+  const waking = upstream.wake?.()
+  if (waking === undefined) return away()
+  void waking.then(() => (upstream.ready ? pass() : away()))
+}
+
+/** To a model server that is ready. */
+function send(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  agent: Agent,
+  { upstream, maxRequestBytes, log }: ModelProxyOptions,
+  told: (error: string) => string,
+): void {
   let ended = false
   const end = (status: number, error: string): void => {
     if (ended) return

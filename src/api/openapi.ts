@@ -3,10 +3,12 @@ import { cameraPatchSchema, newCameraSchema } from '../config/camera.js'
 import { detectionsMessageSchema } from '../messages/detections-message.js'
 import {
   acceptedFrameSchema,
+  admittedCameraSchema,
   cameraListSchema,
   cameraViewSchema,
   detectionsPageSchema,
   eventsPageSchema,
+  headroomSchema,
   healthSchema,
   readinessAnswerSchema,
   readinessSchema,
@@ -27,6 +29,7 @@ const requests = new Map<z.ZodType, string>([
 
 const answers = new Map<z.ZodType, string>([
   [cameraViewSchema, 'Camera'],
+  [admittedCameraSchema, 'AdmittedCamera'],
   [cameraListSchema, 'CameraList'],
   [detectionsMessageSchema, 'Detections'],
   [detectionsPageSchema, 'DetectionsPage'],
@@ -36,6 +39,7 @@ const answers = new Map<z.ZodType, string>([
   [readinessStatusSchema, 'ReadinessStatus'],
   [readinessAnswerSchema, 'ReadinessAnswer'],
   [statusSchema, 'Status'],
+  [headroomSchema, 'Headroom'],
   [healthSchema, 'Health'],
   [problemSchema, 'Problem'],
 ])

@@ -13,6 +13,7 @@ export async function readForModel<T>(
   try {
     return await read()
   } catch (error) {
+    await server.ask(model)
     server.metadata(model, version)
     throw error
   }

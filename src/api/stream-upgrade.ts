@@ -33,21 +33,21 @@ export class StreamUpgrade {
       socket.on('error', () => undefined)
       if (request.headers.upgrade?.toLowerCase() !== 'websocket')
         return serveWithoutUpgrade(server, request, socket)
-      try {
-        this.#check(request)
-        this.#handOn(request, socket, head)
-      } catch (error) {
+      this.#handOn(request, socket, head).catch((error: unknown) => {
         this.log.debug({ reason: error instanceof Error ? error.message : '' }, 'stream client refused')
         refuseUpgrade(socket, error)
-      }
+      })
     })
   }
 
-  /** @throws StreamAwayError */
-  #handOn({ method = '', url = '', headers }: IncomingMessage, socket: Duplex, head: Buffer): void {
+  /** @throws GantryError why the client is refused */
+  async #handOn(message: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    this.#check(message)
     if (!(socket instanceof Socket)) throw new TypeError('a connection is no socket')
+    const { method = '', url = '', headers } = message
     const request = { method, url, headers }
-    if (!handOver(socket, () => this.upstream.adopt(request, socket, head))) throw new StreamAwayError()
+    const isTaken = await handOver(socket, () => this.upstream.adopt(request, socket, head))
+    if (!isTaken) throw this.draining() ? new StoppingError() : new StreamAwayError()
   }
 
   #check(request: IncomingMessage): void {

@@ -1,3 +1,5 @@
+import { atMost } from '../lifecycle/delay.js'
+import { afterLoad } from './after-load.js'
 import { builtInStepNames } from '../ensemble/built-in-steps.js'
 import type { ModelConfig } from '../repository/model-config.js'
 import { classified } from './classification.js'
@@ -33,6 +35,9 @@ const extensions = [
   'logging',
 ] as const
 
+/** Longest that whoever wants to know whether all serve waits for their loads: a probe asks again. */
+const toldWithinMs = 5_000
+
 export type LocalModelServerOptions = Readonly<{
   version: string
   manager: ModelManager
@@ -43,6 +48,7 @@ export type LocalModelServerOptions = Readonly<{
   tracer?: Tracer
   /** Prometheus text of all that serves. */
   metrics: () => Promise<string>
+  toldWithinMs?: number
 }>
 
 /** The models of the repositories, in this process. */
@@ -52,12 +58,14 @@ export class LocalModelServer implements ModelServer {
   readonly extensions = extensions
   readonly settings: ModelServerSettings
   readonly #manager: ModelManager
+  readonly #toldWithinMs: number
   #draining = false
 
   constructor(readonly options: LocalModelServerOptions) {
     this.version = options.version
     this.settings = options.settings
     this.#manager = options.manager
+    this.#toldWithinMs = options.toldWithinMs ?? toldWithinMs
   }
 
   live(): boolean {
@@ -66,6 +74,11 @@ export class LocalModelServer implements ModelServer {
 
   ready(): boolean {
     return !this.#draining && this.#manager.ready
+  }
+
+  ask(name: string): Promise<void> | undefined {
+    const loading = this.#manager.ask(name)
+    return name === '' && loading !== undefined ? atMost(this.#toldWithinMs, loading) : loading
   }
 
   /** From here on nothing is ready; what was begun goes on. */
@@ -127,7 +140,9 @@ export class LocalModelServer implements ModelServer {
     return this.#manager.unload(name, unloadDependents)
   }
 
-  async infer(request: InferRequest): Promise<InferResponse> {
+  async infer(asked: InferRequest): Promise<InferResponse> {
+    const loading = this.#manager.ask(asked.model)
+    const request = loading === undefined ? asked : await afterLoad(asked, loading)
     const model = this.#manager.find(request.model, request.version)
     const begun = this.options.tracer?.begin(model.name, model.version, request.id)
     if (begun === undefined) return this.#answer(request, model)

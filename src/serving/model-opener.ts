@@ -2,7 +2,7 @@ import { dirname } from 'node:path'
 import type { Log } from '../lifecycle/log.js'
 import type { BackendContext, OpenedModel } from '../runtime/backend.js'
 import type { BackendRegistry } from './backend-registry.js'
-import { createEnsembleModel } from '../ensemble/create-ensemble-model.js'
+import { createEnsembleModel, type EnsembleHost } from '../ensemble/create-ensemble-model.js'
 import type { FindModel } from '../ensemble/step-model.js'
 import { loadWarnings } from './load-warnings.js'
 import type { LoadedModel } from '../runtime/loaded-model.js'
@@ -22,6 +22,7 @@ export type ModelOpenerOptions = Readonly<{
   backends: BackendRegistry
   /** Steps of ensembles are found here. */
   find: FindModel
+  inputSizes?: EnsembleHost['inputSizes']
   /** `undefined` where nothing is kept. */
   cache: ResponseCache | undefined
   /** `undefined` where the rate limiter is off. */
@@ -57,11 +58,16 @@ export class ModelOpener {
 
   async #ensemble(context: BackendContext): Promise<LoadedModel> {
     const { name, version, config, versionDir } = context
-    const { find, log } = this.options
+    const { find, log, inputSizes } = this.options
     const labels = outputLabels(config, dirname(versionDir))
     const ensemble = await createEnsembleModel(
       { name, version, config, versionDir, labels },
-      { find, log, serve: (opened, step) => this.#serve(opened, step, this.#recorder(step)) },
+      {
+        find,
+        log,
+        ...(inputSizes && { inputSizes }),
+        serve: (opened, step) => this.#serve(opened, step, this.#recorder(step)),
+      },
     )
     return this.#cached(ensemble)
   }

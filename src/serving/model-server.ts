@@ -30,6 +30,14 @@ export interface ModelServer {
   readonly version: string
   readonly extensions: readonly string[]
   live(): boolean
+  /**
+   * Somebody wants a model, or with an empty name wants to know whether all serve: what nobody has wanted before is loaded, where
+   * models are loaded so. Asked before the questions below; {@link infer} does so itself.
+   *
+   * @returns undefined where there is nothing to wait for; else what resolves when they serve or have a reason why not, with an
+   * empty name after some seconds at the latest. It rejects with ServingError where the server stops before.
+   */
+  ask(name: string): Promise<void> | undefined
   /** Whether every model that is to be loaded is. */
   ready(): boolean
   /** @throws ServingError for names that were never known and versions that are no number, and from a server that stops */

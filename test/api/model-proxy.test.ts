@@ -11,13 +11,15 @@ import { ask } from '../support/http.js'
 import { silentLog } from '../support/silent-log.js'
 import { until } from '../support/until.js'
 
+type Upstream = { socketPath: string; ready: boolean; wake?: () => Promise<void> | undefined }
+
 /** A server whose `/v2` is answered by `listener` behind a unix socket. */
 async function proxied(listener: RequestListener, settings: Record<string, unknown> = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'gantry-proxy-'))
   const socketPath = join(dir, 'http.sock')
   const behind = createServer(listener).listen(socketPath)
   await once(behind, 'listening')
-  const upstream = { socketPath, ready: true }
+  const upstream: Upstream = { socketPath, ready: true }
   const server = createHttpServer({
     gantry: new FakeGantry(),
     settings: serverSchema.parse({ httpPort: 0, metricsPort: 0, ...settings }),
@@ -95,6 +97,29 @@ describe('/v2 of the service', () => {
     upstream.ready = false
     const away = await ask(`${url}/v2/health/live`)
     expect([away.status, away.json]).toEqual([503, { error: 'the model server is not running' }])
+  })
+
+  it('waits for a model server that its first requests start, and says when it does not come', async () => {
+    const { url, upstream } = await proxied((request, response) => void request.pipe(response))
+    let woken = 0
+    const end: Record<'ready' | 'failed', () => void> = { ready: () => undefined, failed: () => undefined }
+    upstream.ready = false
+    upstream.wake = () => {
+      woken += 1
+      return new Promise((resolve) => {
+        end.ready = () => resolve(void (upstream.ready = true))
+        end.failed = resolve
+      })
+    }
+    const first = ask(`${url}/v2/models/a/infer`, { method: 'POST', body: 'x' })
+    await until('the first', () => woken === 1)
+    end.failed()
+    expect(await first).toMatchObject({ status: 503, json: { error: 'the model server is not running' } })
+    const second = ask(`${url}/v2/models/a/infer`, { method: 'POST', body: 'hello' })
+    await until('the second', () => woken === 2)
+    end.ready()
+    expect(await second).toMatchObject({ status: 200, text: 'hello' })
+    expect(woken).toBe(2)
   })
 
   it('S5, S7: asks for the token, and refuses other sites and bodies that are too large', async () => {

@@ -2,6 +2,7 @@ import { isMarkedAsUntransferable } from 'node:worker_threads'
 import type { SentRequest } from '../../runtime/infer.js'
 import type { LoadRequest } from '../../serving/model-server.js'
 import { ServingError, type FailureReason, type ServingStatus } from '../../tensors/serving-error.js'
+import { giveBack } from '../../tensors/tensor-buffers.js'
 import type { Tensor } from '../../tensors/tensor.js'
 import { decodeWhole, sentRequestOf } from '../grpc/infer-request-message.js'
 import { ProtoError } from '../grpc/proto-reader.js'
@@ -52,7 +53,20 @@ export type JobAnswer = Readonly<{ result: unknown } | { refusal: JobRefusal }>
 
 type Done = Readonly<{ answer: JobAnswer; transfer: readonly ArrayBuffer[] }>
 
+/** The buffer that moved to the thread with the job moves on in the answer, or is given back. */
 export function doJob(job: CodecJob): Done {
+  const done = answered(job)
+  const { buffer } = bytesOf(job)
+  if (!done.transfer.includes(buffer)) giveBack([buffer])
+  return done
+}
+
+function bytesOf({ given }: CodecJob): Uint8Array<ArrayBuffer> {
+  const bytes = 'body' in given ? given.body : 'bytes' in given ? given.bytes : given.data
+  return bytes as Uint8Array<ArrayBuffer>
+}
+
+function answered(job: CodecJob): Done {
   const moved = new Moved()
   try {
     return { answer: { result: resultOf(job, moved) }, transfer: moved.buffers }

@@ -15,8 +15,12 @@ export class HealthMethods {
   constructor(readonly server: ModelServer) {}
 
   readonly Check = (call: ServerUnaryCall<Message, Message>, answer: sendUnaryData<Message>): void => {
-    if (services.includes(serviceOf(call.request))) answer(null, this.#health(call.request))
-    else answer({ code: status.NOT_FOUND, details: 'unknown service' })
+    if (!services.includes(serviceOf(call.request)))
+      return answer({ code: status.NOT_FOUND, details: 'unknown service' })
+    const tell = (): void => answer(null, this.#health(call.request))
+    const loading = this.server.ask('')
+    if (loading === undefined) tell()
+    else void loading.then(tell, tell)
   }
 
   /** Tells the health now and whenever it changes, until the client has heard enough. */
@@ -38,6 +42,7 @@ export class HealthMethods {
     this.#watching.add(watch)
     call.on('cancelled', stop)
     call.on('error', stop)
+    void this.server.ask('')?.catch(() => undefined)
     tell()
   }
 

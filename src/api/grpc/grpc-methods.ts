@@ -14,27 +14,36 @@ export type UnaryMethod = (request: Message) => Message | Promise<Message>
 export function unaryMethods(server: ModelServer): Readonly<Record<string, UnaryMethod>> {
   return {
     ServerLive: () => ({ live: server.live() }),
-    ServerReady: () => ({ ready: server.ready() }),
-    ModelReady: (request) => ({ ready: server.modelReady(nameOf(request), requestVersion(request)) }),
-    ServerMetadata: () => ({ name: server.name, version: server.version, extensions: server.extensions }),
-    ModelMetadata: (request) => {
-      const { name, versions, platform, inputs, outputs } = server.metadata(
-        nameOf(request),
-        requestVersion(request),
-      )
-      return {
-        name,
-        versions,
-        platform,
-        inputs: inputs.map(tensorMessage),
-        outputs: outputs.map(tensorMessage),
-      }
+    ServerReady: async () => {
+      await server.ask('')
+      return { ready: server.ready() }
     },
-    ModelConfig: (request) => ({ config: server.config(nameOf(request), requestVersion(request)) }),
-    ModelStatistics: (request) => statisticsJson(server.statistics(nameOf(request), requestVersion(request))),
+    ServerMetadata: () => ({ name: server.name, version: server.version, extensions: server.extensions }),
+    ...modelMethods(server),
     ...repositoryMethods(server),
     ...settingsMethods(server),
     ...sharedMemoryMethods,
+  }
+}
+
+/** Each tells of a model once it is loaded, where that happens when somebody asks for it. */
+function modelMethods(server: ModelServer): Readonly<Record<string, UnaryMethod>> {
+  const about =
+    (tell: (name: string, version: string) => Message): UnaryMethod =>
+    async (request) => {
+      const name = nameOf(request)
+      // Without a name, statistics are those of all that is loaded.
+      if (name !== '') await server.ask(name)
+      return tell(name, requestVersion(request))
+    }
+  return {
+    ModelReady: about((name, version) => ({ ready: server.modelReady(name, version) })),
+    ModelMetadata: about((name, version) => {
+      const { inputs, outputs, ...model } = server.metadata(name, version)
+      return { ...model, inputs: inputs.map(tensorMessage), outputs: outputs.map(tensorMessage) }
+    }),
+    ModelConfig: about((name, version) => ({ config: server.config(name, version) })),
+    ModelStatistics: about((name, version) => statisticsJson(server.statistics(name, version))),
   }
 }
 
@@ -56,8 +65,9 @@ function repositoryMethods(server: ModelServer): Readonly<Record<string, UnaryMe
 
 function settingsMethods(server: ModelServer): Readonly<Record<string, UnaryMethod>> {
   return {
-    TraceSetting: (request) => {
+    TraceSetting: async (request) => {
       const model = textOf(request, 'model_name')
+      if (model !== '') await server.ask(model)
       if (model !== '' && !server.modelReady(model, ''))
         throw new ServingError('INVALID_ARG', `Request for unknown model : ${model}`)
       return traceSetting(server.settings, model, entriesOf(request, 'settings'))

@@ -1,4 +1,5 @@
 import {
+  type ConnectionInjector,
   Server,
   ServerCredentials,
   type sendUnaryData,
@@ -7,6 +8,7 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js'
 import { ReflectionService } from '@grpc/reflection'
+import type { Socket } from 'node:net'
 import type protobuf from 'protobufjs'
 import type { Log } from '../../lifecycle/log.js'
 import type { ModelServer } from '../../serving/model-server.js'
@@ -19,6 +21,7 @@ import { streamInfer, unaryInfer } from './grpc-infer.js'
 import { unaryMethods, type UnaryMethod } from './grpc-methods.js'
 import { grpcStatus } from './grpc-status.js'
 import { decodeInferRequest } from './infer-request-message.js'
+import { largeMessages } from './large-messages.js'
 import { partsAsTheyAre, wholeMessage } from './message-in-parts.js'
 import { ProtoError, ProtoReader } from './proto-reader.js'
 import { reflectedPackage } from './reflection.js'
@@ -33,8 +36,8 @@ import {
 
 export type GrpcOptions = Readonly<{
   host: string
-  /** 0 takes any that is free. */
-  port: number
+  /** 0 takes any that is free; undefined listens on none, and serves the connections that it is given. */
+  port: number | undefined
   /** Calls other than health need it, when it is set. */
   token?: string | undefined
   /** Largest message a client may send. */
@@ -45,7 +48,10 @@ export type GrpcOptions = Readonly<{
 }>
 
 export type GrpcServer = Readonly<{
+  /** 0 where it listens on none. */
   port: number
+  /** Serves a connection of which nothing was read. */
+  adopt(socket: Socket): void
   /**
    * From here on calls are refused, but for those that ask for health, and streams end once what they sent is answered. Resolves when the
    * calls under way are answered, or after `withinMs`. Never rejects.
@@ -84,6 +90,7 @@ export async function startGrpc(server: ModelServer, options: GrpcOptions): Prom
     'grpc.max_receive_message_length': maxMessageBytes,
     'grpc.max_send_message_length': -1,
     interceptors: [
+      largeMessages(maxMessageBytes),
       partsAsTheyAre,
       ...(token === undefined ? [] : [tokenInterceptor(token)]),
       calls.interceptor,
@@ -95,10 +102,16 @@ export async function startGrpc(server: ModelServer, options: GrpcOptions): Prom
   grpc.addService(inferenceDefinition(), inferenceImplementation(server, pool, calls.draining, log))
   grpc.addService(definitionOf(healthService), { Check: health.Check, Watch: health.Watch })
   new ReflectionService(reflectedPackage()).addToServer(grpc)
-  const port = await bind(grpc, options)
+  let given: ConnectionInjector | undefined
+  const port = options.port === undefined ? 0 : await bind(grpc, options.host, options.port)
   let stopped: Promise<void> | undefined
   return {
     port,
+    adopt: (socket) => {
+      if (stopped !== undefined) return void socket.destroy()
+      given ??= grpc.createConnectionInjector(ServerCredentials.createInsecure())
+      given.injectConnection(socket)
+    },
     drain: (withinMs) => {
       calls.refuse()
       health.changed()
@@ -111,7 +124,7 @@ export async function startGrpc(server: ModelServer, options: GrpcOptions): Prom
   }
 }
 
-function bind(grpc: Server, { host, port }: GrpcOptions): Promise<number> {
+function bind(grpc: Server, host: string, port: number): Promise<number> {
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
   return new Promise((resolve, reject) => {
     grpc.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {

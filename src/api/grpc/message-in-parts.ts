@@ -1,6 +1,7 @@
 import { Metadata, ServerInterceptingCall, type ServerInterceptor, status } from '@grpc/grpc-js'
 import type { ServerHttp2Stream } from 'node:http2'
 import { countCopy } from '../../tensors/tensor-buffers.js'
+import { type LibraryCall, streamOf } from './library-call.js'
 
 /** A message as the buffers that hold it, one behind the other; they stay as they are until it is sent. */
 export class MessageInParts {
@@ -23,29 +24,18 @@ export function wholeMessage(message: EncodedMessage): Buffer {
   return message instanceof MessageInParts ? message.joined() : message
 }
 
-type Call = ConstructorParameters<typeof ServerInterceptingCall>[0]
-
 /**
  * Writes messages in parts as they are. The library would join them and copy the whole once more, in one go: 0.65 s of the loop for
- * 240 MB where memory is slow. Must be the first of a server's interceptors.
- *
- * The stream of a call is a private part of the library. Where it is not found the library sends the message.
+ * 240 MB where memory is slow. Where the stream is not found it does so. Must be the first of a server's interceptors.
  */
 export const partsAsTheyAre: ServerInterceptor = (_, call) => {
   const stream = streamOf(call)
   return stream === undefined ? new ServerInterceptingCall(call) : new CallInParts(call, stream)
 }
 
-function streamOf(call: Call): ServerHttp2Stream | undefined {
-  const { stream } = call as Call & { stream?: Partial<ServerHttp2Stream> }
-  return typeof stream?.respond === 'function' && typeof stream.write === 'function'
-    ? (stream as ServerHttp2Stream)
-    : undefined
-}
-
 class CallInParts extends ServerInterceptingCall {
   constructor(
-    readonly call: Call,
+    readonly call: LibraryCall,
     readonly stream: ServerHttp2Stream,
   ) {
     super(call)

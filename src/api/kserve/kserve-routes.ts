@@ -5,6 +5,7 @@ import { mostHere } from '../codec/here-or-elsewhere.js'
 import type { AuthRule } from '../route.js'
 import { readBody } from './body.js'
 import { configJson } from './config-json.js'
+import { healthPaths } from './health-paths.js'
 import { noSharedMemory } from './infer-body.js'
 import { answerInfer, type InferRouteOptions } from './infer-route.js'
 import { loadRequest, readyOnly, unloadDependents } from './repository-body.js'
@@ -30,9 +31,6 @@ type Handler = (call: Call) => unknown
 
 type Handlers = Readonly<Partial<Record<'GET' | 'HEAD' | 'POST', Handler>>>
 
-/** What tells anyone whether the server lives, and whether it is ready. */
-export const healthPaths = ['/v2/health/live', '/v2/health/ready'] as const
-
 const modelPath = '/v2/models/:model'
 const versionPath = `${modelPath}/versions/:version(^[0-9]+$)`
 
@@ -49,8 +47,15 @@ export function kserveRoutes(app: FastifyInstance, server: ModelServer, options:
     add(modelPath + rest, handlers)
     add(versionPath + rest, handlers)
   }
-  healthRoutes(add, addVersioned, server)
-  modelRoutes(add, addVersioned, server, options)
+  const addAbout = (rest: string, get: Handler): void => addVersioned(rest, { GET: onceAsked(server, get) })
+  healthRoutes(add, addAbout, server)
+  modelRoutes(add, addAbout, server)
+  addVersioned('/infer', {
+    POST: async ({ request, reply, target }) => {
+      await answerInfer(server, request, reply, target, options)
+      return answered
+    },
+  })
   repositoryRoutes(add, server, options)
   settingsRoutes(add, server)
   sharedMemoryRoutes(add)
@@ -58,20 +63,29 @@ export function kserveRoutes(app: FastifyInstance, server: ModelServer, options:
 
 type Add = (path: string, handlers: Handlers, auth?: AuthRule) => void
 
-function healthRoutes(add: Add, addVersioned: Add, server: ModelServer): void {
-  const addHealth = (path: string, good: () => boolean): void => {
-    const tell: Handler = ({ reply }) => empty(reply, good())
-    add(path, { GET: tell, HEAD: tell }, 'health')
+/** A question about a model, by its name and also with a version. */
+type AddAbout = (rest: string, get: Handler) => void
+
+/** Tells of a model once it is loaded, where that happens when somebody asks for it; of all where none is named. */
+function onceAsked(server: ModelServer, handler: Handler): Handler {
+  return async (call) => {
+    await server.ask(call.target.model)
+    return handler(call)
   }
+}
+
+function healthRoutes(add: Add, addAbout: AddAbout, server: ModelServer): void {
+  const addHealth = (path: string, tell: Handler): void => add(path, { GET: tell, HEAD: tell }, 'health')
   const [live, ready] = healthPaths
-  addHealth(live, () => server.live())
-  addHealth(ready, () => server.ready())
-  addVersioned('/ready', {
-    GET: ({ reply, target }) => {
-      if (!server.modelReady(target.model, target.version))
-        throw new ServingError('INVALID_ARG', 'Model version not ready')
-      return empty(reply, true)
-    },
+  addHealth(live, ({ reply }) => empty(reply, server.live()))
+  addHealth(
+    ready,
+    onceAsked(server, ({ reply }) => empty(reply, server.ready())),
+  )
+  addAbout('/ready', ({ reply, target }) => {
+    if (!server.modelReady(target.model, target.version))
+      throw new ServingError('INVALID_ARG', 'Model version not ready')
+    return empty(reply, true)
   })
 }
 
@@ -80,27 +94,17 @@ function empty(reply: FastifyReply, good: boolean): typeof answered {
   return answered
 }
 
-function modelRoutes(add: Add, addVersioned: Add, server: ModelServer, options: KserveOptions): void {
+function modelRoutes(add: Add, addAbout: AddAbout, server: ModelServer): void {
   add('/v2', {
     GET: () => ({ name: server.name, version: server.version, extensions: server.extensions }),
   })
-  addVersioned('', {
-    GET: ({ target }) => {
-      const { name, versions, platform, inputs, outputs } = server.metadata(target.model, target.version)
-      return { name, versions, platform, inputs: inputs.map(tensorJson), outputs: outputs.map(tensorJson) }
-    },
+  addAbout('', ({ target }) => {
+    const { name, versions, platform, inputs, outputs } = server.metadata(target.model, target.version)
+    return { name, versions, platform, inputs: inputs.map(tensorJson), outputs: outputs.map(tensorJson) }
   })
-  addVersioned('/config', { GET: ({ target }) => configJson(server.config(target.model, target.version)) })
-  addVersioned('/stats', {
-    GET: ({ target }) => statisticsJson(server.statistics(target.model, target.version)),
-  })
+  addAbout('/config', ({ target }) => configJson(server.config(target.model, target.version)))
+  addAbout('/stats', ({ target }) => statisticsJson(server.statistics(target.model, target.version)))
   add('/v2/models/stats', { GET: () => statisticsJson(server.statistics('', '')) })
-  addVersioned('/infer', {
-    POST: async ({ request, reply, target }) => {
-      await answerInfer(server, request, reply, target, options)
-      return answered
-    },
-  })
 }
 
 function tensorJson({
@@ -164,15 +168,21 @@ function emptyJson(reply: FastifyReply): typeof answered {
 }
 
 function settingsRoutes(add: Add, server: ModelServer): void {
+  // The settings of the server are no question about its models.
+  const askFor = (model: string) => (model === '' ? undefined : server.ask(model))
   const trace = (model: string): unknown => {
     if (model !== '' && !server.modelReady(model, ''))
       throw new ServingError('INVALID_ARG', `Request for unknown model : ${model}`)
     return traceJson(server.settings.trace(model))
   }
   const handlers = {
-    GET: ({ target }: Call) => trace(target.model),
+    GET: async ({ target }: Call) => {
+      await askFor(target.model)
+      return trace(target.model)
+    },
     POST: async ({ target, body }: Call) => {
       const changes = traceChanges(await body())
+      await askFor(target.model)
       trace(target.model)
       server.settings.setTrace(target.model, changes)
       return trace(target.model)

@@ -12,7 +12,13 @@ import type { ParsedInfer } from './infer-body.js'
  *
  * @throws ServingError
  */
-export function rawInfer(server: ModelServer, body: Uint8Array, model: string, version: string): ParsedInfer {
+export async function rawInfer(
+  server: ModelServer,
+  body: Uint8Array,
+  model: string,
+  version: string,
+): Promise<ParsedInfer> {
+  await server.ask(model)
   const { inputs } = server.metadata(model, version)
   const [input] = inputs
   if (input === undefined || inputs.length !== 1)

@@ -2,6 +2,7 @@ import { cameraPatchSchema, newCameraSchema } from '../../config/camera.js'
 import { cameraFaults } from '../../config/camera-setting-faults.js'
 import {
   acceptedFrameSchema,
+  admittedCameraSchema,
   cameraListSchema,
   cameraPathSchema,
   cameraViewSchema,
@@ -43,7 +44,7 @@ export const cameraRoutes = [
     summary: 'Add a camera',
     bodySchema: newCameraSchema,
     alsoWrong: faultsOf,
-    responses: { 201: { description: 'Added; connecting now.', schema: cameraViewSchema } },
+    responses: { 201: { description: 'Added; connecting now.', schema: admittedCameraSchema } },
     problems: [400, 409, 415, 503],
     handle: async ({ body, context }) => {
       const camera = await context.gantry.addCamera(body)
@@ -74,7 +75,7 @@ export const cameraRoutes = [
     pathSchema: cameraPathSchema,
     bodySchema: cameraPatchSchema,
     alsoWrong: faultsOf,
-    responses: { 200: { description: 'The camera as it is now.', schema: cameraViewSchema } },
+    responses: { 200: { description: 'The camera as it is now.', schema: admittedCameraSchema } },
     problems: [400, 404, 415, 503],
     find: cameraOfPath,
     handle: async ({ path, body, context }) => ({ body: await context.gantry.patchCamera(path.id, body) }),

@@ -1,5 +1,12 @@
 import { Readable } from 'node:stream'
-import { healthSchema, readinessAnswerSchema, statusSchema, type ReadinessView } from '../api-schemas.js'
+import {
+  headroomQuerySchema,
+  headroomSchema,
+  healthSchema,
+  readinessAnswerSchema,
+  statusSchema,
+  type ReadinessView,
+} from '../api-schemas.js'
 import { route, type RouteContext } from '../route.js'
 
 /** Prometheus text format 0.0.4, what prom-client writes. */
@@ -60,9 +67,21 @@ export const operationRoutes = [
       body: {
         name: context.gantry.name,
         version: context.gantry.version,
+        gpus: [...context.gantry.gpus()],
         ...readinessView(context),
       },
     }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/headroom',
+    auth: 'token',
+    tag: 'operations',
+    summary: 'How many more cameras there is room for, and by what arithmetic',
+    querySchema: headroomQuerySchema,
+    responses: { 200: { description: 'The room that is left.', schema: headroomSchema } },
+    problems: [400, 404],
+    handle: ({ query, context }) => ({ body: context.gantry.headroom(query) }),
   }),
   metricsRoute,
 ]
@@ -89,12 +108,32 @@ function readinessView({ gantry, draining }: RouteContext): ReadinessView {
 type Detector = NonNullable<ReturnType<RouteContext['gantry']['readiness']>['engines'][number]['detector']>
 
 function detectorView(detector: Detector): NonNullable<ReadinessView['engines'][number]['detector']> {
-  const { format, labels, providerNotes, providerFailures, ...rest } = detector
+  const {
+    format,
+    exportedInput: _,
+    labels,
+    providerNotes,
+    providerFailures,
+    sizes,
+    float16,
+    ...rest
+  } = detector
   return {
     ...rest,
     labels: [...labels],
     providerNotes: [...providerNotes],
     providerFailures: [...providerFailures],
     input: format.input,
+    ...(float16 && { float16: float16View(float16) }),
+    ...(sizes && { batchSizes: [...sizes.warm], batchSizesToCome: [...sizes.toCome] }),
   }
+}
+
+function float16View({ model, isTaken, comparison }: NonNullable<Detector['float16']>) {
+  const { size, ms } = comparison
+  const measured =
+    'reason' in comparison
+      ? { float16Ms: null, reason: comparison.reason }
+      : { float16Ms: comparison.float16Ms, reason: '' }
+  return { model, isTaken, size, ms, ...measured }
 }

@@ -11,7 +11,7 @@ import {
   CollectedHistogram,
   type Labels,
   type Sample,
-} from './collected-metrics.js'
+} from '../../metrics/collected-metrics.js'
 import { CpuUsage } from './cpu-usage.js'
 
 type Value = (recorder: CountedStatistics) => number | undefined
@@ -67,6 +67,10 @@ const counters: Readonly<Record<string, readonly [help: string, value: Value]>> 
   gantry_model_copied_bytes_total: [
     'Bytes of input tensors copied between a request and the model.',
     (r) => r.copiedBytes,
+  ],
+  gantry_model_slow_runs_total: [
+    'Runs that took ten times the median of their size, or more.',
+    (r) => r.slowRuns,
   ],
 }
 
@@ -143,6 +147,14 @@ function addModelMetrics(registry: Registry, counts: Counts): void {
     { name: 'nv_model_load_duration_secs', help: 'Time it took to load the model, in seconds.', registry },
     perModel(({ loadSeconds }) => loadSeconds),
   )
+  new CollectedGauge(
+    {
+      name: 'gantry_model_batch_memory_bytes',
+      help: 'Memory of the GPU that an instance took for batches of a size, measured once where the driver tells.',
+      registry,
+    },
+    () => counts().flatMap(memorySamples),
+  )
   for (const stage of stages) {
     const name = `gantry_model_${stage}_seconds`
     new CollectedHistogram({ name, help: histograms[stage], registry }, () =>
@@ -156,6 +168,14 @@ function failureSamples(counts: CountedStatistics): readonly Sample[] {
     labels: labelsOf(counts, { reason }),
     value: counts.failures[reason],
   }))
+}
+
+function memorySamples(counts: CountedStatistics): readonly Sample[] {
+  return counts.sizes.flatMap(({ size, memoryBytes }) =>
+    memoryBytes === undefined
+      ? []
+      : [{ labels: labelsOf(counts, { batch_size: String(size) }), value: memoryBytes }],
+  )
 }
 
 function addMachineMetrics(registry: Registry, cpu: CpuUsage): void {

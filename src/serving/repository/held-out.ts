@@ -1,6 +1,6 @@
 import type { Log } from '../../lifecycle/log.js'
 import type { KeptLoads } from './kept-loads.js'
-import { readDefinition } from '../../repository/model-definition.js'
+import { versionsToServe } from '../../repository/model-definition.js'
 import type { ModelRecord } from './model-record.js'
 import { type ModelRecords, needsOf } from './model-records.js'
 import type { RepositoryScan } from '../../repository/repository-files.js'
@@ -56,11 +56,6 @@ export class HeldOut {
   #versionsOf(name: string, scan: RepositoryScan): readonly number[] {
     const { kept } = this.options
     const folder = kept?.loads().find((load) => load.name === name)?.upload?.folder ?? scan.folders.get(name)
-    try {
-      const versions = folder === undefined ? [] : readDefinition(folder).versions
-      return versions.length === 0 ? [1] : versions
-    } catch {
-      return [1]
-    }
+    return folder === undefined ? [1] : versionsToServe(folder)
   }
 }

@@ -20,8 +20,11 @@ import { bytesOf, type ModelFolder, type RepositoryScan } from '../../repository
 import type { Job } from './side-by-side.js'
 import type { UploadedModel } from './uploaded-model.js'
 
+/** What loads models: as `models.control` has it; with `asked`, the first that asks for one. */
+export type ModelControl = 'none' | 'poll' | 'explicit' | 'asked'
+
 export type LoadPlannerOptions = Readonly<{
-  control: 'none' | 'poll' | 'explicit'
+  control: ModelControl
   /** With `explicit`: what to load at the start; `*` is everything. */
   load: readonly string[]
   /** Whether there is a GPU that models may run on: without one, models that ensembles have for GPUs are loaded only by name. */
@@ -62,6 +65,7 @@ export class LoadPlanner {
   /** What the control mode says, without what clients have decided on. */
   namesAtStart(scan: RepositoryScan): readonly string[] {
     const { control, load, kept } = this.options
+    if (control === 'asked') return []
     const names =
       control !== 'explicit' || load.includes('*')
         ? [...scan.folders.keys(), ...scan.ambiguous.keys()].sort()
@@ -113,8 +117,14 @@ export class LoadPlanner {
    * Models of the repositories, with those they need. What is wrong with one stays with it.
    *
    * @param kept - what clients had loaded, which is as they asked for it also where others need it.
+   * @param byName - of the names, those that somebody gave, which are loaded also where they only stand in for steps on a GPU.
    */
-  planOf(names: readonly string[], scan: RepositoryScan, kept: readonly KeptLoad[] = []): LoadPlan {
+  planOf(
+    names: readonly string[],
+    scan: RepositoryScan,
+    kept: readonly KeptLoad[] = [],
+    byName: readonly string[] = this.options.control === 'explicit' ? this.options.load : [],
+  ): LoadPlan {
     const definitions = new Map<string, ModelDefinition>()
     const unreadable = new Map<string, unknown>()
     // The list grows by what ensembles need.
@@ -135,8 +145,15 @@ export class LoadPlanner {
     }
     for (const load of kept) add(load.name, () => this.asked(load, scan))
     for (const name of wanted) add(name, () => readDefinition(this.#folderOf(name, scan)))
-    this.#leaveOutForGpus(definitions, kept)
+    this.#leaveOutForGpus(definitions, [...byName, ...kept.map((load) => load.name)])
     return { ...planned(definitions, new Map(kept.map((load) => [load.name, load.upload]))), unreadable }
+  }
+
+  /** Of the names, what is loaded where nobody gives its name, each after what it needs: not what only stands in for steps on a GPU. */
+  unnamedOf(names: readonly string[], scan: RepositoryScan): readonly string[] {
+    const { loads, circular, unreadable } = this.planOf(names, scan)
+    const all = [...loads.map(({ name }) => name), ...circular.keys(), ...unreadable.keys()]
+    return all.filter((name) => names.includes(name))
   }
 
   /** A model with those it needs. @throws ServingError what cannot be read, or needs itself */
@@ -161,14 +178,13 @@ export class LoadPlanner {
   }
 
   /** Drops models that only stand in for steps of ensembles on a GPU, where there is none and nobody asked for them by name. */
-  #leaveOutForGpus(definitions: Map<string, ModelDefinition>, kept: readonly KeptLoad[]): void {
+  #leaveOutForGpus(definitions: Map<string, ModelDefinition>, named: readonly string[]): void {
     if (this.options.onGpu === true) return
     const known = [
       ...definitions.values(),
       ...this.records.all().flatMap(({ definition }) => definition ?? []),
     ]
-    const named = this.options.control === 'explicit' ? this.options.load : []
-    for (const name of onlyForGpus(known, [...named, ...kept.map((load) => load.name)])) {
+    for (const name of onlyForGpus(known, named)) {
       const record = this.records.get(name)
       // A client has loaded it.
       if ((record?.serving.length ?? 0) > 0) continue

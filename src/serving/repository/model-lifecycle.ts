@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { nowMs } from '../../lifecycle/clock.js'
 import type { Log } from '../../lifecycle/log.js'
-import { isSystemLimit } from '../../lifecycle/system-limit.js'
+import { isPassing } from '../../lifecycle/system-limit.js'
 import type { BackendContext } from '../../runtime/backend.js'
 import type { LoadedModel } from '../../runtime/loaded-model.js'
 import { ServingError } from '../../tensors/serving-error.js'
@@ -66,6 +66,30 @@ export class ModelLifecycle {
     if (isChanged) await this.#reopenDependents(definition.name)
   }
 
+  /** Opens anew what serves of a model, in the place of what does; that goes on where it fails. */
+  async renew(record: ModelRecord): Promise<void> {
+    await this.#inTurn(record.name, () => this.#renew(record))
+    await this.#reopenDependents(record.name)
+  }
+
+  async #renew(record: ModelRecord): Promise<void> {
+    const { definition, name } = record
+    if (definition === undefined) return
+    for (const before of record.serving) {
+      const version = Number(before.version)
+      try {
+        const model = await this.#open(definition, version, before)
+        this.#serves(record, model)
+        void this.#drain(before)
+      } catch (error) {
+        this.options.log.warn(
+          { model: name, version, err: error },
+          'model cannot be opened anew, it serves on',
+        )
+      }
+    }
+  }
+
   /** @returns whether it serves anew. @throws ServingError */
   async #bring(definition: ModelDefinition, upload: UploadedModel | undefined): Promise<boolean> {
     const record = this.records.of(definition.name)
@@ -85,7 +109,7 @@ export class ModelLifecycle {
 
     const opened: ServedModel[] = []
     const failures: string[] = []
-    let limit: unknown
+    let passing: unknown
     const had = record.serving.length > 0
     const sameModel = record.definition !== undefined && differsInInstancesOnly(record.definition, definition)
     for (const version of missing) {
@@ -94,7 +118,7 @@ export class ModelLifecycle {
         opened.push(await this.#open(definition, version, sameModel ? record.model(version) : undefined))
       } catch (error) {
         const reason = messageOf(error)
-        if (isSystemLimit(error)) limit = error
+        if (isPassing(error)) passing = error
         failures.push(`version ${version} is at UNAVAILABLE state: ${reason}`)
         this.options.log.error({ model: definition.name, version, err: error }, 'model cannot be loaded')
         if (record.model(version) === undefined) {
@@ -107,10 +131,10 @@ export class ModelLifecycle {
     else this.#replace(record, definition, opened, kept, upload)
     if (failures.length > 0)
       throw new ServingError(
-        limit === undefined ? 'INVALID_ARG' : 'UNAVAILABLE',
+        passing === undefined ? 'INVALID_ARG' : 'UNAVAILABLE',
         `load failed for model '${definition.name}': ${failures.join('; ')}`,
         'OTHER',
-        limit,
+        passing,
       )
     return true
   }

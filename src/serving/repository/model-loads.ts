@@ -1,7 +1,7 @@
 import { backoffMs } from '../../lifecycle/backoff.js'
 import { delay } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
-import { isSystemLimit } from '../../lifecycle/system-limit.js'
+import { isPassing } from '../../lifecycle/system-limit.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import type { KeptLoad } from './kept-loads.js'
 import type { LoadPlanner, PlannedLoad } from './load-planner.js'
@@ -12,8 +12,8 @@ import type { RepositoryScan } from '../../repository/repository-files.js'
 import { sideBySide } from './side-by-side.js'
 import type { UploadedModel } from './uploaded-model.js'
 
-/** Between tries of models that a limit of the system keeps from being loaded. */
-const limitBackoff = { baseMs: 1_000, capMs: 30_000 }
+/** Between tries of models that what the machine lacks keeps from being loaded: a limit of the system, or a GPU that fails. */
+const lackBackoff = { baseMs: 1_000, capMs: 30_000 }
 
 /** What loading needs of the manager of the models. */
 export type ModelLoadsHost = Readonly<{
@@ -35,8 +35,8 @@ export class ModelLoads {
   constructor(readonly host: ModelLoadsHost) {}
 
   /**
-   * Loads models of the repositories; each failure stays with its model. Where one is a limit of the system, those that failed are
-   * tried again.
+   * Loads models of the repositories; each failure stays with its model. Where one is for something the machine lacks, those that failed
+   * are tried again.
    *
    * @param kept - loaded with them: what clients had loaded before this process took the place of another.
    */
@@ -45,7 +45,12 @@ export class ModelLoads {
     scan: RepositoryScan,
     kept: readonly KeptLoad[] = [],
   ): Promise<void> {
-    await this.#bringAll(names, scan, kept, 0)
+    await this.#bringAll(names, scan, { kept })
+  }
+
+  /** Loads a model that somebody named, with those it needs. A failure stays with the model. */
+  async bringNamed(name: string, scan: RepositoryScan): Promise<void> {
+    await this.#bringAll([name], scan, { byName: [name] })
   }
 
   /** Loads what an ensemble runs before the ensemble itself. @throws ServingError */
@@ -66,11 +71,14 @@ export class ModelLoads {
   async #bringAll(
     names: readonly string[],
     scan: RepositoryScan,
-    kept: readonly KeptLoad[],
-    tries: number,
+    {
+      kept = [],
+      byName,
+      tries = 0,
+    }: Readonly<{ kept?: readonly KeptLoad[]; byName?: readonly string[]; tries?: number }>,
   ): Promise<void> {
     const { planner, lifecycle, records } = this.host
-    const { loads, circular, unreadable } = planner.planOf(names, scan, kept)
+    const { loads, circular, unreadable } = planner.planOf(names, scan, kept, byName)
     const asked = new Map(kept.map((load) => [load.name, load]))
     const failed = new Map<string, unknown>()
     const fail = (name: string, error: unknown): void => {
@@ -90,7 +98,7 @@ export class ModelLoads {
       if (asked.has(name)) fail(name, new ServingError('INVALID_ARG', why))
     }
     await this.#bring(loads, fail, this.host.closing)
-    if ([...failed.values()].some(isSystemLimit)) void this.#tryAgain([...failed.keys()], tries)
+    if ([...failed.values()].some(isPassing)) void this.#tryAgain([...failed.keys()], tries)
   }
 
   #bring(
@@ -119,7 +127,7 @@ export class ModelLoads {
 
   async #tryAgain(names: readonly string[], tries: number): Promise<void> {
     const { records, scan, inOrder, closing, log } = this.host
-    const waitMs = backoffMs(tries, limitBackoff)
+    const waitMs = backoffMs(tries, lackBackoff)
     log.warn({ models: names, waitMs: Math.round(waitMs) }, 'models are tried again')
     if (!(await delay(waitMs, closing))) return
     const bring = (): Promise<void> => {
@@ -127,7 +135,7 @@ export class ModelLoads {
         const record = records.get(name)
         return record?.wanted === true && record.definition?.overridden !== true
       })
-      return this.#bringAll(left, scan(), [], tries + 1)
+      return this.#bringAll(left, scan(), { tries: tries + 1 })
     }
     await inOrder(bring).catch((error: unknown) => {
       if (!closing.aborted) log.error({ err: error }, 'models cannot be tried again')

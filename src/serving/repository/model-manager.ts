@@ -3,6 +3,7 @@ import { unlessAborted } from '../../lifecycle/delay.js'
 import type { IndexEntry, LoadRequest } from '../model-server.js'
 import type { UnreadableRepositories } from '../../repository/repository-folder.js'
 import { ServingError } from '../../tensors/serving-error.js'
+import { AskedModels } from './asked-models.js'
 import { HeldOut, type HeldOutOptions } from './held-out.js'
 import { LoadPlanner, type LoadPlannerOptions, notPolled } from './load-planner.js'
 import { ModelLifecycle, type ModelLifecycleOptions } from './model-lifecycle.js'
@@ -11,6 +12,7 @@ import type { ModelRecord } from './model-record.js'
 import { ModelRecords } from './model-records.js'
 import { ModelUnloads } from './model-unloads.js'
 import { WatchedRepositories } from './repositories.js'
+import { versionsToServe } from '../../repository/model-definition.js'
 import { isModelName, type RepositoryScan } from '../../repository/repository-files.js'
 import type { ServedModel } from './served-model.js'
 import { writeUploadedModel, type UploadedModel } from './uploaded-model.js'
@@ -27,7 +29,11 @@ export type ModelManagerOptions = ModelLifecycleOptions &
     uploadDir: string
     /** So many models are loaded side by side; default: one for each core, two at least, as some wait and do not compute. */
     loadsAtATime?: number
+    nowMs?: () => number
   }>
+
+/** What the index says of a model that is loaded when it is first asked for. */
+const notAskedFor = 'not asked for yet'
 
 /** Which models serve, in which versions: loads, replaces and unloads them, one change after another. */
 export class ModelManager {
@@ -37,6 +43,8 @@ export class ModelManager {
   readonly #loads: ModelLoads
   readonly #unloads: ModelUnloads
   readonly #repositories: WatchedRepositories
+  /** Where models are loaded when they are first asked for. */
+  readonly #asked: AskedModels | undefined
   /** Repositories that could not be read at the start: what they hold is still to be loaded. */
   #late: ReadonlySet<string> = new Set()
   #last: Promise<unknown> = Promise.resolve()
@@ -56,16 +64,18 @@ export class ModelManager {
       scan: () => this.scan(),
       inOrder: (change) => this.#inOrder(change),
       closing: this.#closing.signal,
-      atATime: options.loadsAtATime ?? Math.max(2, availableParallelism()),
+      atATime: options.loadsAtATime ?? defaultLoadsAtATime(),
       log: options.log,
     })
     this.#unloads = new ModelUnloads(this.#planner, this.#lifecycle, this.#records)
+    this.#asked = options.control === 'asked' ? this.#whenAsked() : undefined
   }
 
   /** Whether every model that is to be loaded is, and every repository can be read. */
   get ready(): boolean {
     return (
       this.#started &&
+      this.#asked?.allAsked !== false &&
       this.unreadable.size === 0 &&
       this.#records
         .all()
@@ -123,9 +133,35 @@ export class ModelManager {
     return this.#records.all()
   }
 
-  /** @throws ServingError */
+  /**
+   * Somebody wants a model, or wants to know whether all serve, with an empty name. Loads what nobody has wanted before, and tries again
+   * what could not be loaded, after a while. Every request asks.
+   *
+   * @returns undefined where there is nothing to wait for; else what resolves when they serve or have a reason why not, and rejects where
+   * the server stops before.
+   */
+  ask(name: string): Promise<void> | undefined {
+    if (this.#asked === undefined) return undefined
+    // Such steps are known by the ensembles that have them.
+    const isOfEnsembles = this.options.isBuiltIn(name) && !this.#asked.knows(name)
+    return name === '' || isOfEnsembles ? this.#asked.askAll() : this.#asked.ask(name)
+  }
+
+  /** @throws ServingError; where models are loaded as they are asked for, with the reason why this one is not */
   find(name: string, version: string): ServedModel {
-    return this.#records.find(name, version)
+    try {
+      return this.#records.find(name, version)
+    } catch (error) {
+      const reason = this.#asked === undefined ? '' : this.#reasonOf(name, version)
+      if (reason === '' || !(error instanceof ServingError)) throw error
+      throw new ServingError(error.status, `${error.message}: ${reason}`)
+    }
+  }
+
+  #reasonOf(name: string, version: string): string {
+    const versions = this.#records.get(name)?.versions ?? []
+    const asked = versions.find((each) => version === '' || each.version === Number(version))
+    return asked?.reason ?? ''
   }
 
   /** @throws ServingError for a name that was never known */
@@ -143,8 +179,16 @@ export class ModelManager {
     return [...names].sort().flatMap((name) => {
       const entries = this.#records.index(name)
       if (readyOnly) return entries.filter(({ state }) => state === 'READY')
-      const reason = scan.ambiguous.get(name) ?? ''
-      return entries.length > 0 ? entries : [{ name, version: '', state: '' as const, reason }]
+      if (entries.length > 0) return entries
+      const folder = scan.folders.get(name)
+      if (folder !== undefined && this.#asked?.has(name) === false)
+        return versionsToServe(folder).map((version) => ({
+          name,
+          version: String(version),
+          state: 'UNAVAILABLE' as const,
+          reason: notAskedFor,
+        }))
+      return [{ name, version: '', state: '' as const, reason: scan.ambiguous.get(name) ?? '' }]
     })
   }
 
@@ -190,6 +234,17 @@ export class ModelManager {
     })
   }
 
+  /**
+   * Opens anew what serves of a model, as there is another place for it to run. What serves goes on until then, and where it cannot be
+   * opened. Rejects where the server stops before.
+   */
+  async renew(name: string): Promise<void> {
+    await this.#inOrder(async () => {
+      const record = this.#records.get(name)
+      if (record !== undefined) await this.#lifecycle.renew(record)
+    })
+  }
+
   /** From here on nothing is loaded or unloaded; a change that has begun goes on. */
   refuse(): void {
     this.#closing.abort(new ServingError('UNAVAILABLE', 'Server is stopping'))
@@ -215,6 +270,27 @@ export class ModelManager {
     })
     for (const name of names) this.#records.of(name).explicit = true
     await this.#loads.bringAll(names, scan)
+  }
+
+  #whenAsked(): AskedModels {
+    const { loadsAtATime, nowMs } = this.options
+    return new AskedModels({
+      names: () => {
+        const { folders, ambiguous } = this.scan()
+        return [...folders.keys(), ...ambiguous.keys()].filter((name) => !this.#heldOut.has(name))
+      },
+      allOf: (names) => this.#planner.unnamedOf(names, this.scan()),
+      isServed: (name) => (this.#records.get(name)?.serving.length ?? 0) > 0,
+      load: async (name) => {
+        const loading = this.#loads.bringNamed(name, this.scan())
+        // The end waits for it.
+        this.#last = Promise.allSettled([this.#last, loading]).then(() => undefined)
+        await loading
+      },
+      atATime: loadsAtATime ?? defaultLoadsAtATime(),
+      closing: this.#closing.signal,
+      ...(nowMs && { nowMs }),
+    })
   }
 
   #checkExplicit(): void {
@@ -249,4 +325,8 @@ export class ModelManager {
     this.#last = Promise.allSettled([before, done])
     return done
   }
+}
+
+function defaultLoadsAtATime(): number {
+  return Math.max(2, availableParallelism())
 }

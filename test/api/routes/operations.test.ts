@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { readinessSchema, statusSchema } from '../../../src/api/api-schemas.js'
 import { problemSchema } from '../../../src/api/problem.js'
+import { fakeGpu } from '../../support/fake-gantry.js'
 import { ask } from '../../support/http.js'
 import { serveFake } from '../../support/serve-fake.js'
 
@@ -37,9 +38,17 @@ describe('health and readiness', () => {
   })
 
   it('shows the whole state of the service', async () => {
-    const { url } = await serveFake()
-    const status = statusSchema.parse((await ask(`${url}/api/v1/status`)).json)
-    expect(status).toMatchObject({ name: 'test', version: '0.0.0', ready: true, stream: { clients: 0 } })
+    const { url, gantry } = await serveFake()
+    const status = async () => statusSchema.parse((await ask(`${url}/api/v1/status`)).json)
+    expect(await status()).toMatchObject({
+      name: 'test',
+      version: '0.0.0',
+      ready: true,
+      stream: { clients: 0 },
+      gpus: [],
+    })
+    gantry.graphicsCards = [fakeGpu(), fakeGpu({ index: 1, utilization: null, reason: 'GPU is lost' })]
+    expect((await status()).gpus).toEqual(gantry.graphicsCards)
   })
 })
 

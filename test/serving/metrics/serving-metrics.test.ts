@@ -79,6 +79,7 @@ describe('ServingMetrics', () => {
         `nv_inference_compute_infer_duration_us{${labels}} 4000`,
         `nv_inference_pending_request_count{${labels}} 0`,
         `gantry_model_copied_bytes_total{${labels}} 64`,
+        `gantry_model_slow_runs_total{${labels}} 0`,
         `gantry_model_queue_seconds_bucket{${labels},le="0.0005"} 1`,
         `gantry_model_queue_seconds_bucket{${labels},le="+Inf"} 2`,
         `gantry_model_queue_seconds_count{${labels}} 2`,

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { RemoteError } from '../../../src/errors.js'
 import { ModelInvalidError } from '../../../src/repository/errors.js'
 import { KeptLoads } from '../../../src/serving/repository/kept-loads.js'
 import { RepositoryPoller } from '../../../src/serving/repository/repository-poller.js'
@@ -9,6 +10,7 @@ import { config, ensembleOf, managed, noOverride, onnx, states } from '../../sup
 import { addModel } from '../../support/onnx-models.js'
 import { silentLog } from '../../support/silent-log.js'
 import { tempDir } from '../../support/temp-dir.js'
+import { until } from '../../support/until.js'
 
 describe('control mode none', () => {
   it('loads everything at the start, and nothing by request', async () => {
@@ -339,5 +341,65 @@ describe('what clients loaded', () => {
     await second.manager.start()
     expect(states(second.manager)).toEqual(['asked 1 READY', 'left', 'listed', 'sent 1 READY'])
     expect(second.opened.map(({ config }) => config.max_batch_size)).toEqual([2, undefined])
+  })
+})
+
+describe('R45: a model that is opened anew', () => {
+  it('takes the place of what served, with its ensembles, and its statistics go on', async () => {
+    const { manager, repository, opened } = managed({ control: 'none' })
+    addModel(repository, 'a', { onnx })
+    addModel(repository, 'e', { config: ensembleOf('e', 'a') })
+    await manager.start()
+    const [before, ensemble] = opened
+    await manager.renew('a')
+    expect(states(manager)).toEqual(['a 1 READY', 'e 1 READY'])
+    expect(opened.map(({ name }) => name)).toEqual(['a', 'e', 'a', 'e'])
+    expect(opened[2]?.before).toBe(before)
+    expect([before?.closed, ensemble?.closed, opened[2]?.closed]).toEqual([true, true, false])
+  })
+
+  it('serves on as it was where it cannot be opened, and where it is not there', async () => {
+    let fails = false
+    const { manager, repository } = managed({
+      control: 'none',
+      open: (context) =>
+        fails
+          ? Promise.reject(new ModelInvalidError('no', 'h'))
+          : Promise.resolve(new FakeLoadedModel(context)),
+    })
+    addModel(repository, 'a', { onnx })
+    await manager.start()
+    fails = true
+    await manager.renew('a')
+    await manager.renew('unknown')
+    expect(states(manager)).toEqual(['a 1 READY'])
+    expect(manager.find('a', '').version).toBe('1')
+  })
+})
+
+describe('R46: a model whose GPU fails', () => {
+  it('is loaded again and again, until the GPU runs it', async () => {
+    let fails = true
+    const { manager, repository } = managed({
+      control: 'none',
+      open: (context) =>
+        fails
+          ? Promise.reject(
+              new RemoteError({
+                code: 'GANTRY_PROVIDER_FAILS',
+                message: 'cuda: GPU 0 is out of memory',
+                hint: '',
+              }),
+            )
+          : Promise.resolve(new FakeLoadedModel(context)),
+    })
+    addModel(repository, 'a', { onnx })
+    await manager.start()
+    expect(manager.index(false)[0]).toMatchObject({
+      state: 'UNAVAILABLE',
+      reason: 'cuda: GPU 0 is out of memory',
+    })
+    fails = false
+    await until('it serves', () => states(manager)[0] === 'a 1 READY')
   })
 })
