@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isAlive } from '../lifecycle/alive.js'
 
 const prefix = 'gantry-run-'
 const ownerFile = 'owner'
@@ -36,16 +37,6 @@ function ownerOf(dir: string): string {
     return readFileSync(join(dir, ownerFile), 'utf8')
   } catch {
     return ''
-  }
-}
-
-/** A number that another process has got meanwhile counts as alive; the folder goes another time. */
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return !(error instanceof Error && 'code' in error && error.code === 'ESRCH')
   }
 }
 

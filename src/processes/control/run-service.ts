@@ -15,16 +15,20 @@ import { Deadline } from '../../lifecycle/deadline.js'
 import { unlessAborted } from '../../lifecycle/delay.js'
 import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
 import type { Log } from '../../lifecycle/log.js'
-import { keepYoungGenerationSmall } from '../../lifecycle/v8-flags.js'
-import { createServiceMetrics } from '../../metrics/service-metrics.js'
+import { createServiceMetrics, type ServiceMetrics } from '../../metrics/service-metrics.js'
 import { isLoopbackHost } from '../../api/access.js'
 import { grpcPortFree } from '../../api/free-port.js'
 import { createHttpServer, type HttpServer } from '../../api/http-server.js'
-import { KafkaSink } from '../../delivery/kafka/kafka-sink.js'
+import type { ResultSink } from '../../delivery/result-sink.js'
 import { CameraDirectory } from '../../cameras/camera-directory.js'
 import { CameraStore } from '../../cameras/camera-store.js'
+import { EngineLoads } from '../../cameras/engine-loads.js'
 import type { Gantry } from '../../api/gantry.js'
 import { ModelServerProcess } from '../model-server/model-server-process.js'
+import { DeviceStates } from '../device-states.js'
+import { devicesFor } from './devices-for.js'
+import { GpuWatch } from './gpu-watch.js'
+import { lookAtCameras } from './look-at-cameras.js'
 import { GantryService } from './service.js'
 import { StreamProcess } from '../stream/stream-process.js'
 
@@ -60,27 +64,38 @@ export async function runService(
   // Base 36, because it is part of cursors and record ids.
   const epoch = wallMs().toString(36) + BigInt(`0x${randomBytes(4).toString('hex')}`).toString(36)
   const mediaRoot = config.mediaRoot ?? baseDir
+  const repositories = repositoriesFrom(repositoriesOf(config), config.ensemble)
+  const { all, engineDevices } = await unlessAborted(devicesFor(config, repositories), signal)
+  const devices = new DeviceStates(all)
+  const engines = engineDevices.length
+  const loads = new EngineLoads(engines, new Set(engineDevices).size > 1)
+  if (config.inference.deviceId !== undefined)
+    log.warn(
+      { setting: 'inference.deviceId' },
+      `inference.deviceId is replaced: write inference.devices: [${config.inference.deviceId}]`,
+    )
   const directory = new CameraDirectory({
     store: new CameraStore(config.store.path),
     metrics,
-    engines: config.engines,
+    engines,
+    loads,
     mediaRoot,
     cameraNetworks: config.cameraNetworks,
     // Who asks a service on loopback is on this machine, and needs no camera to reach what listens there.
     loopbackClosed: !isLoopbackHost(config.server.host),
   })
   await unlessAborted(directory.load(config.cameras), signal)
-  const { kafka } = config.sinks
+  const sinks = await unlessAborted(sinksOf(config, metrics, log), signal)
   const modelServer = config.modelServer.enabled
-    ? new ModelServerProcess(config, version, unreadable, metrics, log)
+    ? new ModelServerProcess(config, version, unreadable, devices, metrics, log)
     : undefined
   const service = new GantryService({
     name: config.name,
     version,
     epoch,
-    engines: config.engines,
+    engineDevices,
     engineSetup: {
-      repositories: repositoriesFrom(repositoriesOf(config), config.ensemble),
+      repositories,
       ensemble: config.ensemble,
       inference: config.inference,
       allowJsBackends: config.models.allowJsBackends,
@@ -89,11 +104,21 @@ export async function runService(
       cameraNetworks: config.cameraNetworks,
       log: config.log,
     },
+    devices,
+    loads,
     directory,
+    admission: config.admission,
+    latencyObjectiveMs: config.latencyObjectiveMs,
+    lookAtCameras: () => lookAtCameras(directory),
     cache: createResultCache(config.cache, metrics, log),
-    sinks: kafka ? [new KafkaSink(kafka, metrics, log)] : [],
+    sinks,
     stream: new StreamProcess(config, { service: config.name, version, epoch }, metrics, log),
     metrics,
+    decoding: {
+      share: config.decoding.gpuMemoryShare,
+      intervalMs: config.server.gpuMetricsIntervalMs,
+    },
+    gpus: new GpuWatch({ intervalMs: config.server.gpuMetricsIntervalMs }, log),
     modelServer,
     log,
   })
@@ -114,7 +139,6 @@ export async function runService(
     await server.start(signal)
     if (modelServer) await grpcPortFree(host, grpcPort, grpcPortFreeWithinMs, signal)
     await unlessAborted(service.start(), signal)
-    keepYoungGenerationSmall()
   } catch (error) {
     // What makes the start impossible is told by whoever catches it, alone.
     await (signal.aborted ? stop() : end())
@@ -129,6 +153,17 @@ export async function runService(
     metricsUrl: httpUrl.replace(/:\d+$/, `:${address.metricsPort}/metrics`),
     stop,
   }
+}
+
+/** kafkajs is loaded where there is a broker alone. */
+async function sinksOf(
+  { sinks: { kafka } }: PipelineConfig,
+  metrics: ServiceMetrics,
+  log: Log,
+): Promise<ResultSink[]> {
+  if (kafka === undefined) return []
+  const { KafkaSink } = await import('../../delivery/kafka/kafka-sink.js')
+  return [new KafkaSink(kafka, metrics, log)]
 }
 
 /**

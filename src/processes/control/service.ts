@@ -1,92 +1,133 @@
 import type { RecentPage, RecentQuery, ResultCache } from '../../cache/result-cache.js'
-import { analysedUrl, type CameraPatch, type NewCamera } from '../../config/camera.js'
-import { mainPictureAtMostMs, type EngineSetup, type FromEngine } from '../engine/protocol.js'
+import type { CameraPatch, NewCamera } from '../../config/camera.js'
+import { analysedUrl } from '../../config/camera-url-settings.js'
+import { mainPictureAtMostMs, type FromEngine } from '../engine/protocol.js'
 import { detectionsRecordId } from '../../messages/cloud-event.js'
+import type { DetectorInfo } from '../../detector/camera-detector.js'
+import { closedDetectionsJson, type DetectionsText } from '../../messages/detections-json.js'
 import type { DetectionsMessage } from '../../messages/detections-message.js'
 import { fromBase64, toBase64 } from '../../lifecycle/base64.js'
 import { Deadline } from '../../lifecycle/deadline.js'
-import { atMost } from '../../lifecycle/delay.js'
-import type { Log } from '../../lifecycle/log.js'
 import { Turns } from '../../lifecycle/turns.js'
+import { type GpuFigures, GpuMetrics } from '../../metrics/gpu-metrics.js'
 import { metricsText } from '../../metrics/metrics-text.js'
 import type { ServiceMetrics } from '../../metrics/service-metrics.js'
 import type { ResultSink } from '../../delivery/result-sink.js'
 import type { CameraDirectory } from '../../cameras/camera-directory.js'
 import type { CameraEntry } from '../../cameras/camera-entry.js'
-import { EngineProcess } from '../engine/engine-process.js'
-import type { OwnMessage } from '../supervised-process.js'
+import { EngineUnavailableError } from '../../cameras/engine-errors.js'
+import type { EngineProcess } from '../engine/engine-process.js'
+import { Capacity, type CapacityDeps } from './capacity.js'
+import type { OwnMessage } from '../child-messages.js'
 import type { ModelServerProcess } from '../model-server/model-server-process.js'
 import type { StreamProcess } from '../stream/stream-process.js'
+import { CameraMoves } from './camera-moves.js'
+import { DecoderBudget } from './decoder-budget.js'
+import { EngineMetrics } from './engine-metrics.js'
+import { Engines, type EnginesDeps } from './engines.js'
+import type { GpuWatch } from './gpu-watch.js'
 import { ModelCounts } from './model-counts.js'
+import { measureProviders, providerFailures } from './provider-report.js'
 import type { CameraView } from '../../cameras/camera-view.js'
 import type { EngineResult } from '../../cameras/engine-report.js'
-import type { EngineHealth, Gantry, Readiness } from '../../api/gantry.js'
+import type {
+  AdmittedCamera,
+  EngineHealth,
+  Gantry,
+  HeadroomQuestion,
+  HeadroomView,
+  Readiness,
+} from '../../api/gantry.js'
 
 /** Numbers left free after an engine's death: it may have given some to frames it took along. */
 const seqMargin = 1_000
-/** Longest that the start waits for the process of the viewers. */
-const streamAtMostMs = 5_000
 /** Longest for a picture of a camera's main stream, with time to tell why there is none. */
 const snapshotAtMostMs = mainPictureAtMostMs + 2_000
-/** Longest for the frames that are in the engines: cameras end at once, so it is a run or two. */
-const enginesAtMostMs = 10_000
-
-export type ServiceDeps = Readonly<{
-  name: string
-  version: string
-  /** Tells the records of this run from those of another with the same numbers. */
-  epoch: string
-  engines: number
-  engineSetup: Omit<EngineSetup, 'index'>
-  directory: CameraDirectory
-  cache: ResultCache
-  sinks: readonly ResultSink[]
-  stream: StreamProcess
-  metrics: ServiceMetrics
-  /** `undefined` where API clients get no models. */
-  modelServer: ModelServerProcess | undefined
-  log: Log
-}>
+export type ServiceDeps = EnginesDeps &
+  Pick<CapacityDeps, 'admission' | 'latencyObjectiveMs'> &
+  Readonly<{
+    name: string
+    version: string
+    /** Tells the records of this run from those of another with the same numbers. */
+    epoch: string
+    directory: CameraDirectory
+    cache: ResultCache
+    sinks: readonly ResultSink[]
+    stream: StreamProcess
+    metrics: ServiceMetrics
+    gpus: GpuWatch
+    decoding: Readonly<{ share: number; intervalMs: number }>
+    /** `undefined` where API clients get no models. */
+    modelServer: ModelServerProcess | undefined
+  }>
 
 /** The running service: cameras and engines on one side, sinks, cache and clients on the other. */
 export class GantryService implements Gantry {
   readonly name: string
   readonly version: string
   readonly stream: StreamProcess
-  readonly #engines: readonly EngineProcess[]
+  readonly #engines: Engines
+  readonly #engineMetrics: EngineMetrics
   readonly #deps: ServiceDeps
   /** A camera is saved before its engine is told; two changes of one must not reach the engine the other way round. */
   readonly #turns = new Turns()
   readonly #modelCounts = new ModelCounts()
+  readonly #capacity: Capacity
+  readonly #gpuMetrics = new GpuMetrics(() => this.gpus())
   #draining = false
+  readonly #moves: CameraMoves
+  readonly #decoders: DecoderBudget
 
   constructor(deps: ServiceDeps) {
     this.#deps = deps
     this.name = deps.name
     this.version = deps.version
     this.stream = deps.stream
-    this.#engines = Array.from({ length: deps.engines }, (_, index) => this.#createEngine(index))
-    this.stream.onPictureCameras = (cameras) => {
-      for (const engine of this.#engines) engine.tell({ type: 'pictures', cameras: [...cameras] })
-    }
+    this.#engineMetrics = new EngineMetrics(deps.metrics)
+    deps.engineDevices.forEach((_, index) => this.#engineMetrics.begins(index))
+    this.#engines = new Engines(deps, {
+      ready: (index, detector) => this.#engineReady(index, detector),
+      gone: (index, reason) => this.#engineGone(index, reason),
+      message: (index, message) => this.#receive(index, message),
+      result: (index, result) => this.#publish(index, result),
+    })
+    this.#capacity = new Capacity({ ...deps, instances: () => this.#engines.instances })
+    this.#decoders = new DecoderBudget({
+      ...deps.decoding,
+      gpus: deps.gpus,
+      isLive: (cameraId) => deps.directory.find(cameraId)?.status.state === 'live',
+      metrics: deps.metrics,
+      log: deps.log,
+    })
+    this.#moves = new CameraMoves({
+      directory: deps.directory,
+      engines: this.#engines.all,
+      assign: (entry) => this.#assign(entry),
+      log: deps.log,
+    })
+    this.stream.onPictureCameras = (cameras) =>
+      this.#engines.tellAll({ type: 'pictures', cameras: [...cameras] })
   }
 
   /** Starts the engines and gives them their cameras. @throws GantryError when the model cannot be used. */
   async start(): Promise<void> {
+    this.#deps.gpus.start()
     this.#deps.cache.start()
     for (const sink of this.#deps.sinks) sink.start()
-    const stream = this.stream.start()
-    await Promise.all(this.#engines.map((engine) => engine.start()))
-    // It is there long before a model is loaded; one that cannot start is no reason to do without cameras.
-    await atMost(streamAtMostMs, stream)
-    // Cameras first: a service is ready without its model server.
+    const cameras = this.#engines.start()
+    // Cameras first: a service is ready without its model server. But an engine that waits for its GPU holds nobody up.
+    await Promise.race([cameras, this.#engines.firstEnd])
+    if (this.#deps.loads.isMeasured) this.#moves.start()
+    this.#capacity.watch.start()
     if (this.#deps.directory.size > 0) this.#deps.modelServer?.giveWay()
     void this.#deps.modelServer?.start()
+    await cameras
   }
 
   /** From now on not ready; idempotent. */
   refuse(): void {
     this.#draining = true
+    this.#engines.refuse()
   }
 
   /**
@@ -100,14 +141,15 @@ export class GantryService implements Gantry {
   }
 
   async #finishCameras(deadline: Deadline): Promise<void> {
-    const withinMs = Math.min(deadline.leftMs, enginesAtMostMs)
-    await Promise.all(this.#engines.map((engine) => engine.stop(withinMs)))
+    this.#moves.close()
+    this.#capacity.watch.stop()
+    await this.#engines.stop(deadline.leftMs)
     await Promise.all([...this.#deps.sinks.map((sink) => sink.stop(deadline.leftMs)), this.stream.stop()])
   }
 
   /** Ends what {@link drain} left, which others may have needed until now. Idempotent, never rejects. */
   async stop(): Promise<void> {
-    await Promise.all([this.#deps.modelServer?.stop(), this.#deps.cache.stop()])
+    await Promise.all([this.#deps.modelServer?.stop(), this.#deps.cache.stop(), this.#deps.gpus.stop()])
   }
 
   cameras(): readonly CameraView[] {
@@ -118,22 +160,43 @@ export class GantryService implements Gantry {
     return this.#deps.directory.get(id).view()
   }
 
-  addCamera(camera: NewCamera): Promise<CameraView> {
-    return this.#turns.take(camera.id, async () => {
-      const entry = await this.#deps.directory.add(camera)
-      this.#deps.modelServer?.giveWay()
-      this.#assign(entry)
-      return entry.view()
+  addCamera(camera: NewCamera): Promise<AdmittedCamera> {
+    return this.#turns.take(camera.id, () =>
+      this.#admit(camera, camera.enabled, async () => {
+        const entry = await this.#deps.directory.add(camera)
+        this.#deps.modelServer?.giveWay()
+        return entry
+      }),
+    )
+  }
+
+  patchCamera(id: string, patch: CameraPatch): Promise<AdmittedCamera> {
+    return this.#turns.take(id, () => {
+      const { config } = this.#deps.directory.get(id)
+      const isSwitchedOn = patch.enabled === true && !config.enabled
+      return this.#admit({ id, sampleFps: patch.sampleFps ?? config.sampleFps }, isSwitchedOn, async () => {
+        const entry = await this.#deps.directory.patch(id, patch)
+        entry.switched()
+        return entry
+      })
     })
   }
 
-  patchCamera(id: string, patch: CameraPatch): Promise<CameraView> {
-    return this.#turns.take(id, async () => {
-      const entry = await this.#deps.directory.patch(id, patch)
-      entry.switched()
-      this.#assign(entry)
-      return entry.view()
-    })
+  /** @param isMore - one more than before will ask for frames. */
+  async #admit(
+    camera: Readonly<{ id: string; sampleFps: number }>,
+    isMore: boolean,
+    take: () => Promise<CameraEntry>,
+  ): Promise<AdmittedCamera> {
+    const { taken, warnings } = isMore
+      ? await this.#capacity.admit(camera, take)
+      : { taken: await take(), warnings: [] }
+    this.#assign(taken)
+    return { ...taken.view(), ...(warnings.length > 0 && { warnings }) }
+  }
+
+  headroom(question: HeadroomQuestion): HeadroomView {
+    return this.#capacity.headroom(question)
   }
 
   removeCamera(id: string): Promise<void> {
@@ -152,14 +215,19 @@ export class GantryService implements Gantry {
   }
 
   async snapshot(id: string, overlay: boolean): Promise<Uint8Array> {
-    const entry = this.#deps.directory.get(id)
     const question = { type: 'snapshot', cameraId: id, overlay } as const
-    return fromBase64(await this.#engineOf(entry).ask(question, snapshotAtMostMs))
+    return fromBase64(await this.#servingEngine(id).ask(question, snapshotAtMostMs))
   }
 
   async pushFrame(id: string, image: Uint8Array): Promise<Readonly<{ seq: number }>> {
+    return this.#servingEngine(id).ask({ type: 'pushFrame', cameraId: id, image: toBase64(image) })
+  }
+
+  /** @throws CameraNotFoundError; EngineUnavailableError for the moment in which a camera moves. */
+  #servingEngine(id: string): EngineProcess {
     const entry = this.#deps.directory.get(id)
-    return this.#engineOf(entry).ask({ type: 'pushFrame', cameraId: id, image: toBase64(image) })
+    if (entry.isMoving) throw new EngineUnavailableError('the camera moves to another engine')
+    return this.#engineOf(entry)
   }
 
   async latest(id: string): Promise<DetectionsMessage | undefined> {
@@ -173,17 +241,23 @@ export class GantryService implements Gantry {
 
   readiness(): Readiness {
     const engines = this.#engineHealth()
-    const waiting = engines.filter((engine) => engine.state !== 'ready')
+    // Others have the cameras of one that is left, unless there are none.
+    const anyReady = engines.some(({ state }) => state === 'ready')
+    const left = engines.filter(({ state }) => anyReady && state === 'left')
+    const waiting = engines.filter((engine) => engine.state !== 'ready' && !left.includes(engine))
     const inTheWay = [
       ...(this.#draining ? ['the service is shutting down'] : []),
-      ...waiting.map(
-        (engine) => `engine ${engine.index} is ${engine.state}${engine.reason && `: ${engine.reason}`}`,
-      ),
+      ...waiting.map(standing),
       ...(this.#deps.modelServer?.reasons ?? []),
     ]
     return {
       ready: inTheWay.length === 0,
-      reasons: [...inTheWay, ...this.#providerFailures(engines)],
+      reasons: [
+        ...inTheWay,
+        ...left.map(standing),
+        ...providerFailures(this.#engines.all, this.#deps.modelServer),
+        ...engines.flatMap(warming),
+      ],
       engines,
       sinks: this.#deps.sinks.map((sink) => sink.health),
       cache: this.#deps.cache.health,
@@ -193,58 +267,64 @@ export class GantryService implements Gantry {
     }
   }
 
+  gpus(): readonly GpuFigures[] {
+    return this.#deps.gpus.gpus
+  }
+
   async *metrics(): AsyncGenerator<string, void> {
     const { metrics, sinks, modelServer } = this.#deps
     for (const { health } of sinks) {
       metrics.sinkUp.set({ sink: health.name }, health.state === 'up' ? 1 : 0)
       metrics.sinkQueued.set({ sink: health.name }, health.queued)
     }
+    measureProviders(metrics, this.#engines.all, modelServer)
+    this.#decoders.measure()
+    this.#capacity.measure(metrics)
     const models = this.#modelCounts.text(async (question) => modelServer?.modelMetrics(question))
     await this.stream.measure()
     yield* metricsText(metrics.registry)
+    yield* this.#gpuMetrics.text()
     const text = await models
     if (text) yield text
   }
 
-  #createEngine(index: number): EngineProcess {
-    // Counters that begin at 1 would hide the first restart or exit from `increase()`.
-    this.#deps.metrics.engineRestarts.inc({ engine: String(index) }, 0)
-    this.#deps.metrics.engineInstanceExits.inc({ engine: String(index) }, 0)
-    const engine: EngineProcess = new EngineProcess(
-      { ...this.#deps.engineSetup, index },
-      {
-        ready: () => this.#engineReady(index),
-        gone: (reason) => this.#engineGone(index, reason),
-        message: (message) => this.#receive(index, message),
-      },
-      this.#deps.log,
-    )
-    return engine
+  async #tellCard(
+    engine: EngineProcess | undefined,
+    { requestId, cameraId }: Extract<FromEngine, { type: 'wantsCard' }>,
+  ): Promise<void> {
+    if (engine === undefined) return
+    const { index, deviceId } = engine.setup
+    const answer = await this.#decoders.ask({ engine: index, cameraId, device: deviceId })
+    engine.tell({ type: 'card', requestId, answer })
   }
 
   #engineOf(entry: CameraEntry): EngineProcess {
-    const engine = this.#engines[entry.engine]
+    const engine = this.#engines.all[entry.engine]
     if (!engine) throw new RangeError(`camera "${entry.config.id}" is assigned to engine ${entry.engine}`)
     return engine
   }
 
-  #engineReady(index: number): void {
-    this.#deps.metrics.engineUp.set({ engine: String(index) }, 1)
-    this.#engines[index]?.tell({ type: 'pictures', cameras: [...this.stream.pictureCameras] })
+  #engineReady(index: number, { detector, format }: DetectorInfo): void {
+    this.#deps.modelServer?.camerasRun(detector.name, format.input)
+    this.#engineMetrics.ready(index)
+    this.#decoders.engineReady()
+    this.#engines.all[index]?.tell({ type: 'pictures', cameras: [...this.stream.pictureCameras] })
     for (const entry of this.#deps.directory) if (entry.engine === index) this.#assign(entry)
+    this.#moves.leaveFailed()
   }
 
   #engineGone(index: number, reason: string): void {
-    const engine = String(index)
-    this.#deps.metrics.engineUp.set({ engine }, 0)
-    this.#deps.metrics.engineRestarts.inc({ engine })
-    this.#engineCpuSeconds.delete(index)
+    this.#engineMetrics.gone(index)
     this.#modelCounts.engineGone(index)
+    this.#decoders.engineGone(index)
     for (const entry of this.#deps.directory) if (entry.engine === index) entry.engineGone(reason)
     this.#deps.directory.engineGone(index)
+    this.#moves.engineGone(index)
   }
 
   #assign(entry: CameraEntry): void {
+    // The engine that it goes to is told.
+    if (entry.isMoving) return
     const firstSeq = entry.lastSeq === 0 ? 1 : entry.lastSeq + seqMargin
     const { directory } = this.#deps
     const camera = entry.config
@@ -255,41 +335,38 @@ export class GantryService implements Gantry {
     this.#engineOf(entry).tell({ type: 'setCamera', camera, firstSeq, loopbackClosed })
   }
 
-  readonly #engineCpuSeconds = new Map<number, number>()
-
-  #receive(index: number, message: OwnMessage<FromEngine>): void {
+  #receive(index: number, message: Exclude<OwnMessage<FromEngine>, { type: 'wantsCameraShapes' }>): void {
     const { directory, metrics } = this.#deps
-    const engine = String(index)
     switch (message.type) {
-      case 'result':
-        this.#publish(message.result)
-        return
       case 'status':
         if (!directory.leaving(message.cameraId)) directory.find(message.cameraId)?.changed(message.status)
         return
       case 'removed': {
-        const entry = directory.leaving(message.cameraId)
-        entry?.ledger.report(message.counts)
-        if (entry) directory.left(entry)
+        const leaving = directory.leaving(message.cameraId)
+        const entry = leaving ?? directory.find(message.cameraId)
+        if (entry === undefined || (leaving === undefined && !entry.isMoving)) return
+        entry.ledger.report(message.counts)
+        if (leaving) directory.left(leaving)
+        else this.#moves.letGo(entry)
         return
       }
+      case 'wantsCard':
+        void this.#tellCard(this.#engines.all[index], message)
+        return
+      case 'leavesCard':
+        this.#decoders.left({ engine: index, cameraId: message.cameraId })
+        return
       case 'warning':
         metrics.sourceWarnings.inc({ camera: message.cameraId, kind: message.kind })
         return
       case 'instanceExited':
-        metrics.engineInstanceExits.inc({ engine })
+        this.#engineMetrics.instanceExited(index)
         return
       case 'beat': {
-        const { rssBytes, loopP99Ms, cpuSeconds, stepFailures, cameras, models } = message.beat
-        for (const { step, failed, late } of stepFailures) {
-          metrics.stepFailures.inc({ step, reason: 'failed' }, failed)
-          metrics.stepFailures.inc({ step, reason: 'late' }, late)
-        }
+        const { cameras, models } = message.beat
+        this.#capacity.watch.engineUsed(this.#engineMetrics.beat(index, message.beat))
         this.#modelCounts.report(index, models)
-        metrics.engineRss.set({ engine }, rssBytes)
-        metrics.engineLoopP99.set({ engine }, loopP99Ms / 1_000)
-        metrics.engineCpu.inc({ engine }, Math.max(0, cpuSeconds - (this.#engineCpuSeconds.get(index) ?? 0)))
-        this.#engineCpuSeconds.set(index, cpuSeconds)
+        this.#engines.look()
         for (const camera of cameras) {
           const leaving = directory.leaving(camera.cameraId)
           if (leaving) leaving.ledger.report(camera.counts)
@@ -302,44 +379,30 @@ export class GantryService implements Gantry {
     }
   }
 
-  #publish(result: EngineResult): void {
-    const leaving = this.#deps.directory.leaving(result.message.cameraId)
+  #publish(index: number, result: EngineResult): void {
+    const { cameraId, seq, capturedAtMs, run } = result
+    if (run !== undefined) this.#deps.loads.ran(index, run)
+    this.#capacity.watch.ran(run)
+    const leaving = this.#deps.directory.leaving(cameraId)
     // Nobody is told of what a removed camera still shows; its frames are counted all the same.
     if (leaving) return leaving.ledger.report(result.counts)
-    const entry = this.#deps.directory.find(result.message.cameraId)
+    const entry = this.#deps.directory.find(cameraId)
     if (!entry) return
-    const captureToPublish = entry.published(result)
-    const timingsMs = {
-      ...result.message.timingsMs,
-      captureToPublish: Math.round(captureToPublish * 100) / 100,
-    }
-    const message: DetectionsMessage = { ...result.message, timingsMs }
-    this.stream.publish(message, result.picture)
-    this.#deps.cache.put(message)
-    const recordId = detectionsRecordId(this.#deps.epoch, entry.life, message)
-    for (const sink of this.#deps.sinks) sink.accept(recordId, message)
+    const captureToPublishMs = Math.round(entry.published(result) * 100) / 100
+    const json = closedDetectionsJson(result.text, captureToPublishMs)
+    const text: DetectionsText = { cameraId, seq, capturedAtMs, json }
+    this.stream.publish(text, result.picture)
+    this.#deps.cache.put(text)
+    const recordId = detectionsRecordId(this.#deps.epoch, entry.life, text)
+    for (const sink of this.#deps.sinks) sink.accept(recordId, text)
   }
 
   #engineHealth(): EngineHealth[] {
     const cameras = [...this.#deps.directory]
-    return this.#engines.map(({ health }) => ({
+    return this.#engines.all.map(({ health }) => ({
       ...health,
       cameras: cameras.filter((entry) => entry.engine === health.index).length,
     }))
-  }
-
-  /** A GPU that should run the models and does not. Work is done, so that it makes nothing unready. */
-  #providerFailures(engines: readonly EngineHealth[]): string[] {
-    return [
-      ...engines.flatMap(({ index, detector }) =>
-        (detector?.providerFailures ?? []).map(
-          (failure) => `engine ${index} runs on ${detector?.provider}: ${failure}`,
-        ),
-      ),
-      ...(this.#deps.modelServer?.health.providerFailures ?? []).map(
-        (failure) => `models of clients run elsewhere: ${failure}`,
-      ),
-    ]
   }
 
   #camerasByState(): Record<string, number> {
@@ -347,4 +410,15 @@ export class GantryService implements Gantry {
     for (const { status } of this.#deps.directory) byState[status.state] = (byState[status.state] ?? 0) + 1
     return byState
   }
+}
+
+function standing({ index, state, reason }: EngineHealth): string {
+  return `engine ${index} is ${state}${reason && `: ${reason}`}`
+}
+
+/** How far an engine is with the sizes of its batches, while some are to come. */
+function warming({ index, state, detector }: EngineHealth): readonly string[] {
+  const { warm = [], toCome = [] } = detector?.sizes ?? {}
+  if (state !== 'ready' || toCome.length === 0) return []
+  return [`engine ${index} has warmed ${warm.length} of ${warm.length + toCome.length} sizes of batches`]
 }

@@ -1,10 +1,10 @@
 import type { CameraConfig } from '../../config/camera.js'
+import type { InferenceConfig } from '../../config/inference.js'
 import type { Service } from '../../lifecycle/service.js'
 import { CameraNotFoundError, CameraNotPushError } from '../../cameras/engine-errors.js'
-import type { EngineResult } from '../../cameras/engine-report.js'
 import { CameraUnit } from './camera-unit.js'
-import type { HeldFrame } from './held-frame.js'
-import { encodePicture } from './picture.js'
+import { CardQuestions } from './card-questions.js'
+import { ResultOutlet } from './result-outlet.js'
 import { snapshotOf } from './snapshot.js'
 import { ProcessBeat } from './process-beat.js'
 import { EngineSteps } from './step-models.js'
@@ -13,16 +13,20 @@ import {
   mainPictureAtMostMs,
   type CameraAssignment,
   type EngineAnswers,
+  type EngineOutput,
   type EngineQuestion,
   type EngineSetup,
-  type FromEngine,
 } from './protocol.js'
-import type { Detection } from '../../vision/detection.js'
 import type { CameraDetector, DetectorListener, DetectorResult } from '../../detector/camera-detector.js'
+import { type CameraShapes, sizeText } from '../../detector/input-size.js'
+import { gpuProvidersOf } from '../../backends/onnxruntime/providers.js'
+import { ProviderUses } from '../../backends/onnxruntime/provider-uses.js'
 import { createCameraDetector } from '../../ensemble/create-camera-detector.js'
-import { InternalError, isInternal, toErrorRecord } from '../../errors.js'
-import { emptyFrameCounts, type ShedCause } from '../../vision/accounting.js'
+import { type ErrorRecord, InternalError, isInternal, toErrorRecord } from '../../errors.js'
+import { DeviceFailedError, deviceFailureIn } from '../../runtime/errors.js'
+import { emptyFrameCounts, type FrameOutcome, type ShedCause } from '../../vision/accounting.js'
 import { frameBytes, type Frame } from '../../vision/frame.js'
+import { scaledSizePx } from '../../vision/letterbox.js'
 import { FramePool } from '../../vision/frame-pool.js'
 import type { SourceListener, SourceWarning } from '../../vision/frame-source.js'
 import { fromBase64, toBase64 } from '../../lifecycle/base64.js'
@@ -32,6 +36,7 @@ import type { Log } from '../../lifecycle/log.js'
 import { AddressPolicy } from '../../sources/address-policy.js'
 import { ConnectGate } from '../../sources/connect-gate.js'
 import { createSource, isPushSource } from '../../sources/create-source.js'
+import type { CardAnswer } from '../../sources/decode-ways.js'
 import { MainStream } from '../../sources/main-picture.js'
 
 const beatIntervalMs = 1_000
@@ -42,40 +47,51 @@ const settledWithinMs = 10_000
 
 /** Main streams opened at once: whoever asks for many snapshots holds up no camera that connects. */
 const mostMainStreams = 4
+/** Bytes that control has not read, above which nothing is analysed. */
+const mostUnreadBytes = 16 * 1024 ** 2
 
 const noTimings = { queue: 0, infer: 0, postprocess: 0 }
 
-type Send = (message: FromEngine) => void
-
-/** Cameras to results: sources feed the detector, and what it finds leaves through `send`. Lives in its own process. */
+/** Cameras to results: sources feed the detector, and what it finds leaves through `out`. Lives in its own process. */
 export class Engine implements Service {
   readonly #units = new Map<string, CameraUnit>()
   readonly #beat = new ProcessBeat()
   readonly #gate: ConnectGate
   readonly #mainGate = new ConnectGate(mostMainStreams)
   readonly #addresses: Readonly<{ all: AddressPolicy; loopbackClosed: AddressPolicy }>
+  readonly #uses: ProviderUses
+  readonly #outlet: ResultOutlet
   readonly #steps: EngineSteps
+  readonly #cards: CardQuestions
   #detector: CameraDetector | undefined
   #pool = new FramePool(0, 0)
-  #pictureCameras: ReadonlySet<string> = new Set()
   #beatTimer: NodeJS.Timeout | undefined
+  #takeShapes: (shapes: CameraShapes) => void = () => undefined
   readonly #questions = new Set<Promise<unknown>>()
   /** No camera is begun any more. */
   #stopping = false
   /** Nothing is analysed any more. */
   #closed = false
+  /** It has asked to be ended. */
+  #givenUp = false
 
   constructor(
     readonly setup: EngineSetup,
-    readonly send: Send,
+    readonly out: EngineOutput,
     readonly log: Log,
   ) {
     this.#gate = new ConnectGate(setup.maxConcurrentConnects)
+    this.#uses = new ProviderUses(log)
+    this.#cards = new CardQuestions(out)
+    this.#outlet = new ResultOutlet(out, log)
     this.#steps = new EngineSteps({
       repositories: setup.repositories,
       inference: setup.inference,
+      deviceId: setup.deviceId,
       allowJsBackends: setup.allowJsBackends,
+      onDeviceFailed: (reason) => this.#deviceFailed(new DeviceFailedError(reason)),
       onHung: (reason) => this.#hung(new InternalError(reason)),
+      uses: this.#uses,
       log,
     })
     this.#addresses = {
@@ -89,15 +105,42 @@ export class Engine implements Service {
     const detector = await createCameraDetector({
       repositories: this.setup.repositories,
       ensemble: this.setup.ensemble,
-      inference: this.setup.inference,
+      inference: this.#detectorInference(),
+      deviceId: this.setup.deviceId,
+      cameraShapes: () => this.#askForCameraShapes(),
       listener: this.#detectorListener(),
       log: this.log,
+      uses: this.#uses,
       steps: this.#steps,
     })
     this.#detector = detector
     this.#pool = new FramePool(frameBytes(detector.info.format), pooledFrames)
     this.#beatTimer = setInterval(() => this.#sendBeat(), beatIntervalMs)
-    this.send({ type: 'ready', detector: detector.info })
+    this.out.send({ type: 'ready', detector: detector.info, providers: this.#uses.all })
+  }
+
+  #detectorInference(): InferenceConfig {
+    const { inference, isTrial } = this.setup
+    return isTrial === true
+      ? { ...inference, providers: [...gpuProvidersOf(inference.providers)] }
+      : inference
+  }
+
+  #askForCameraShapes(): Promise<CameraShapes> {
+    return new Promise((resolve) => {
+      this.#takeShapes = resolve
+      this.out.send({ type: 'wantsCameraShapes' })
+    })
+  }
+
+  /** What the engine waits for where the cameras decide the size of its input. */
+  takeCameraShapes(shapes: CameraShapes): void {
+    this.#takeShapes(shapes)
+  }
+
+  /** What one of its decoders waits for. */
+  takeCard(requestId: number, answer: CardAnswer): void {
+    this.#cards.answered(requestId, answer)
   }
 
   /** Takes a camera on, or changes one; the others do not notice. */
@@ -121,6 +164,7 @@ export class Engine implements Service {
       addresses: this.#addressesFor(loopbackClosed.analysed),
       connectGate: this.#gate,
       samplingPhase: phaseOf(unit.place),
+      hardware: this.#cards.of(camera.id),
     })
     // A look at the URL may take its time.
     if (this.#isStopping()) return
@@ -145,7 +189,7 @@ export class Engine implements Service {
   async removeCamera(cameraId: string): Promise<void> {
     const unit = this.#units.get(cameraId)
     if (unit) await this.#letGo(unit)
-    this.send({ type: 'removed', cameraId, counts: unit?.counts ?? emptyFrameCounts() })
+    this.out.send({ type: 'removed', cameraId, counts: unit?.counts ?? emptyFrameCounts() })
   }
 
   async #letGo(unit: CameraUnit): Promise<void> {
@@ -160,7 +204,7 @@ export class Engine implements Service {
   }
 
   showPictures(cameras: readonly string[]): void {
-    this.#pictureCameras = new Set(cameras)
+    this.#outlet.watched = new Set(cameras)
   }
 
   /** @throws GantryError what is wrong with the question; anything else is a fault in here, which is logged. */
@@ -229,33 +273,45 @@ export class Engine implements Service {
   #sourceListener(unit: CameraUnit): SourceListener {
     return {
       frame: (frame) => {
+        if (unit.counts.received === 0) this.#lookAtShape(unit, frame)
         unit.received(frame)
         if (unit.freeze.frame(frame))
           this.#warn(unit, 'frozen_picture', 'the very same picture comes again and again')
         if (this.#closed || !this.#detector) this.#shed(unit, frame, 'stopping')
+        else if (this.out.unsentBytes > mostUnreadBytes) this.#superseded(unit, frame)
         else this.#analyse(this.#detector, unit, frame)
       },
-      status: (status) => this.send({ type: 'status', cameraId: unit.camera.id, status }),
+      status: (status) => this.out.send({ type: 'status', cameraId: unit.camera.id, status }),
       warning: (kind, detail) => this.#warn(unit, kind, detail),
     }
+  }
+
+  /** A camera of another shape than most has fewer pixels in the model's input than it would have in that of the export. */
+  #lookAtShape({ camera }: CameraUnit, { regionPx }: Frame): void {
+    const { format, exportedInput, detector } = this.#running().info
+    if (exportedInput === undefined) return
+    const here = scaledSizePx(regionPx, format.input)
+    const there = scaledSizePx(regionPx, exportedInput)
+    if (here.widthPx >= there.widthPx - 1 && here.heightPx >= there.heightPx - 1) return
+    this.log.warn(
+      { cameraId: camera.id, model: detector.name },
+      `the camera has another shape than the input: its picture is analysed at ${sizeText(here)}, not at ${sizeText(there)}; set gantry.input_size of the model to ${sizeText(exportedInput)} if that loses boxes`,
+    )
   }
 
   #detectorListener(): DetectorListener {
     return {
       detected: (frame, result) => this.#detected(frame, result),
-      superseded: (frame) => {
-        const unit = this.#units.get(frame.cameraId)
-        unit?.reuse?.dropped(frame)
-        unit?.ended('superseded')
-        this.#pool.give(frame.rgbHwc)
-      },
+      superseded: (frame) => this.#superseded(this.#units.get(frame.cameraId), frame),
       shed: (frame, cause, error) => {
         if (error !== undefined) this.log.error({ cameraId: frame.cameraId, err: error }, 'frame shed')
         this.#shed(this.#units.get(frame.cameraId), frame, cause)
+        this.#deviceFailed(error)
       },
       instanceExited: (error) => {
         this.log.error({ err: error }, 'inference instance exited, starting another')
-        this.send({ type: 'instanceExited', error: toErrorRecord(error) })
+        this.out.send({ type: 'instanceExited', error: toErrorRecord(error) })
+        this.#deviceFailed(error)
       },
       hung: (error) => this.#hung(error),
     }
@@ -263,12 +319,25 @@ export class Engine implements Service {
 
   #hung(error: unknown): void {
     this.log.error({ err: error }, 'inference run hangs, asking to be ended')
-    this.send({ type: 'failed', error: toErrorRecord(error) })
+    this.#giveUp(toErrorRecord(error))
+  }
+
+  /** Does nothing for any other error. The context on a GPU is the process's: only another process has one that works. */
+  #deviceFailed(error: unknown): void {
+    const failure = deviceFailureIn(error)
+    if (failure === undefined || this.#givenUp) return
+    this.log.error(failure, 'GPU fails for good in this process, asking to be ended')
+    this.#giveUp(failure)
+  }
+
+  #giveUp(error: ErrorRecord): void {
+    this.#givenUp = true
+    this.out.send({ type: 'failed', error })
   }
 
   #warn(unit: CameraUnit, kind: SourceWarning, detail: string): void {
     this.log.warn({ cameraId: unit.camera.id, kind, detail }, 'camera source warning')
-    this.send({ type: 'warning', cameraId: unit.camera.id, kind })
+    this.out.send({ type: 'warning', cameraId: unit.camera.id, kind })
   }
 
   /** Gives the frame to the detector, unless the scene is still the one of the last result. */
@@ -277,12 +346,20 @@ export class Engine implements Service {
     if (reused === undefined) return detector.offer(frame)
     unit.ended('reused')
     const result = { detections: reused.detections, timingsMs: noTimings, batchSize: 0 }
-    this.#leave(unit, frame, result, reused.seq)
+    this.#outlet.leave(unit, frame, result, this.#running().info, reused.seq)
   }
 
   #shed(unit: CameraUnit | undefined, frame: Frame, cause: ShedCause): void {
+    this.#dropped(unit, frame, `shed:${cause}`)
+  }
+
+  #superseded(unit: CameraUnit | undefined, frame: Frame): void {
+    this.#dropped(unit, frame, 'superseded')
+  }
+
+  #dropped(unit: CameraUnit | undefined, frame: Frame, outcome: FrameOutcome): void {
     unit?.reuse?.dropped(frame)
-    unit?.ended(`shed:${cause}`)
+    unit?.ended(outcome)
     this.#pool.give(frame.rgbHwc)
   }
 
@@ -291,65 +368,7 @@ export class Engine implements Service {
     if (!unit) return this.#pool.give(frame.rgbHwc)
     unit.ended(frame.quality === 'suspect' ? 'suspect' : 'inferred')
     unit.reuse?.analysed(frame, result.detections)
-    this.#leave(unit, frame, result)
-  }
-
-  /** Sends a result on its way, with its picture where somebody looks. */
-  #leave(unit: CameraUnit, frame: Frame, result: DetectorResult, resultOfSeq?: number): void {
-    const held = unit.keep(frame, result.detections)
-    const message = this.#result(unit, frame, result, resultOfSeq)
-    const watched = this.#pictureCameras.has('*') || this.#pictureCameras.has(frame.cameraId)
-    if (!watched && unit.encoding === 0) return this.send({ type: 'result', result: message })
-    const picture = watched && unit.encoding === 0 ? this.#picture(unit, held) : undefined
-    unit.outbox = unit.outbox.then(async () => {
-      const encoded = await picture
-      this.send({ type: 'result', result: encoded ? { ...message, picture: encoded } : message })
-    })
-  }
-
-  /** Encodes beside the loop; a picture that fails is left out, its result is not. */
-  async #picture(unit: CameraUnit, held: HeldFrame): Promise<EngineResult['picture']> {
-    held.pin()
-    unit.encoding += 1
-    try {
-      const { header, jpeg } = await encodePicture(held.frame, this.#running().info.format)
-      return { header, jpeg: toBase64(jpeg) }
-    } catch (error) {
-      this.log.warn({ cameraId: unit.camera.id, err: error }, 'live picture could not be encoded')
-      return undefined
-    } finally {
-      unit.encoding -= 1
-      held.unpin()
-    }
-  }
-
-  #result(
-    unit: CameraUnit,
-    frame: Frame,
-    { detections, timingsMs, batchSize }: DetectorResult,
-    resultOfSeq: number | undefined,
-  ): EngineResult {
-    return {
-      message: {
-        cameraId: frame.cameraId,
-        seq: frame.seq,
-        capturedAt: new Date(frame.capturedAtMs).toISOString(),
-        ptsMs: frame.ptsMs,
-        frame: { ...frame.source, quality: frame.quality },
-        model: { ...this.#running().info.model },
-        detections: detections.map(roundedDetection),
-        ...(resultOfSeq === undefined ? {} : { resultOfSeq }),
-        timingsMs: {
-          queue: rounded(timingsMs.queue, 100),
-          infer: rounded(timingsMs.infer, 100),
-          postprocess: rounded(timingsMs.postprocess, 100),
-        },
-      },
-      arrivedMs: frame.arrivedMs,
-      batchSize,
-      decodeGapsMs: unit.takeDecodeGapsMs(),
-      counts: { ...unit.counts, shed: { ...unit.counts.shed } },
-    }
+    this.#outlet.leave(unit, frame, result, this.#running().info)
   }
 
   async #push(cameraId: string, image: Uint8Array): Promise<{ seq: number }> {
@@ -373,18 +392,10 @@ export class Engine implements Service {
     }))
     const stepFailures = this.#detector?.takeStepFailures() ?? []
     const models = [...(this.#detector?.statistics() ?? []), ...this.#steps.statistics()]
-    this.send({ type: 'beat', beat: { ...this.#beat.read(), stepFailures, cameras, models } })
+    const instancesReady = this.#detector?.instancesReady ?? 0
+    const providers = this.#uses.all
+    const sizes = this.#detector?.info.sizes
+    const beat = { ...this.#beat.read(), instancesReady, stepFailures, cameras, models, providers }
+    this.out.send({ type: 'beat', beat: { ...beat, ...(sizes && { sizes }) } })
   }
-}
-
-/** Digits nobody can use cost every consumer of a message. */
-function rounded(value: number, perUnit: number): number {
-  return Math.round(value * perUnit) / perUnit
-}
-
-/** Boxes to a hundredth of a pixel, scores to four digits. */
-function roundedDetection({ boxPx, score, ...rest }: Detection) {
-  const { x1, y1, x2, y2 } = boxPx
-  const box = { x1: rounded(x1, 100), y1: rounded(y1, 100), x2: rounded(x2, 100), y2: rounded(y2, 100) }
-  return { ...rest, score: rounded(score, 10_000), boxPx: box }
 }

@@ -1,10 +1,11 @@
 import '../../lifecycle/no-telemetry.js'
 import '../../lifecycle/catch-warnings.js'
 import { rmSync } from 'node:fs'
-import sharp from 'sharp'
 import { keepFontListIn } from './caption-fonts.js'
 import { Engine } from './engine.js'
-import type { EngineSetup, FromEngine, ToEngine } from './protocol.js'
+import type { EngineOutput, EngineSetup, FromEngine, ToEngine } from './protocol.js'
+import { resultFields } from './result-frame.js'
+import { leaveParent, parentChannel } from '../parent-channel.js'
 import { createPrivateFolder } from '../private-folder.js'
 import { toErrorRecord } from '../../errors.js'
 import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
@@ -13,10 +14,8 @@ import { nodeWarnings } from '../../lifecycle/node-warnings.js'
 import { byTrueName } from '../../lifecycle/system-limit.js'
 
 /**
- * Entry of the engine process, started by `processes/engine/engine-process.ts` with an IPC channel.
- *
- * It ends with its parent: when the channel closes, the process kills itself at once, because a native run in a worker cannot be
- * interrupted in an orderly way, and decoders carry a parent-death signal.
+ * Entry of the engine process, started by `processes/engine/engine-process.ts` with an IPC channel and one for frames.
+ * It ends with its parent, and decoders carry a parent-death signal.
  */
 let engine: Engine | undefined
 let log: Log | undefined
@@ -24,8 +23,20 @@ let tempDir: string | undefined
 /** Camera changes are applied one after another for each camera. */
 const cameraWork = new Map<string, Promise<void>>()
 
+// Control says nothing over it.
+const channel = parentChannel({})
+
 function send(message: FromEngine): void {
-  if (process.connected) process.send?.(message)
+  channel.send(message)
+}
+
+const out: EngineOutput = {
+  send,
+  sendResult: (result) =>
+    channel.sendBytes(resultFields(result), ...(result.picture === undefined ? [] : [result.picture])),
+  get unsentBytes() {
+    return channel.unsentBytes
+  },
 }
 
 function inOrder(cameraId: string, work: () => Promise<void>): void {
@@ -38,13 +49,17 @@ function inOrder(cameraId: string, work: () => Promise<void>): void {
 }
 
 async function setUp(setup: EngineSetup): Promise<void> {
-  log = createLog(setup.log, `gantry-engine-${setup.index}`)
-  nodeWarnings.tell(log)
-  engine = new Engine(setup, send, log)
-  keepHouse(log)
-  new DescriptorWatch(log)
+  const { level } = setup.log
+  const settings = { ...setup.log, level: setup.isTrial === true ? 'error' : level } as const
+  const own = createLog(settings, `gantry-engine-${setup.index}`)
+  log = own
+  nodeWarnings.tell(own)
+  engine = new Engine(setup, out, own)
+  keepHouse(own)
+  new DescriptorWatch(own)
   try {
     await engine.start()
+    own.level = level
   } catch (error) {
     send({ type: 'failed', error: toErrorRecord(byTrueName('the engine cannot start', error)) })
   }
@@ -64,7 +79,7 @@ async function stop(drainMs: number): Promise<void> {
   await engine?.stop(drainMs)
   if (tempDir !== undefined) rmSync(tempDir, { recursive: true, force: true })
   send({ type: 'stopped' })
-  process.disconnect()
+  await leaveParent(channel)
 }
 
 function receive(message: ToEngine): void {
@@ -77,6 +92,12 @@ function receive(message: ToEngine): void {
       return
     case 'removeCamera':
       inOrder(message.cameraId, async () => engine?.removeCamera(message.cameraId))
+      return
+    case 'cameraShapes':
+      engine?.takeCameraShapes(message.shapes)
+      return
+    case 'card':
+      engine?.takeCard(message.requestId, message.answer)
       return
     case 'pictures':
       engine?.showPictures(message.cameras)
@@ -96,11 +117,8 @@ function receive(message: ToEngine): void {
   }
 }
 
-sharp.concurrency(1)
-sharp.cache(false)
 // The parent decides when the engine stops; a Ctrl-C reaches the whole process group.
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)
 process.on('message', (message: ToEngine) => receive(message))
-process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 send({ type: 'online' })

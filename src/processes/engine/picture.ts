@@ -1,5 +1,6 @@
-import sharp, { type Sharp } from 'sharp'
+import type { Sharp } from 'sharp'
 import type { Detection } from '../../vision/detection.js'
+import { pictureMessage } from '../../messages/picture-message.js'
 import type { PictureHeader } from '../../messages/stream-protocol.js'
 import type { Frame, FrameFormat } from '../../vision/frame.js'
 import type { SizePx } from '../../vision/letterbox.js'
@@ -21,7 +22,11 @@ function pictureSizePx(frame: Frame): SizePx {
 }
 
 /** The picture of a frame without its padding, as a sharp pipeline. Reads the frame's buffer until the pipeline has ended. */
-function unpadded(frame: Frame, format: FrameFormat): { pipeline: Sharp; size: SizePx } {
+async function unpadded(
+  frame: Frame,
+  format: FrameFormat,
+): Promise<Readonly<{ pipeline: Sharp; size: SizePx }>> {
+  const { default: sharp } = await import('../../lifecycle/sharp.js')
   const size = clampSize(pictureSizePx(frame), frame, format)
   const pipeline = sharp(Buffer.from(frame.rgbHwc), {
     raw: { width: format.input.widthPx, height: format.input.heightPx, channels: 3 },
@@ -42,15 +47,12 @@ function clampSize(size: SizePx, frame: Frame, format: FrameFormat): SizePx {
 }
 
 /**
- * JPEG of an analysed frame for live viewing, at the size the model saw it.
+ * Picture message of an analysed frame for live viewing, at the size the model saw it.
  *
  * The caller keeps the frame's buffer until the promise settles.
  */
-export async function encodePicture(
-  frame: Frame,
-  format: FrameFormat,
-): Promise<{ header: PictureHeader; jpeg: Uint8Array }> {
-  const { pipeline, size } = unpadded(frame, format)
+export async function encodePicture(frame: Frame, format: FrameFormat): Promise<Buffer> {
+  const { pipeline, size } = await unpadded(frame, format)
   const jpeg = await pipeline.jpeg({ quality: liveQuality }).toBuffer()
   const header: PictureHeader = {
     type: 'picture',
@@ -65,7 +67,7 @@ export async function encodePicture(
     sourceYPx: frame.regionPx.y,
     mime: 'image/jpeg',
   }
-  return { header, jpeg }
+  return pictureMessage(header, jpeg)
 }
 
 /** JPEG of an analysed frame for keeping; with `detections`, their boxes are drawn into it. */
@@ -74,7 +76,7 @@ export async function encodeSnapshot(
   format: FrameFormat,
   detections: readonly Detection[] | undefined,
 ): Promise<Uint8Array> {
-  const { pipeline, size } = unpadded(frame, format)
+  const { pipeline, size } = await unpadded(frame, format)
   const drawn =
     detections === undefined
       ? pipeline
@@ -105,6 +107,7 @@ export async function encodeMainSnapshot(
   if (camera.region === undefined && found === undefined) return picture.jpeg
   const { x, y, ...size } = geometryOf(picture.size, camera, format).regionPx
   const cut = { left: x, top: y, width: size.widthPx, height: size.heightPx }
+  const { default: sharp } = await import('../../lifecycle/sharp.js')
   const marks = found && overlaySvg(found.held.frame, found.detections, size)
   return sharp(picture.jpeg)
     .extract(cut)

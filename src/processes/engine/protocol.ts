@@ -1,11 +1,14 @@
 import type { CameraConfig } from '../../config/camera.js'
 import type { CameraNetworks } from '../../config/camera-networks.js'
 import type { InferenceConfig } from '../../config/inference.js'
+import type { ProviderUse } from '../../backends/onnxruntime/provider-uses.js'
 import type { CameraBeat, EngineResult } from '../../cameras/engine-report.js'
-import type { DetectorInfo } from '../../detector/camera-detector.js'
+import type { DetectorInfo, SizesInUse } from '../../detector/camera-detector.js'
+import type { CameraShapes } from '../../detector/input-size.js'
 import type { StepFailures } from '../../detector/later-steps.js'
 import type { ErrorRecord } from '../../errors.js'
 import type { FrameCounts } from '../../vision/accounting.js'
+import type { CardAnswer } from '../../sources/decode-ways.js'
 import type { CameraStatus } from '../../vision/camera-state.js'
 import type { SourceWarning } from '../../vision/frame-source.js'
 import type { Base64 } from '../../lifecycle/base64.js'
@@ -19,12 +22,19 @@ export type EngineSetup = Readonly<{
   repositories: readonly string[]
   ensemble: string
   inference: InferenceConfig
+  /** GPU for the providers that take one by its number. */
+  deviceId: number
   /** Whether steps may run code of the repository. */
   allowJsBackends: boolean
   maxConcurrentConnects: number
   mediaRoot: string
   cameraNetworks: CameraNetworks
   log: LogSettings
+  /**
+   * It is tried whether the GPU runs the detector: not on the CPU, and without a word in the log but of errors until it is ready. Its cameras
+   * come later, or never.
+   */
+  isTrial?: boolean
 }>
 
 /** A camera as an engine takes it on; numbering goes on at `firstSeq`, so that it never repeats over an engine's death. */
@@ -54,31 +64,54 @@ export type ToEngine =
   | Message<'setCamera', CameraAssignment>
   | Message<'removeCamera', { cameraId: string }>
   | Message<'pictures', { cameras: readonly string[] }>
+  /** What it wanted to know. */
+  | Message<'cameraShapes', { shapes: CameraShapes }>
+  /** What a decoder wanted to know. */
+  | Message<'card', { requestId: number; answer: CardAnswer }>
   | Message<'ask', { requestId: number; question: EngineQuestion }>
   | Message<'stop', { drainMs: number }>
+
+/** The way from an engine to control. */
+export type EngineOutput = Readonly<{
+  send(message: FromEngine): void
+  sendResult(result: EngineResult<string>): void
+  /** Bytes that wait, since control does not read. */
+  readonly unsentBytes: number
+}>
 
 /** State of the process, once a second; its absence tells a hung engine. */
 export type EngineBeat = Readonly<{
   rssBytes: number
   cpuSeconds: number
   loopP99Ms: number
+  /** Of the detector, those that are up. */
+  instancesReady: number
+  /** Of batches, where a session takes one. */
+  sizes?: SizesInUse
   /** Since the beat before. */
   stepFailures: readonly StepFailures[]
   cameras: readonly CameraBeat[]
   /** What its models did since it began. */
   models: readonly CountedStatistics[]
+  /** Where they run, and where not though they should. */
+  providers: readonly ProviderUse[]
 }>
 
-/** Engine -> control. */
+/** Engine -> control, beside results, which are bytes (`result-frame.ts`). All arrives in order. */
 export type FromEngine =
   | Message<'online'>
-  | Message<'ready', { detector: DetectorInfo }>
+  /** It loads a model with `gantry.input_size: rect`, and waits for the shapes of the cameras, which decide its size. */
+  | Message<'wantsCameraShapes'>
+  | Message<'ready', { detector: DetectorInfo; providers: readonly ProviderUse[] }>
   | Message<'failed', { error: ErrorRecord }>
   | Message<'status', { cameraId: string; status: CameraStatus }>
   | Message<'warning', { cameraId: string; kind: SourceWarning }>
-  | Message<'result', { result: EngineResult }>
   | Message<'beat', { beat: EngineBeat }>
   | Message<'instanceExited', { error: ErrorRecord }>
+  /** A decoder of the camera is about to start on the engine's GPU; answered with `card`. */
+  | Message<'wantsCard', { requestId: number; cameraId: string }>
+  /** It has ended. */
+  | Message<'leavesCard', { cameraId: string }>
   | Message<'removed', { cameraId: string; counts: FrameCounts }>
   | Message<'answer', { requestId: number; value: unknown }>
   | Message<'refused', { requestId: number; error: ErrorRecord }>

@@ -1,34 +1,19 @@
-import { dirname, join } from 'node:path'
-import { BackendRegistry } from '../../serving/backend-registry.js'
-import { JsBackend } from '../../backends/js/js-backend.js'
-import { KserveBackend } from '../../backends/kserve/kserve-backend.js'
-import { onnxRuntimeBackend } from '../../backends/onnxruntime/onnxruntime-backend.js'
-import type { InferenceConfig } from '../../config/inference.js'
-import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
+import { dirname } from 'node:path'
+import { ProviderUnavailableError } from '../../backends/onnxruntime/provider-notes.js'
+import type { ProviderUse } from '../../backends/onnxruntime/provider-uses.js'
 import type { EnsembleHost } from '../../ensemble/create-ensemble-model.js'
 import type { StepModels } from '../../ensemble/open-camera-graph.js'
 import { backoffMs } from '../../lifecycle/backoff.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import { delay } from '../../lifecycle/delay.js'
-import type { Log } from '../../lifecycle/log.js'
 import { ModelConfigError } from '../../repository/errors.js'
 import { type CountedStatistics, counted } from '../../runtime/counted-statistics.js'
 import { createScheduledModel } from '../../runtime/create-scheduled-model.js'
 import { StatisticsRecorder } from '../../runtime/statistics-recorder.js'
 import { recorderOf } from '../../serving/metrics/recorder-of.js'
-import { ModelOpener } from '../../serving/model-opener.js'
-import { ModelManager } from '../../serving/repository/model-manager.js'
+import type { ModelManager } from '../../serving/repository/model-manager.js'
+import type { EngineStepsOptions } from './step-manager.js'
 
-export type EngineStepsOptions = Readonly<{
-  repositories: readonly string[]
-  inference: InferenceConfig
-  allowJsBackends: boolean
-  /** A run of a step does not end, and only the end of the process ends it. */
-  onHung: (reason: string) => void
-  log: Log
-}>
-
-const drainMs = 1_000
 const reloadBackoff = { baseMs: 1_000, capMs: 15_000 }
 /** A model that has served so long since it was loaded again begins anew with short waits. */
 const provenMs = 60_000
@@ -44,37 +29,13 @@ export class EngineSteps implements StepModels {
   constructor(readonly options: EngineStepsOptions) {}
 
   async load(names: readonly string[]): Promise<EnsembleHost> {
-    const { repositories, inference, allowJsBackends, onHung, log } = this.options
-    const find: EnsembleHost['find'] = (name, version) => {
-      const record = manager.record(name)
-      return version > 0 ? record?.model(version) : record?.serving.at(-1)
-    }
-    const opener = new ModelOpener({
-      backends: new BackendRegistry([
-        onnxRuntimeBackend(inference),
-        new KserveBackend(),
-        new JsBackend(allowJsBackends),
-      ]),
-      find,
-      cache: undefined,
-      onHung,
-      log,
-    })
-    const manager = new ModelManager({
-      repositories,
-      control: 'explicit',
-      load: names,
-      isBuiltIn: isBuiltInStep,
-      open: (context, before) => opener.open(context, before),
-      // What cameras run is trusted: it is named by the pipeline file.
-      probe: () => Promise.resolve(),
-      uploadDir: join(repositories[0] ?? '', '.none'),
-      drainMs,
-      log,
-    })
+    const { onHung, log } = this.options
+    // It brings all that serves the models of API clients, and most cameras have no such steps.
+    const { createStepManager } = await import('./step-manager.js')
+    const { manager, find } = createStepManager(this.options, names)
     this.#manager = manager
     await manager.start()
-    for (const name of names) checkServes(manager, name)
+    for (const name of names) checkServes(manager, name, this.options.uses?.unused)
     for (const { name } of manager.records()) this.#watch(manager, name)
     return {
       find,
@@ -137,10 +98,15 @@ export class EngineSteps implements StepModels {
   }
 }
 
-/** @throws ModelConfigError with the reason why a model does not serve */
-function checkServes(manager: ModelManager, name: string): void {
+/** @throws ProviderUnavailableError where a provider fails, else ModelConfigError, with the reason why a model does not serve */
+function checkServes(manager: ModelManager, name: string, failing: readonly ProviderUse[] = []): void {
   const record = manager.record(name)
   if (record !== undefined && record.serving.length > 0) return
+  const failures = failing.filter(({ model }) => model === name)
+  if (failures.length > 0)
+    throw new ProviderUnavailableError(
+      failures.map(({ provider, failure }) => ({ provider, reason: `${name}: ${failure}`, installed: true })),
+    )
   const reason = record?.versions.map((version) => version.reason).find((text) => text !== '')
   throw new ModelConfigError(
     `model "${name}", which a step of the cameras runs, cannot be loaded: ${reason ?? 'it is not in the repository'}`,

@@ -1,38 +1,49 @@
 import type { Service } from '../../lifecycle/service.js'
 import type { Log } from '../../lifecycle/log.js'
 import { systemLimit } from '../../lifecycle/system-limit.js'
-import type { ModelServer } from '../../serving/model-server.js'
-import { startGrpc, type GrpcOptions, type GrpcServer } from '../../api/grpc/grpc-server.js'
 
 const retryAfterMs = 5_000
 
+/** What listens for gRPC once it is opened. */
+export type OpenedGrpc = Readonly<{
+  /** 0 where it listens on none. */
+  port: number
+  drain(withinMs: number): Promise<void>
+  stop(drainMs: number): Promise<void>
+}>
+
 /** gRPC on its port. While the port is taken it is tried again, and HTTP goes on. */
-export class GrpcListener implements Service {
-  #server: GrpcServer | undefined
+export class GrpcListener<Opened extends OpenedGrpc> implements Service {
+  #server: Opened | undefined
   #reason = 'not started'
   #timer: NodeJS.Timeout | undefined
   #stopped = false
 
+  /** @param open - one try. */
   constructor(
-    readonly server: ModelServer,
-    readonly options: GrpcOptions,
+    readonly open: () => Promise<Opened>,
     readonly log: Log,
     readonly retryMs = retryAfterMs,
   ) {}
 
+  /** `undefined` while there is none. */
+  get server(): Opened | undefined {
+    return this.#server
+  }
+
   /** The port taken, and why there is none. */
   get state(): Readonly<{ port: number | null; reason: string }> {
-    return { port: this.#server?.port ?? null, reason: this.#reason }
+    return { port: this.#server?.port || null, reason: this.#reason }
   }
 
   /** Resolves after the first try; never rejects. */
   async start(): Promise<void> {
     try {
-      const server = await startGrpc(this.server, this.options)
+      const server = await this.open()
       if (this.#stopped) return await server.stop(0)
       this.#server = server
       this.#reason = ''
-      this.log.info({ host: this.options.host, port: server.port }, 'gRPC ready')
+      if (server.port !== 0) this.log.info({ port: server.port }, 'gRPC ready')
     } catch (error) {
       const reason = systemLimit(error)?.reason ?? (error instanceof Error ? error.message : String(error))
       if (reason !== this.#reason) this.log.error({ err: error }, 'gRPC cannot listen, trying again')

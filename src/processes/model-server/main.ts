@@ -3,6 +3,7 @@ import '../../lifecycle/catch-warnings.js'
 import { Socket } from 'node:net'
 import { ProcessBeat } from '../engine/process-beat.js'
 import { isInternal, toErrorRecord } from '../../errors.js'
+import { DeviceFailedError } from '../../runtime/errors.js'
 import { fromBase64 } from '../../lifecycle/base64.js'
 import { giveWay } from '../../lifecycle/give-way.js'
 import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
@@ -10,6 +11,7 @@ import { createLog, type Log } from '../../lifecycle/log.js'
 import { nodeWarnings } from '../../lifecycle/node-warnings.js'
 import { byTrueName } from '../../lifecycle/system-limit.js'
 import { takeGrpcLog } from '../../api/grpc/grpc-log.js'
+import { leaveParent, parentChannel } from '../parent-channel.js'
 import { ModelServerHost } from './model-server-host.js'
 import type {
   FromModelServer,
@@ -20,10 +22,8 @@ import type {
 } from './protocol.js'
 
 /**
- * Entry of the model server process, started by `processes/model-server/model-server-process.ts` with an IPC channel.
- *
- * It ends with its parent: when the channel closes, the process kills itself at once, because a native run in a worker cannot be
- * interrupted in an orderly way.
+ * Entry of the model server process, started by `processes/model-server/model-server-process.ts` with an IPC channel and one for frames.
+ * It ends with its parent.
  */
 const beatMs = 1_000
 
@@ -32,8 +32,11 @@ let log: Log | undefined
 let nice = 0
 const beat = new ProcessBeat()
 
+// Control says nothing over it.
+const channel = parentChannel({})
+
 function send(message: FromModelServer): void {
-  if (process.connected) process.send?.(message)
+  channel.send(message)
 }
 
 async function setUp(setup: ModelServerSetup): Promise<void> {
@@ -45,7 +48,13 @@ async function setUp(setup: ModelServerSetup): Promise<void> {
   takeGrpcLog(log)
   new DescriptorWatch(log)
   try {
-    host = new ModelServerHost(setup, log, (model) => send({ type: 'released', model }))
+    host = new ModelServerHost(setup, log, {
+      released: (model) => send({ type: 'released', model }),
+      deviceFailed: (deviceId, reason) => {
+        send({ type: 'deviceFailed', deviceId, reason })
+        send({ type: 'failed', error: toErrorRecord(new DeviceFailedError(reason)) })
+      },
+    })
     await host.listen()
     send({ type: 'ready' })
     setInterval(() => sendBeat(), beatMs)
@@ -61,7 +70,9 @@ function letCamerasFirst(): void {
 }
 
 function sendBeat(): void {
-  if (host) send({ type: 'beat', beat: { ...beat.read(), ...host.state() } })
+  if (host === undefined) return
+  host.lookAtProviders()
+  send({ type: 'beat', beat: { ...beat.read(), ...host.state() } })
 }
 
 async function answer(
@@ -81,7 +92,7 @@ async function answer(
 async function stop(): Promise<void> {
   await host?.stop()
   send({ type: 'stopped' })
-  process.disconnect()
+  await leaveParent(channel)
 }
 
 function receive(message: ToModelServer, handle: unknown): void {
@@ -89,12 +100,18 @@ function receive(message: ToModelServer, handle: unknown): void {
     case 'setup':
       void setUp(message.setup)
       return
+    case 'devices':
+      host?.useDevices(message.devices)
+      return
     case 'giveWay':
       letCamerasFirst()
       return
     case 'connection':
       // Without a handle: the client was gone before it arrived.
       if (handle instanceof Socket) host?.adopt(handle, fromBase64(message.head))
+      return
+    case 'grpcConnection':
+      if (handle instanceof Socket) host?.adoptGrpc(handle)
       return
     case 'ask': {
       const { requestId } = message
@@ -120,5 +137,4 @@ function receive(message: ToModelServer, handle: unknown): void {
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)
 process.on('message', (message: ToModelServer, handle: unknown) => receive(message, handle))
-process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 send({ type: 'online' })

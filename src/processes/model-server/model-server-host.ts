@@ -3,18 +3,19 @@ import type { FastifyInstance } from 'fastify'
 import { rm } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
-import ort from '../../backends/onnxruntime/onnxruntime.js'
 import { InternalError } from '../../errors.js'
 import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
-import { gpuIsInstalled } from '../../backends/onnxruntime/providers.js'
-import { failuresOf } from '../../backends/onnxruntime/provider-notes.js'
+import { gpuIsInstalled, onnxRuntimeVersion } from '../../backends/onnxruntime/providers.js'
+import { lookAtProvider } from '../../backends/onnxruntime/provider-look.js'
+import { type ProviderUse, ProviderUses } from '../../backends/onnxruntime/provider-uses.js'
 import { atMost } from '../../lifecycle/delay.js'
+import { GrowingTries } from '../../lifecycle/growing-tries.js'
 import type { Log } from '../../lifecycle/log.js'
 import { memoryUse, ownThread } from '../../lifecycle/memory-use.js'
 import { BackendRegistry } from '../../serving/backend-registry.js'
 import { JsBackend } from '../../backends/js/js-backend.js'
 import { KserveBackend } from '../../backends/kserve/kserve-backend.js'
-import { onnxRuntimeBackend } from '../../backends/onnxruntime/onnxruntime-backend.js'
+import { type DeviceFailure, onnxRuntimeBackend } from '../../backends/onnxruntime/onnxruntime-backend.js'
 import { LocalModelServer } from '../../serving/local-model-server.js'
 import { recorderOf } from '../../serving/metrics/recorder-of.js'
 import { MemoryAccounts } from '../../runtime/memory/memory-accounts.js'
@@ -47,6 +48,7 @@ import { bytesUnderWay, CodecPool } from '../../api/codec/codec-pool.js'
 import { createKserveApp } from '../../api/kserve/kserve-app.js'
 import { RequestsUnderWay } from '../../api/requests-under-way.js'
 import { AdoptedConnections } from './adopted-connections.js'
+import { type GrpcServer, startGrpc } from '../../api/grpc/grpc-server.js'
 import { GrpcListener } from './grpc-listener.js'
 import { ModelServerLog } from './model-server-log.js'
 import type { ModelMetrics, ModelMetricsQuestion, ModelServerBeat, ModelServerSetup } from './protocol.js'
@@ -60,8 +62,15 @@ const drainMs = 60_000
 const closeAtMostMs = 500
 /** At the end, longest for the traces that are left. */
 const traceWriteAtMostMs = 1_000
-/** From refusing the requests of a model that takes too much memory to the end of the process: they leave, and little more is taken. */
+/** From refusing the requests of a model that takes too much memory, or whose GPU failed, to the end of the process: they leave. */
 const refusedWithinMs = 50
+
+export type ModelServerEvents = Readonly<{
+  /** A model that was held out is tried again. */
+  released(model: string): void
+  /** Nothing runs any more on a GPU in this process, which has to end. Called once. */
+  deviceFailed(deviceId: number, reason: string): void
+}>
 
 /** Everything that lives in the model server process: models, their repository, and the two protocols in front of them. */
 export class ModelServerHost implements Service {
@@ -73,36 +82,51 @@ export class ModelServerHost implements Service {
   readonly #app: FastifyInstance
   readonly #connections: AdoptedConnections
   readonly #requests: RequestsUnderWay
-  readonly #grpc: GrpcListener
+  readonly #grpc: GrpcListener<GrpcServer>
   /** Of both protocols. */
   readonly #pool: CodecPool
   /** What was counted elsewhere of models, when metrics were last asked for. */
   #forCameras: readonly CountedStatistics[] = []
   readonly #tracer: Tracer
-  /** By model, of its last load. */
-  readonly #providerFailures = new Map<string, readonly string[]>()
+  readonly #uses: ProviderUses
+  readonly #tries: GrowingTries
   readonly #ending = new AbortController()
   readonly #record: RunRecordFile
+  /** Of groups that name none. */
+  #devices: readonly number[]
+  #deviceHasFailed = false
 
-  /** @param released - a model that was held out is tried again. */
   constructor(
     readonly setup: ModelServerSetup,
     readonly log: Log,
-    released: (model: string) => void,
+    readonly events: ModelServerEvents,
   ) {
     const { repositories, models, modelServer } = setup
+    this.#uses = new ProviderUses(log)
+    this.#tries = new GrowingTries({
+      firstMs: setup.inference.retrySeconds * 1_000,
+      isNeeded: () => this.#failing().length > 0,
+      attempt: () => this.#tryProviders(),
+    })
     this.#cache = createResponseCache(models.cache, log)
     this.#record = new RunRecordFile(runRecordFile(setup.tempDir))
+    this.#devices = setup.devices
+    const devices = (): readonly number[] => this.#devices
     const opener = new ModelOpener({
       backends: new BackendRegistry([
         onnxRuntimeBackend({
           ...setup.inference,
-          onNotes: (model, notes) => this.#providerFailures.set(model, failuresOf(notes)),
+          get devices() {
+            return devices()
+          },
+          onDeviceFailed: (failed) => this.#endOnDevice(failed),
+          uses: this.#uses,
         }),
         new KserveBackend(modelServer.maxResponseBytes),
         new JsBackend(models.allowJsBackends),
       ]),
       find: (name, version) => this.#find(name, version),
+      inputSizes: new Map(setup.inputSizes),
       cache: this.#cache,
       rateLimiter: rateLimiterOf(modelServer.rateLimit),
       memory: this.#accounts(),
@@ -122,7 +146,7 @@ export class ModelServerHost implements Service {
       uploadDir: uploadDirOf(setup),
       kept: new KeptLoads(uploadDirOf(setup), log),
       heldOut: new Map(setup.heldOut),
-      onReleased: released,
+      onReleased: (model) => events.released(model),
       drainMs,
       log,
     })
@@ -152,7 +176,7 @@ export class ModelServerHost implements Service {
     this.#connections = new AdoptedConnections(this.#app, setup)
     this.#requests = new RequestsUnderWay(this.#app.server)
     const grpc = { ...setup.grpc, maxMessageBytes: modelServer.maxRequestBytes, pool, log }
-    this.#grpc = new GrpcListener(this.server, grpc, log)
+    this.#grpc = new GrpcListener(() => startGrpc(this.server, grpc), log)
   }
 
   /** Resolves when it listens. Models are loaded by {@link loadModels}. @throws ListenError, GantryError */
@@ -168,25 +192,34 @@ export class ModelServerHost implements Service {
     this.#connections.adopt(socket, head)
   }
 
-  /** Resolves when all models serve or have a reason why not. */
+  /** The same for a client of the port of gRPC, where control has that. */
+  adoptGrpc(socket: Socket): void {
+    this.#grpc.server?.adopt(socket)
+  }
+
+  /** Resolves when all models that are to be loaded by themselves serve or have a reason why not. */
   async loadModels(): Promise<void> {
     await this.#manager.start()
     this.#watch.start()
     this.#poller?.start()
   }
 
-  state(): Pick<ModelServerBeat, 'models' | 'unreadable' | 'grpcPort' | 'grpcReason' | 'providerFailures'> {
+  state(): Pick<ModelServerBeat, 'models' | 'unreadable' | 'grpcPort' | 'grpcReason' | 'providers'> {
     const wanted = this.#manager.records().filter((record) => record.wanted)
     const ready = wanted.filter((record) => record.ready).length
     const { port, reason } = this.#grpc.state
-    const failures = wanted.flatMap(({ name }) => this.#providerFailures.get(name) ?? [])
     return {
       models: { total: wanted.length, ready },
       unreadable: [...this.#manager.unreadable],
       grpcPort: port,
       grpcReason: reason,
-      providerFailures: [...new Set(failures)],
+      providers: this.#uses.all.filter(({ model }) => wanted.some(({ name }) => name === model)),
     }
+  }
+
+  /** To be called now and then: models whose provider fails go back to it once it runs again. */
+  lookAtProviders(): void {
+    this.#tries.look()
   }
 
   /** Metrics of the models, with what was counted elsewhere. */
@@ -208,6 +241,7 @@ export class ModelServerHost implements Service {
   async drain(withinMs: number): Promise<void> {
     this.#watch.stop()
     this.#poller?.stop()
+    this.#tries.stop()
     this.server.refuse()
     this.#manager.refuse()
     this.#connections.refuse()
@@ -226,6 +260,31 @@ export class ModelServerHost implements Service {
     await atMost(traceWriteAtMostMs, this.#tracer.close())
   }
 
+  /** Of models that serve elsewhere; one that does not serve is loaded again and again. */
+  #failing(): readonly ProviderUse[] {
+    return this.#uses.unused.filter(({ model }) => (this.#manager.record(model)?.serving.length ?? 0) > 0)
+  }
+
+  /** A small model in a process of its own tells whether it pays to open the models anew. */
+  async #tryProviders(): Promise<void> {
+    const { signal } = this.#ending
+    const failing = this.#failing()
+    const places = new Map(failing.map((use) => [`${use.provider} ${use.device}`, use]))
+    for (const { provider, device } of places.values()) {
+      const { state, reason } = await lookAtProvider(provider, Number(device), { signal })
+      if (state !== 'runs') this.log.info({ provider, device, reason }, 'execution provider still fails')
+      else await this.#renew(failing.filter((use) => use.provider === provider && use.device === device))
+      if (signal.aborted) return
+    }
+  }
+
+  async #renew(uses: readonly ProviderUse[]): Promise<void> {
+    for (const model of new Set(uses.map((use) => use.model)))
+      await this.#manager.renew(model).catch((error: unknown) => {
+        if (!this.#ending.signal.aborted) this.log.error({ model, err: error }, 'model cannot be opened anew')
+      })
+  }
+
   #accounts(): MemoryAccounts {
     const { modelMemoryBytes, probe } = this.setup.modelServer
     const mainThread = ownThread()
@@ -234,9 +293,29 @@ export class ModelServerHost implements Service {
       use: memoryUse,
       ownThreads: () => [mainThread, ...this.#pool.threads],
       clock: timers,
-      onActive: (models) => this.#record.active(models),
+      onActive: (models) => {
+        if (!this.#deviceHasFailed) this.#record.active(models)
+      },
       onOver: (model, reason) => this.#endOver(model, reason),
     })
+  }
+
+  /** What is loaded from now on runs on these GPUs where it names none. */
+  useDevices(devices: readonly number[]): void {
+    this.#devices = devices
+  }
+
+  /**
+   * Only another process has a context on the GPU that works. The sessions there cannot be closed one by one either: what native code frees
+   * in a context that is gone may end the process anyway.
+   */
+  #endOnDevice({ deviceId, model, reason }: DeviceFailure): void {
+    if (this.#deviceHasFailed) return
+    this.#deviceHasFailed = true
+    this.#record.active(new Map([[model, 1]]))
+    this.log.fatal({ model, reason }, 'GPU fails for good in this process, ending the model server')
+    // What failed is answered first.
+    setTimeout(() => this.events.deviceFailed(deviceId, reason), refusedWithinMs)
   }
 
   /** A thread cannot be ended inside a native run, so the process is: it is started again without the model. */
@@ -275,7 +354,7 @@ export class ModelServerHost implements Service {
     return createProbe({
       ...modelServer.probe,
       verdictsFile: join(storePath, 'model-probes.json'),
-      runtime: ort.env.versions.common,
+      runtime: onnxRuntimeVersion(),
       log: this.log,
       signal: this.#ending.signal,
     })

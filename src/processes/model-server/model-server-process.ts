@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { repositoriesOf } from '../../config/load.js'
 import type { PipelineConfig } from '../../config/pipeline.js'
+import type { Socket } from 'node:net'
 import { type UnreadableRepositories, unreadableText } from '../../repository/repository-folder.js'
 import { toBase64 } from '../../lifecycle/base64.js'
 import { nowMs } from '../../lifecycle/clock.js'
@@ -19,22 +20,41 @@ import type {
   ModelMetricsQuestion,
 } from './protocol.js'
 import { runRecordFile, takeRunRecord } from './run-record.js'
+import { failuresIn, type ProviderUse } from '../../backends/onnxruntime/provider-uses.js'
 import { ServingError } from '../../tensors/serving-error.js'
+import type { SizePx } from '../../vision/letterbox.js'
 import type { ModelServerHealth } from '../../api/gantry.js'
+import type { ModelControl } from '../../serving/repository/load-planner.js'
+import { openGrpcDoor } from './grpc-door.js'
+import { GrpcListener, type OpenedGrpc } from './grpc-listener.js'
 import { HeldOutModels } from './held-out-models.js'
+import type { DeviceStates } from '../device-states.js'
 import { createPrivateFolder } from '../private-folder.js'
-import { SupervisedProcess, type OwnMessage } from '../supervised-process.js'
+import type { OwnMessage } from '../child-messages.js'
+import type { EndOfProcess } from '../process-spec.js'
+import { SupervisedProcess } from '../supervised-process.js'
 
 /** From the start of the process until it listens; models are loaded after that. */
 const listenAtMostMs = 60_000
 /** Processor time that its loop may take without a beat: the longest part of any request takes a hundredth of that. */
 const busyCpuMs = 30_000
+/** Longest that whoever asks first waits for the process to listen. */
+const wakeAtMostMs = 30_000
 /** A scrape does not wait longer for figures of a process that is busy. */
 const metricsAtMostMs = 1_000
+/**
+ * A young generation of 2 MB is collected every few large requests, and their memory, which lies outside of the heap, goes with it. At its
+ * default it grows to 32 MB, is collected once in hundreds of them, and the memory brings full collections instead; at 1 MB small requests
+ * pay for its collections (test/bench/model-server-peer.bench.ts).
+ */
+const v8Flags = ['--max-semi-space-size=2']
 /** At the end, longest for closing models and connections. */
 const stopAtMostMs = 2_000
 
-/** The model server process under supervision. Cameras never wait for it. */
+/**
+ * The model server process under supervision. Cameras never wait for it. Beside cameras, and where the settings do not say when models
+ * are loaded, it is started by the first client, so that what nobody asks for takes no memory.
+ */
 export class ModelServerProcess implements Service {
   /** Where it takes HTTP. The folder is this user's alone, so no token is asked there. */
   readonly socketPath: string
@@ -44,50 +64,57 @@ export class ModelServerProcess implements Service {
   readonly #process: SupervisedProcess<FromModelServer, ToModelServer>
   #beat: ModelServerBeat | undefined
   #besideCameras = false
+  readonly #inputSizes = new Map<string, SizePx>()
+  /** Decided once, at the start. */
+  #control: ModelControl = 'none'
+  /** Where the first client starts the process: its port of gRPC, of which all connections are given away. */
+  #door: GrpcListener<OpenedGrpc> | undefined
   #cpuSeconds = 0
   #unreadable: UnreadableRepositories
   readonly #heldOut = new HeldOutModels(nowMs)
 
   /** @param unreadable - repositories that cannot be read at the start. */
   constructor(
-    config: PipelineConfig,
+    readonly config: PipelineConfig,
     version: string,
     unreadable: UnreadableRepositories,
+    readonly devices: DeviceStates,
     readonly metrics: ServiceMetrics,
     readonly log: Log,
   ) {
     this.#unreadable = unreadable
+    devices.onChange = () => this.#process.tell({ type: 'devices', devices: devices.used })
     this.#tempDir = createPrivateFolder()
     this.socketPath = join(this.#tempDir, 'http.sock')
     const returnPath = join(this.#tempDir, 'return.sock')
     this.connections = {
       returnPath,
-      adopt: (socket, head) => this.#process.pass({ type: 'connection', head: toBase64(head) }, socket),
+      adopt: (socket, head) => {
+        const give = () => this.#process.pass({ type: 'connection', head: toBase64(head) }, socket)
+        return this.wake()?.then(give) ?? give()
+      },
     }
-    const setup = setupOf(config, version, {
-      socketPath: this.socketPath,
-      returnPath,
-      tempDir: this.#tempDir,
-    })
+    const paths = { socketPath: this.socketPath, returnPath, tempDir: this.#tempDir }
     this.#process = new SupervisedProcess<FromModelServer, ToModelServer>(
       {
         title: 'model server',
         logFields: {},
         entry: entryPath(import.meta.url, './main.js'),
-        setup: () =>
-          ({
-            type: 'setup',
-            setup: { ...setup, besideCameras: this.#besideCameras, heldOut: this.#heldOut.all },
-          }) satisfies ToModelServer,
+        v8Flags,
+        setup: () => ({ type: 'setup', setup: this.#setup(version, paths) }) satisfies ToModelServer,
         loadAtMostMs: listenAtMostMs,
-        onFirstFailure: 'retry',
         silence: { busyCpuMs },
         unavailable: (reason) => new ServingError('UNAVAILABLE', `the model server is away: ${reason}`),
       },
       {
-        ready: () => log.info('model server ready, models load'),
+        ready: () =>
+          log.info(
+            this.#door
+              ? 'model server ready, models load as they are asked for'
+              : 'model server ready, models load',
+          ),
         gone: () => this.#gone(),
-        isCured: (reason, byItself) => this.#findCulprit(reason, byItself),
+        startsAgainIn: (end) => (this.#findCulprit(end) ? 0 : undefined),
         message: (message) => this.#receive(message),
       },
       log,
@@ -95,15 +122,27 @@ export class ModelServerProcess implements Service {
   }
 
   get health(): ModelServerHealth {
-    const { state, pid, restarts, reason } = this.#process.health
-    const {
-      models = { total: 0, ready: 0 },
-      grpcPort = null,
-      grpcReason = '',
-      providerFailures = [],
-    } = this.#beat ?? {}
-    const why = reason !== '' ? reason : grpcReason === '' ? '' : `gRPC: ${grpcReason}`
-    return { state, pid, restarts, reason: why, models, grpcPort, providerFailures }
+    const { state, pid, restarts, reason } = this.#door ? this.#process.wokenHealth : this.#process.health
+    const { models = { total: 0, ready: 0 } } = this.#beat ?? {}
+    const grpc = this.#door?.state ?? {
+      port: this.#beat?.grpcPort ?? null,
+      reason: this.#beat?.grpcReason ?? '',
+    }
+    const ofGrpc = grpc.reason === '' ? '' : `gRPC: ${grpc.reason}`
+    return {
+      state,
+      pid,
+      restarts,
+      reason: reason || ofGrpc,
+      models,
+      grpcPort: grpc.port,
+      providerFailures: failuresIn(this.providers),
+    }
+  }
+
+  /** Where its models run, and where not though they should; none while it is away. */
+  get providers(): readonly ProviderUse[] {
+    return this.#beat?.providers ?? []
   }
 
   /** What makes the service not ready: a repository that cannot be read. Known from the start on, and while the process is away. */
@@ -115,9 +154,34 @@ export class ModelServerProcess implements Service {
     return this.#process.ready
   }
 
-  /** Resolves once it listens for the first time, or is stopped. Failures are logged and tried again. */
+  /**
+   * Resolves once it listens for the first time, or is stopped. Failures are logged and tried again. Where it is started by the first
+   * client, that is once clients can come.
+   */
   start(): Promise<void> {
-    return this.#process.start()
+    this.#control = this.config.models.control ?? (this.#besideCameras ? 'asked' : 'none')
+    if (this.#control !== 'asked') return this.#process.start()
+    const { host, grpcPort: port } = this.config.server
+    const take = (socket: Socket): void => void this.#takeGrpc(socket)
+    this.#door = new GrpcListener(() => openGrpcDoor({ host, port, take, log: this.log }), this.log)
+    // It can serve.
+    this.metrics.modelServerUp.set(1)
+    return this.#door.start()
+  }
+
+  /**
+   * Starts it where the first client does that.
+   *
+   * @returns undefined where there is nothing to wait for; else what resolves when it is ready, or is not in time.
+   */
+  wake(): Promise<void> | undefined {
+    return this.#door && this.#process.wake(wakeAtMostMs)
+  }
+
+  async #takeGrpc(socket: Socket): Promise<void> {
+    socket.on('error', () => undefined)
+    await this.wake()
+    if (!this.#process.pass({ type: 'grpcConnection' }, socket)) socket.destroy()
   }
 
   /** There are cameras: from now on they get the processor first. */
@@ -125,6 +189,11 @@ export class ModelServerProcess implements Service {
     if (this.#besideCameras) return
     this.#besideCameras = true
     this.#process.tell({ type: 'giveWay' })
+  }
+
+  /** What cameras run their detector at; known to the process from its next start on. */
+  camerasRun(detector: string, size: SizePx): void {
+    this.#inputSizes.set(detector, size)
   }
 
   /** Metrics of its models; `undefined` while it is away. */
@@ -153,6 +222,7 @@ export class ModelServerProcess implements Service {
 
   /** Idempotent, never rejects. */
   async stop(): Promise<void> {
+    await this.#door?.stop(0)
     await this.#process.stop(stopAtMostMs)
     rmSync(this.#tempDir, { recursive: true, force: true })
   }
@@ -165,11 +235,13 @@ export class ModelServerProcess implements Service {
   }
 
   /** @returns whether it starts again without what ended it. */
-  #findCulprit(reason: string, byItself: boolean): boolean {
+  #findCulprit({ reason, byItself, failure }: EndOfProcess): boolean {
     const record = takeRunRecord(runRecordFile(this.#tempDir))
-    // What it was ended for from here need not be the doing of the models that were at work.
-    const isJudged = byItself || (record?.over ?? null) !== null
-    const culprit = isJudged ? this.#heldOut.ended(record, reason) : undefined
+    // What it was ended for from here need not be the doing of the models that were at work. Where a GPU failed, the record has only the
+    // model whose run did that.
+    const isOfDevice = failure?.code === 'GANTRY_DEVICE_FAILED'
+    const isJudged = byItself || isOfDevice || (record?.over ?? null) !== null
+    const culprit = isJudged ? this.#heldOut.ended(record, failure?.message ?? reason) : undefined
     if (culprit !== undefined) this.log.error(culprit, 'the model server starts again without a model')
     return culprit !== undefined
   }
@@ -178,10 +250,37 @@ export class ModelServerProcess implements Service {
     switch (message.type) {
       case 'released':
         return this.#heldOut.release(message.model)
+      case 'deviceFailed':
+        return void this.devices.failed(message.deviceId)
       case 'beat':
         return this.#measured(message.beat)
       default:
         return message satisfies never
+    }
+  }
+
+  #setup(
+    version: string,
+    paths: Pick<ModelServerSetup, 'socketPath' | 'returnPath' | 'tempDir'>,
+  ): ModelServerSetup {
+    const { config } = this
+    const { repository: _, ...models } = config.models
+    const { host, grpcPort, token, allowedOrigins, allowedHosts } = config.server
+    return {
+      repositories: repositoriesOf(config),
+      models: { ...models, control: this.#control },
+      inference: config.inference,
+      devices: this.devices.used,
+      modelServer: config.modelServer,
+      besideCameras: this.#besideCameras,
+      inputSizes: [...this.#inputSizes],
+      ...paths,
+      access: { host, token, allowedOrigins, allowedHosts },
+      grpc: { host, port: this.#door ? undefined : grpcPort, token },
+      storePath: config.store.path,
+      heldOut: this.#heldOut.all,
+      version,
+      log: config.log,
     }
   }
 
@@ -194,26 +293,5 @@ export class ModelServerProcess implements Service {
     this.metrics.modelServerLoopP99.set(loopP99Ms / 1_000)
     this.metrics.modelServerCpu.inc(Math.max(0, cpuSeconds - this.#cpuSeconds))
     this.#cpuSeconds = cpuSeconds
-  }
-}
-
-function setupOf(
-  config: PipelineConfig,
-  version: string,
-  paths: Pick<ModelServerSetup, 'socketPath' | 'returnPath' | 'tempDir'>,
-): Omit<ModelServerSetup, 'besideCameras' | 'heldOut'> {
-  const { repository: _, ...models } = config.models
-  const { host, grpcPort, token, allowedOrigins, allowedHosts } = config.server
-  return {
-    repositories: repositoriesOf(config),
-    models,
-    inference: config.inference,
-    modelServer: config.modelServer,
-    ...paths,
-    access: { host, token, allowedOrigins, allowedHosts },
-    grpc: { host, port: grpcPort, token },
-    storePath: config.store.path,
-    version,
-    log: config.log,
   }
 }

@@ -1,3 +1,4 @@
+import type { ProviderUse } from '../../backends/onnxruntime/provider-uses.js'
 import type { InferenceConfig } from '../../config/inference.js'
 import type { ModelsConfig, ModelServerConfig } from '../../config/models.js'
 import type { ErrorRecord } from '../../errors.js'
@@ -5,23 +6,29 @@ import type { Base64 } from '../../lifecycle/base64.js'
 import type { LogSettings } from '../../lifecycle/log.js'
 import type { AccessSettings } from '../../api/access.js'
 import type { CountedStatistics } from '../../runtime/counted-statistics.js'
+import type { SizePx } from '../../vision/letterbox.js'
+import type { ModelControl } from '../../serving/repository/load-planner.js'
 
 /** What the model server needs to know once, at its start. Paths are absolute. */
 export type ModelServerSetup = Readonly<{
   repositories: readonly string[]
-  models: Omit<ModelsConfig, 'repository'>
+  models: Omit<ModelsConfig, 'repository' | 'control'> & Readonly<{ control: ModelControl }>
   inference: InferenceConfig
+  /** GPUs by number, for groups of instances that name none. */
+  devices: readonly number[]
   modelServer: ModelServerConfig
   /** There are cameras, which get the processor first. */
   besideCameras: boolean
+  /** What the detectors of cameras run at. */
+  inputSizes: readonly (readonly [model: string, size: SizePx])[]
   /** Unix socket for HTTP from control, which has checked its access. */
   socketPath: string
   /** Who may ask over a connection that control gave away. */
   access: AccessSettings
   /** Unix socket of control, for requests over such a connection that are not for `/v2`. */
   returnPath: string
-  /** gRPC clients come here directly. */
-  grpc: Readonly<{ host: string; port: number; token: string | undefined }>
+  /** gRPC clients come here directly; without a port, control gives their connections away. */
+  grpc: Readonly<{ host: string; port: number | undefined; token: string | undefined }>
   /** Private to the service; gone when it ends. */
   tempDir: string
   /** Models that ended the process before this one, each with the reason. */
@@ -60,10 +67,14 @@ export type ModelServerAnswers = { metrics: ModelMetrics; drain: null }
 /** Control -> model server. */
 export type ToModelServer =
   | Message<'setup', { setup: ModelServerSetup }>
+  /** GPUs for what is loaded from now on. */
+  | Message<'devices', { devices: readonly number[] }>
   /** The first camera came. */
   | Message<'giveWay'>
   /** Comes with the socket of a client, of which `head` was read. */
   | Message<'connection', { head: Base64 }>
+  /** Comes with the socket of a gRPC client, of which nothing was read. */
+  | Message<'grpcConnection'>
   | Message<'ask', { requestId: number; question: ModelServerQuestion }>
   | Message<'stop', { drainMs: number }>
 
@@ -79,8 +90,8 @@ export type ModelServerBeat = Readonly<{
   /** Where gRPC listens; `null` with the reason while it cannot. */
   grpcPort: number | null
   grpcReason: string
-  /** Why models do not run on a provider that is installed, each once. */
-  providerFailures: readonly string[]
+  /** Where models run, and where not though they should. */
+  providers: readonly ProviderUse[]
 }>
 
 /** Model server -> control. */
@@ -89,6 +100,8 @@ export type FromModelServer =
   /** It listens; models are loaded from here on. */
   | Message<'ready'>
   | Message<'failed', { error: ErrorRecord }>
+  /** Nothing runs any more on a GPU in this process, which asks to be ended for it. */
+  | Message<'deviceFailed', { deviceId: number; reason: string }>
   | Message<'beat', { beat: ModelServerBeat }>
   /** A model that was held out is tried again. */
   | Message<'released', { model: string }>

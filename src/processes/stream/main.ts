@@ -8,14 +8,16 @@ import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
 import { createLog } from '../../lifecycle/log.js'
 import { nodeWarnings } from '../../lifecycle/node-warnings.js'
 import { keepYoungGenerationSmall } from '../../lifecycle/v8-flags.js'
+import { leaveParent, parentChannel } from '../parent-channel.js'
 import type { FromStream, StreamSetup, ToStream } from './protocol.js'
+import { readPublished } from './published-frame.js'
 import { StreamHost } from './stream-host.js'
 
 /**
- * Entry of the stream process, started by `processes/stream/stream-process.ts` with an IPC channel.
+ * Entry of the stream process, started by `processes/stream/stream-process.ts` with an IPC channel and one for frames.
  *
  * A message to a thousand clients is a thousand writes: here they take no time from the loop that publishes, and less than their share
- * from the runs of the detector. It ends with its parent, when the channel closes.
+ * from the runs of the detector. It ends with its parent.
  */
 const beatMs = 1_000
 /** Viewers of a machine whose cores are all busy wait a little longer; the detector does not wait for viewers. */
@@ -27,8 +29,10 @@ let host: StreamHost | undefined
 let sessionNice = nice
 const beat = new ProcessBeat()
 
+const channel = parentChannel({ bytes: (body) => host?.publish(readPublished(body)) })
+
 function send(message: FromStream): void {
-  if (process.connected) process.send?.(message)
+  channel.send(message)
 }
 
 function setUp(setup: StreamSetup): void {
@@ -54,10 +58,12 @@ function sendBeat(): void {
 }
 
 async function stop(): Promise<void> {
+  // What was published before is still on its way.
+  await channel.ended
   await host?.stop()
   sendBeat()
   send({ type: 'stopped' })
-  process.disconnect()
+  await leaveParent(channel)
 }
 
 function receive(message: ToStream, handle: unknown): void {
@@ -65,12 +71,10 @@ function receive(message: ToStream, handle: unknown): void {
     case 'setup':
       setUp(message.setup)
       return
-    case 'results':
-      host?.publish(message.results)
-      return
     case 'client':
       // Without a handle: the client was gone before it arrived.
-      if (handle instanceof Socket) host?.accept(message.request, handle, fromBase64(message.head))
+      if (handle instanceof Socket)
+        host?.accept(message.request, handle, fromBase64(message.head), message.behind)
       return
     case 'ask':
       sendBeat()
@@ -89,5 +93,4 @@ takeLess(nice)
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)
 process.on('message', (message: ToStream, handle: unknown) => receive(message, handle))
-process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 send({ type: 'online' })

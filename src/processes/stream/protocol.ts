@@ -1,4 +1,3 @@
-import type { EngineResult } from '../../cameras/engine-report.js'
 import type { ErrorRecord } from '../../errors.js'
 import type { Base64 } from '../../lifecycle/base64.js'
 import type { LogSettings } from '../../lifecycle/log.js'
@@ -13,27 +12,16 @@ export type StreamSetup = Readonly<{
   log: LogSettings
 }>
 
-/** A result on its way to the clients. */
-export type PublishedResult = Readonly<{
-  /** Text of the `DetectionsMessage`. */
-  json: string
-  /** As the engine made it. */
-  picture?: EngineResult['picture']
-  /** Monotonic time of publishing. */
-  atMs: number
-}>
-
 type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Body>
 
 /** A question with an answer: {@link FromStream} `answer` carries the same `requestId`. `beat` asks for one before its time. */
 export type StreamQuestion = Message<'beat'>
 
-/** Control -> stream process. */
+/** Control -> stream process, beside results, which are bytes (`published-frame.ts`) and go another way. */
 export type ToStream =
   | Message<'setup', { setup: StreamSetup }>
-  | Message<'results', { results: readonly PublishedResult[] }>
-  /** Comes with the socket of a client; `head` is what was read behind its request. */
-  | Message<'client', { request: UpgradeRequest; head: Base64 }>
+  /** Comes with the socket of a client, who came behind so many results; `head` is what was read behind its request. */
+  | Message<'client', { request: UpgradeRequest; head: Base64; behind: number }>
   | Message<'ask', { requestId: number; question: StreamQuestion }>
   | Message<'stop', { drainMs: number }>
 

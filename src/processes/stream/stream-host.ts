@@ -1,12 +1,13 @@
 import type { Socket } from 'node:net'
-import { parseDetectionsJson } from '../../messages/detections-json.js'
-import { fromBase64 } from '../../lifecycle/base64.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { StreamReading } from '../../delivery/websocket/stream-figures.js'
 import { WebSocketHub } from '../../delivery/websocket/websocket-hub.js'
 import { ClientAcceptor } from './client-acceptor.js'
-import type { FromStream, PublishedResult, StreamSetup } from './protocol.js'
+import type { FromStream, StreamSetup } from './protocol.js'
+import type { LeftOut, Published } from './published-frame.js'
 import type { UpgradeRequest } from '../../api/stream-upstream.js'
+
+type Early = Readonly<{ behind: number; accept: () => void }>
 
 /** Everything that lives in the stream process: the hub, and who may join it. */
 export class StreamHost {
@@ -14,6 +15,10 @@ export class StreamHost {
   readonly #acceptor: ClientAcceptor
   /** A change of the number of clients that control will be told. */
   #telling = false
+  /** Results that have come, those left out with them. */
+  #results = 0
+  /** Clients whose sockets came before the results that they are not to get. */
+  #early: Early[] = []
 
   constructor(
     setup: StreamSetup,
@@ -30,17 +35,28 @@ export class StreamHost {
     return this.#hub.clients
   }
 
-  publish(results: readonly PublishedResult[]): void {
-    for (const { json, picture, atMs } of results)
-      this.#hub.publish(
-        parseDetectionsJson(json),
-        picture && { ...picture, jpeg: fromBase64(picture.jpeg) },
-        atMs,
-      )
+  publish(result: Published | LeftOut): void {
+    if ('json' in result) {
+      this.#results += 1
+      this.#hub.publish(result, result.picture, result.atMs)
+    } else {
+      this.#results += result.results
+      this.#hub.missed(result.cameraId, result.results)
+    }
+    while (this.#early[0] && this.#early[0].behind <= this.#results) this.#early.shift()?.accept()
   }
 
-  accept(request: UpgradeRequest, socket: Socket, head: Buffer): void {
-    this.#acceptor.accept(request, socket, head)
+  /** @param behind - results that come before the client. */
+  accept(request: UpgradeRequest, socket: Socket, head: Buffer, behind: number): void {
+    if (behind <= this.#results) return this.#acceptor.accept(request, socket, head)
+    // As for the acceptor: an error is the client's going away.
+    const ignore = (): void => undefined
+    socket.on('error', ignore)
+    const accept = () => {
+      this.#acceptor.accept(request, socket, head)
+      socket.off('error', ignore)
+    }
+    this.#early.push({ behind, accept })
   }
 
   /** What the hub did since it was last asked. */

@@ -1,42 +1,53 @@
 import type { Socket } from 'node:net'
 import type { PipelineConfig } from '../../config/pipeline.js'
-import type { EngineResult } from '../../cameras/engine-report.js'
-import { detectionsJson } from '../../messages/detections-json.js'
-import type { DetectionsMessage } from '../../messages/detections-message.js'
 import { toBase64 } from '../../lifecycle/base64.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import { entryPath } from '../../lifecycle/entry.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { ServiceMetrics } from '../../metrics/service-metrics.js'
 import { StreamAwayError } from '../../api/errors.js'
-import type { FromStream, StreamBeat, PublishedResult, StreamSetup, ToStream } from './protocol.js'
+import { defaultStreamLimits } from '../../delivery/websocket/stream-limits.js'
+import type { FromStream, StreamBeat, StreamSetup, ToStream } from './protocol.js'
+import { leftOutFields, publishedFields, type Published } from './published-frame.js'
 import type { StreamUpstream, UpgradeRequest } from '../../api/stream-upstream.js'
+import type { PublishedText } from '../../delivery/websocket/stream-hub.js'
 import type { HubSettings } from '../../delivery/websocket/websocket-hub.js'
 import type { StreamHealth } from '../../api/gantry.js'
-import { SupervisedProcess, type OwnMessage } from '../supervised-process.js'
+import type { OwnMessage } from '../child-messages.js'
+import { SupervisedProcess, type BytesChannel } from '../supervised-process.js'
 
 const loadAtMostMs = 30_000
+/** Longest that who comes first waits for it to start. */
+const wakeAtMostMs = 10_000
 /** Longest for closing all clients in good order. */
 const stopAtMostMs = 2_000
 /** A scrape does not wait longer for figures of a process that is busy. */
 const metricsAtMostMs = 1_000
-/** Messages that may wait for the process to read them before pictures are left out; detections are small, and it is killed before long. */
-const maxUnread = 32
+/**
+ * Bytes that may wait for the process to read them before pictures are left out, and before results are. The latter are what the hub keeps
+ * for clients that come back, and more than comes until a process that does not read is killed, but for the largest of services.
+ */
+const maxUnread = { picturesBytes: 1024 ** 2, resultsBytes: defaultStreamLimits.resumeBytes }
 /** Results nobody waits for go in one message, which is one waking of the process: so many, or after so long. */
 const unwatched = { atMost: 32, withinMs: 1_000 } as const
 
-/** The stream process under supervision: it gets results and connections, and tells whose pictures are wanted. */
+/**
+ * The stream process under supervision: it gets results and connections, and tells whose pictures are wanted. Its first client starts it,
+ * so that it takes no memory where nobody watches.
+ */
 export class StreamProcess implements StreamUpstream {
   /** Called whenever `pictureCameras` changes. */
   onPictureCameras: ((cameras: ReadonlySet<string>) => void) | undefined
   readonly #process: SupervisedProcess<FromStream, ToStream>
   #pictureCameras: ReadonlySet<string> = new Set()
   #clients = 0
-  #waiting: PublishedResult[] = []
+  #waiting: Published[] = []
   #flushTimer: NodeJS.Timeout | undefined
   #cpuSeconds = 0
-  /** Of the process that runs now. */
-  #unread = { messages: 0 }
+  /** Results that the process that runs now was given, with those left out. */
+  #results = 0
+  /** Results of cameras that it was not told of yet, as it does not read. */
+  readonly #leftOut = new Map<string, number>()
 
   constructor(
     { server, log: logSettings }: PipelineConfig,
@@ -52,6 +63,8 @@ export class StreamProcess implements StreamUpstream {
     })
     // Counters that begin at 1 would hide the first restart from `increase()`.
     metrics.streamRestarts.inc(0)
+    // It can serve.
+    metrics.streamUp.set(1)
     this.#process = new SupervisedProcess<FromStream, ToStream>(
       {
         title: 'stream process',
@@ -60,7 +73,6 @@ export class StreamProcess implements StreamUpstream {
         v8Flags: ['--single-threaded-gc'],
         setup: () => ({ type: 'setup', setup: setup() }) satisfies ToStream,
         loadAtMostMs,
-        onFirstFailure: 'retry',
         unavailable: () => new StreamAwayError(),
       },
       {
@@ -73,7 +85,7 @@ export class StreamProcess implements StreamUpstream {
   }
 
   get health(): StreamHealth {
-    return { ...this.#process.health, clients: this.#clients }
+    return { ...this.#process.wokenHealth, clients: this.#clients }
   }
 
   /** Cameras some client wants pictures of; `*` for all. */
@@ -81,23 +93,24 @@ export class StreamProcess implements StreamUpstream {
     return this.#pictureCameras
   }
 
-  /** Resolves once it serves for the first time, or is stopped. Failures are logged and tried again. */
-  start(): Promise<void> {
-    return this.#process.start()
+  adopt(request: UpgradeRequest, socket: Socket, head: Buffer): boolean | Promise<boolean> {
+    const give = () => this.#give(request, socket, head)
+    return this.#process.wake(wakeAtMostMs)?.then(give) ?? give()
   }
 
-  adopt(request: UpgradeRequest, socket: Socket, head: Buffer): boolean {
+  #give(request: UpgradeRequest, socket: Socket, head: Buffer): boolean {
     this.#flush()
-    const taken = this.#process.pass({ type: 'client', request, head: toBase64(head) }, socket)
+    const client: ToStream = { type: 'client', request, head: toBase64(head), behind: this.#results }
+    const taken = this.#process.pass(client, socket)
     // Until the process counts it itself.
     if (taken && this.#clients === 0) this.#clients = 1
     return taken
   }
 
   /** Never throws. While the process is away, nobody is there to miss it. */
-  publish(message: DetectionsMessage, picture?: EngineResult['picture']): void {
-    const shown = this.#unread.messages < maxUnread ? picture : undefined
-    this.#waiting.push({ json: detectionsJson(message), ...(shown && { picture: shown }), atMs: nowMs() })
+  publish({ cameraId, json }: PublishedText, picture?: Buffer): void {
+    if (!this.#process.ready) return
+    this.#waiting.push({ cameraId, json, ...(picture && { picture }), atMs: nowMs() })
     if (this.#clients > 0 || this.#waiting.length >= unwatched.atMost) this.#flush()
     else this.#flushTimer ??= setTimeout(() => this.#flush(), unwatched.withinMs).unref()
   }
@@ -122,19 +135,40 @@ export class StreamProcess implements StreamUpstream {
   #flush(): void {
     clearTimeout(this.#flushTimer)
     this.#flushTimer = undefined
-    if (this.#waiting.length === 0) return
-    const unread = this.#unread
-    unread.messages += 1
-    const written = () => void (unread.messages -= 1)
-    if (!this.#process.tell({ type: 'results', results: this.#waiting }, written)) written()
+    const results = this.#waiting
     this.#waiting = []
+    if (results.length > 0)
+      this.#process.bytes?.together(() => results.forEach((result) => this.#send(result)))
+  }
+
+  #send(result: Published): void {
+    const channel = this.#process.bytes
+    const { cameraId, json, picture } = result
+    if (channel === undefined) return
+    if (channel.unsentBytes > maxUnread.resultsBytes) {
+      this.#leftOut.set(cameraId, (this.#leftOut.get(cameraId) ?? 0) + 1)
+      return
+    }
+    this.#tellLeftOut(channel)
+    const shown = channel.unsentBytes > maxUnread.picturesBytes ? undefined : picture
+    channel.sendBytes(publishedFields(result), json, ...(shown === undefined ? [] : [shown]))
+    this.#results += 1
+  }
+
+  #tellLeftOut(channel: BytesChannel): void {
+    for (const [cameraId, results] of this.#leftOut) {
+      channel.sendBytes(leftOutFields({ cameraId, results }))
+      this.#results += results
+    }
+    this.#leftOut.clear()
   }
 
   #gone(): void {
     this.#count(0)
     this.#wantPictures([])
     this.#cpuSeconds = 0
-    this.#unread = { messages: 0 }
+    this.#results = 0
+    this.#leftOut.clear()
     this.metrics.streamUp.set(0)
     this.metrics.streamRestarts.inc()
   }

@@ -1,17 +1,33 @@
-import { describe, expect, it } from 'vitest'
+import sharp from 'sharp'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { cameraSchema } from '../../../src/config/camera.js'
 import { cameraNetworksSchema } from '../../../src/config/camera-networks.js'
 import { inferenceSchema } from '../../../src/config/inference.js'
+import type { EngineResult } from '../../../src/cameras/engine-report.js'
+import { toBase64 } from '../../../src/lifecycle/base64.js'
+import { closedDetectionsJson } from '../../../src/messages/detections-json.js'
+import { detectionsMessageSchema } from '../../../src/messages/detections-message.js'
 import { Engine } from '../../../src/processes/engine/engine.js'
-import type { EngineQuestion } from '../../../src/processes/engine/protocol.js'
+import type { EngineQuestion, FromEngine } from '../../../src/processes/engine/protocol.js'
+import { addModel, redDetector } from '../../support/onnx-models.js'
 import { recordingLog } from '../../support/silent-log.js'
+import { tempDir } from '../../support/temp-dir.js'
+import { until } from '../../support/until.js'
 
-function engine() {
+/** An engine whose messages and results are kept; `out.unsentBytes` is what control has not read. */
+function engine(repositories: readonly string[] = [], ensemble = 'none') {
   const { log, lines } = recordingLog()
+  const messages: FromEngine[] = []
+  const results: EngineResult<string>[] = []
+  const out = {
+    send: (message: FromEngine) => void messages.push(message),
+    sendResult: (result: EngineResult<string>) => void results.push(result),
+    unsentBytes: 0,
+  }
   const setup = {
     index: 0,
-    repositories: [],
-    ensemble: 'none',
+    repositories,
+    ensemble,
     inference: inferenceSchema.parse({}),
     allowJsBackends: false,
     maxConcurrentConnects: 1,
@@ -19,8 +35,70 @@ function engine() {
     cameraNetworks: cameraNetworksSchema.parse({}),
     log: { level: 'silent' },
   } as const
-  return { engine: new Engine(setup as never, () => undefined, log), lines }
+  return { engine: new Engine(setup as never, out, log), lines, messages, results, out }
 }
+
+/** With a detector and a camera that pictures are pushed to. */
+async function pushed() {
+  const repository = tempDir()
+  addModel(repository, 'red', { onnx: redDetector('uint8-nhwc') })
+  const started = engine([repository], 'red')
+  onTestFinished(() => started.engine.stop(1_000))
+  await started.engine.start()
+  const camera = cameraSchema.parse({ id: 'door', url: 'push:' })
+  await started.engine.setCamera({ camera, firstSeq: 1, loopbackClosed: { analysed: false, main: false } })
+  const red = await sharp({ create: { width: 64, height: 64, channels: 3, background: 'red' } })
+    .png()
+    .toBuffer()
+  const push = () =>
+    until('a push', () =>
+      started.engine.answer({ type: 'pushFrame', cameraId: 'door', image: toBase64(red) }),
+    )
+  return { ...started, push }
+}
+
+describe('a result', () => {
+  it('is its final text but for the time of publishing, with beside it what is needed without reading it', async () => {
+    const { results, push } = await pushed()
+    await push()
+    const result = await until('the result', () => results[0])
+    const text = closedDetectionsJson(Buffer.from(result.text), 12.5).toString()
+    const message = detectionsMessageSchema.parse(JSON.parse(text))
+    expect(text).toBe(JSON.stringify(JSON.parse(text)))
+    expect(Object.keys(message.timingsMs).at(-1)).toBe('captureToPublish')
+    const { queue, infer, postprocess } = message.timingsMs
+    expect(result).toMatchObject({
+      cameraId: 'door',
+      seq: message.seq,
+      capturedAtMs: Date.parse(message.capturedAt),
+      source: { widthPx: 64, heightPx: 64 },
+      model: message.model.name,
+      run: { timingsMs: { queue, infer, postprocess }, batchSize: 1 },
+      labels: [['red', 1]],
+      counts: { received: 1, inferred: 1 },
+    })
+    expect(message.detections.map(({ label }) => label)).toEqual(['red'])
+  })
+
+  it('R38: is not made while control reads none: the frame makes room for a newer one, and pictures are left out before', async () => {
+    const { engine: asked, messages, results, out, push } = await pushed()
+    asked.showPictures(['*'])
+    out.unsentBytes = 2 * 1024 ** 2
+    await push()
+    expect((await until('a result', () => results[0])).picture).toBeUndefined()
+    out.unsentBytes = 17 * 1024 ** 2
+    await push()
+    out.unsentBytes = 0
+    await push()
+    expect((await until('the next result', () => results[1])).picture).toBeDefined()
+    await asked.removeCamera('door')
+    expect(messages.at(-1)).toMatchObject({
+      type: 'removed',
+      counts: { received: 3, inferred: 2, superseded: 1 },
+    })
+    expect(results).toHaveLength(2)
+  })
+})
 
 describe('a fault of its own', () => {
   it('is internal and logged with its stack when a question is not known', async () => {

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { takeGrpcLog } from '../../../src/api/grpc/grpc-log.js'
+import { startGrpc } from '../../../src/api/grpc/grpc-server.js'
 import { GrpcListener } from '../../../src/processes/model-server/grpc-listener.js'
 import { FakeModelServer } from '../../support/fake-model-server.js'
 import { GrpcClient } from '../../support/grpc-client.js'
@@ -22,7 +23,8 @@ it('tells that its port is taken, once and in the log alone, and listens when it
   const stderr = vi.spyOn(console, 'error')
   const { log, lines } = recordingLog()
   takeGrpcLog(log)
-  const listener = new GrpcListener(new FakeModelServer({}), { host: '127.0.0.1', port, log }, log, 10)
+  const open = () => startGrpc(new FakeModelServer({}), { host: '127.0.0.1', port, log })
+  const listener = new GrpcListener(open, log, 10)
   await listener.start()
   expect(listener.state).toEqual({ port: null, reason: `127.0.0.1:${port} is already in use` })
   other.close()
