@@ -10,6 +10,7 @@ import { saturationOf } from '../backends/onnxruntime/wide-weights.js'
 import { findCameraModel } from '../ensemble/camera-model.js'
 import { classTable, type HeadClass } from '../detector/class-table.js'
 import { planDetector } from '../detector/detector-plan.js'
+import { noCameraShapes } from '../detector/input-size.js'
 import { readEnsemble } from '../ensemble/ensemble-graph.js'
 import { type HeadKind, outputsOf } from '../detector/heads/head.js'
 import type { InputPlan } from '../detector/input-tensor.js'
@@ -35,6 +36,8 @@ export type DetectorReport = Readonly<{
   /** How the head was recognised. */
   headFrom: string
   input: InputPlan
+  /** What decided the size of the input; of a model that leaves it open, without any camera. */
+  inputFrom: string
   labels: readonly string[]
   /** What the model's own numbers mean, of columns of scores or of classes; of the latter as far as the labels go. */
   classesBy: 'column' | 'number'
@@ -175,13 +178,14 @@ function detectorReport(
 }
 
 function reportOf(detector: OnnxModel): DetectorReport {
-  const { head, input, labels } = planDetector(detector)
+  const { head, input, sizeFrom, labels } = planDetector(detector, noCameraShapes)
   return {
     detector: `${detector.name}:${detector.version}`,
     head: head.kind,
     headOutputs: outputsOf(head),
     headFrom: head.reason ?? '',
     input,
+    inputFrom: sizeFrom,
     labels,
     classesBy: head.columns === undefined ? 'number' : 'column',
     classes: classTable(head, labels),

@@ -79,8 +79,8 @@ function distance(
 ): Readonly<{ difference: number; scale: number }> {
   if (expected === undefined || found === undefined || expected.dims.join() !== found.dims.join())
     return { difference: Infinity, scale: 1 }
-  const a = numbersOf(expected)
-  const b = numbersOf(found)
+  const a = outputNumbers(expected)
+  const b = outputNumbers(found)
   let difference = 0
   let scale = 1e-12
   for (let i = 0; i < a.length; i++) {
@@ -92,7 +92,8 @@ function distance(
   return { difference, scale }
 }
 
-function numbersOf({ type, data }: ort.Tensor): ArrayLike<number | bigint> {
+/** Numbers of an output; of float16 as floats. */
+export function outputNumbers({ type, data }: ort.Tensor): ArrayLike<number | bigint> {
   return type === 'float16'
     ? floatsOf(float16Bits(data as ArrayBufferView))
     : (data as ArrayLike<number | bigint>)

@@ -3,9 +3,10 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { elementCount, type ModelTensor } from '../../tensors/tensor.js'
 import { datatypeOfOnnx, elementBytes, type OnnxType } from '../../tensors/element-type.js'
+import { valueInfo } from '../../repository/onnx-writer.js'
 import type { GraphParts } from './graph-parts.js'
 import { randomInputs } from './random-inputs.js'
-import { valueInfo, writeGraph } from './write-graph.js'
+import { writeGraph } from './write-graph.js'
 
 /** A tensor as it was seen in a run with batch size 1. */
 export type MeasuredTensor = Readonly<{

@@ -13,12 +13,13 @@ import { ModelConfigError, ModelInvalidError } from '../../repository/errors.js'
 import { knownInputs } from '../../repository/match-tensors.js'
 import type { ModelConfig } from '../../repository/model-config.js'
 import type { OnnxModel } from '../../repository/onnx-model.js'
+import { type BorderTensor, valueInfo } from '../../repository/onnx-writer.js'
 import { type Comparison, compareStages } from './compare-stages.js'
 import { type GraphParts, readGraphParts } from './graph-parts.js'
 import { type MeasuredTensor, measureGraph } from './measure-graph.js'
 import { planStages, type StagePlan } from './plan-stages.js'
 import { ensembleConfig, stageConfig, type StageDevice } from './stage-config.js'
-import { type BorderTensor, valueInfo, writeGraph } from './write-graph.js'
+import { writeGraph } from './write-graph.js'
 
 export type SplitOptions = Readonly<{
   stages: number

@@ -1,7 +1,7 @@
 import type { ModelConfig, ModelInput, ModelOutput } from '../../repository/model-config.js'
 import { sessionConfig } from '../../backends/onnxruntime/session-settings.js'
 import { configOfOnnx } from '../../tensors/element-type.js'
-import type { BorderTensor } from './write-graph.js'
+import type { BorderTensor } from '../../repository/onnx-writer.js'
 
 /** Where a stage runs. */
 export type StageDevice = Readonly<{ kind: 'KIND_CPU' }> | Readonly<{ kind: 'KIND_GPU'; gpu: number }>

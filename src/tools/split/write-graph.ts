@@ -1,22 +1,5 @@
 import protobuf from 'protobufjs'
-import { onnxProto } from '../../repository/onnx-schema.js'
-import { onnxNumberOf, type OnnxType } from '../../tensors/element-type.js'
 import type { GraphParts, NodePart } from './graph-parts.js'
-
-/** A tensor that enters or leaves a part of a model. A dimension is a size or a name. */
-export type BorderTensor = Readonly<{ name: string; type: OnnxType; shape: readonly (number | string)[] }>
-
-const valueInfoType = protobuf.parse(onnxProto, { keepCase: true }).root.lookupType('onnx.ValueInfoProto')
-
-/** Bytes of a `ValueInfoProto`; a tensor of which nothing is known has its name alone, which ONNX Runtime completes. */
-export function valueInfo(name: string, tensor?: BorderTensor): Uint8Array {
-  if (tensor === undefined) return valueInfoType.encode({ name }).finish()
-  const dim = tensor.shape.map((size) =>
-    typeof size === 'number' ? { dim_value: size } : { dim_param: size },
-  )
-  const elem_type = onnxNumberOf(tensor.type)
-  return valueInfoType.encode({ name, type: { tensor_type: { elem_type, shape: { dim } } } }).finish()
-}
 
 /** Bytes of a model with those nodes, the weights they need, and that border. */
 export function writeGraph(

@@ -73,7 +73,7 @@ class Together {
 
 async function stageModel(repository: string, name: string, together?: Together): Promise<LoadedModel> {
   const { config } = readModel(repository, name)
-  const backend = onnxRuntimeBackend({ providers: ['cpu'], deviceId: 0, intraOpThreads: 1 })
+  const backend = onnxRuntimeBackend({ providers: ['cpu'], devices: [0], intraOpThreads: 1 })
   const context = contextOf(name, config, join(repository, name, '1'))
   const opened = await backend.open(context)
   const model = await scheduled(together?.watching(name, opened) ?? opened, context)

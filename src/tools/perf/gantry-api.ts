@@ -1,0 +1,140 @@
+import { WebSocket } from 'ws'
+import { z } from 'zod'
+import type { NewCamera } from '../../config/camera.js'
+import { streamProtocol } from '../../messages/stream-protocol.js'
+import { ServerRefusalError, ServerTokenError, ServerUnreachableError } from '../client/client-errors.js'
+import type { ServerTarget } from '../client/server-url.js'
+
+const patienceMs = 15_000
+const problemSchema = z.object({ detail: z.string().optional(), title: z.string().optional() })
+const cameraSchema = z.object({
+  id: z.string(),
+  status: z.object({ state: z.string(), reason: z.string() }),
+  stats: z.object({
+    frames: z.object({ superseded: z.number(), lost: z.number(), shed: z.record(z.string(), z.number()) }),
+  }),
+})
+/** What of a result is measured. Other messages of the stream are passed over. */
+const resultSchema = z.object({
+  type: z.literal('detections'),
+  cameraId: z.string(),
+  timingsMs: z.object({
+    queue: z.number(),
+    infer: z.number(),
+    postprocess: z.number(),
+    captureToPublish: z.number(),
+  }),
+})
+
+export type ServiceCamera = z.infer<typeof cameraSchema>
+export type SeenResult = z.infer<typeof resultSchema>
+
+/** The API for cameras of a running service of Gantry. */
+export class GantryApi {
+  readonly #base: string
+  readonly #headers: Readonly<Record<string, string>>
+
+  /** @param target - of HTTP. */
+  constructor(
+    readonly target: ServerTarget,
+    token: string | undefined,
+  ) {
+    this.#base = target.url
+    this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  }
+
+  /** Whether a service with cameras answers there. */
+  async isThere(): Promise<boolean> {
+    try {
+      await this.cameras()
+      return true
+    } catch (error) {
+      if (error instanceof ServerRefusalError) return false
+      throw error
+    }
+  }
+
+  async cameras(): Promise<readonly ServiceCamera[]> {
+    const body = await this.#ask('GET', '/api/v1/cameras')
+    const { data } = z.object({ items: z.array(cameraSchema) }).safeParse(body)
+    if (data === undefined) throw new ServerRefusalError(this.#base, 'it has no list of cameras', 404)
+    return data.items
+  }
+
+  async addCamera(camera: Partial<NewCamera> & Pick<NewCamera, 'id' | 'url'>): Promise<void> {
+    await this.#ask('POST', '/api/v1/cameras', camera)
+  }
+
+  async removeCamera(id: string): Promise<void> {
+    await this.#ask('DELETE', `/api/v1/cameras/${encodeURIComponent(id)}`)
+  }
+
+  /**
+   * Subscribes to the results of cameras.
+   *
+   * @param lost - called when the stream ends by itself.
+   * @returns what ends it.
+   */
+  async stream(
+    cameras: readonly string[],
+    seen: (result: SeenResult) => void,
+    lost: (error: ServerUnreachableError) => void,
+  ): Promise<() => void> {
+    const socket = new WebSocket(`${this.#base.replace(/^http/, 'ws')}/api/v1/stream`, streamProtocol, {
+      headers: this.#headers,
+      handshakeTimeout: patienceMs,
+    })
+    await new Promise<void>((resolve, reject) => {
+      socket.once('error', (error) => reject(new ServerUnreachableError(this.#base, error.message, error)))
+      socket.on('message', (data: Buffer, isBinary) => {
+        if (isBinary) return
+        const message = JSON.parse(data.toString()) as { type: string }
+        if (message.type === 'subscribed') resolve()
+        const result = message.type === 'detections' ? resultSchema.safeParse(message).data : undefined
+        if (result !== undefined) seen(result)
+      })
+      // Boxes are not needed, and cost both sides.
+      socket.once('open', () =>
+        socket.send(JSON.stringify({ type: 'subscribe', cameras, minScore: 1, events: false })),
+      )
+    })
+    const told = () => lost(new ServerUnreachableError(this.#base, 'its stream of results ended'))
+    socket.once('close', told)
+    return () => {
+      socket.removeListener('close', told)
+      socket.terminate()
+    }
+  }
+
+  async #ask(method: string, path: string, body?: unknown): Promise<unknown> {
+    const json = body === undefined ? {} : { 'content-type': 'application/json' }
+    const response = await fetch(this.#base + path, {
+      method,
+      headers: { ...this.#headers, ...json },
+      signal: AbortSignal.timeout(patienceMs),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    }).catch((error: unknown) => {
+      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+      throw new ServerUnreachableError(
+        this.#base,
+        cause instanceof Error ? cause.message : String(cause),
+        error,
+      )
+    })
+    const text = await response.text()
+    if (response.status === 401) throw new ServerTokenError(this.#base)
+    const said = parsed(text)
+    if (response.ok) return said
+    const problem = problemSchema.safeParse(said).data
+    const words = problem?.detail ?? problem?.title ?? `status ${response.status} for ${method} ${path}`
+    throw new ServerRefusalError(this.#base, words, response.status)
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return text === '' ? undefined : JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
