@@ -10,10 +10,15 @@ import torch.nn.functional as F
 
 from ppe.export import VIDEO, write_graph
 from ppe.arithmetic import saturates
-from ppe.int8 import CELL, FIRST, LARGEST, Graph, by_cells, quantise, rounded, rounded_by, through_average, windows
+from ppe.int8 import quantise  # makes gantry_transform known
+from gantry_transform.cells import CELL, by_cells, rounded, through_average
+from gantry_transform.fit import LARGEST, rounded_by, windows
+from gantry_transform.graph import Graph
 from ppe.model import Deployed, fuse
 
 from .test_export import MODELS, noise, plain, published, random_network, session
+
+FIRST = ("/stem/stem.0/stem.0.0/Conv", "/context/stem/Conv")  # the convolutions that read the picture, one of either path
 
 
 def cells_of(pixels):
