@@ -15,11 +15,15 @@ const askedWrongly: ReadonlySet<ErrorCode> = new Set([
   'GANTRY_CAMERA_URL',
   'GANTRY_CAMERA_SETTING',
   'GANTRY_CAMERA_EXISTS',
+  'GANTRY_LABELS',
   'GANTRY_MODEL_NOT_FOUND',
   'GANTRY_MODEL_CONFIG',
   'GANTRY_MODEL_INVALID',
   'GANTRY_MODEL_LABELS',
+  'GANTRY_MODEL_TRANSFORM',
   'GANTRY_HEAD_UNKNOWN',
+  'GANTRY_BATCH_INPUT',
+  'GANTRY_BATCH_STATE',
 ])
 
 export function exitCodeOf(error: unknown): number {

@@ -3,6 +3,7 @@ import '../lifecycle/no-telemetry.js'
 import '../lifecycle/catch-warnings.js'
 import { isNodeNewEnough, NodeTooOldError } from './node-version.js'
 import { StopSignals } from './stop-signals.js'
+import { keepYoungGenerationSmall } from '../lifecycle/v8-flags.js'
 
 const args = process.argv.slice(2)
 
@@ -23,7 +24,16 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0)
   throw error
 })
+// Now, since it grows while so much is loaded, and does not become smaller.
+keepYoungGenerationSmall()
 // Only now: what the commands are made of does not even load on an older Node.
-const [{ run }, { processTerminal }] = await Promise.all([import('./program.js'), import('./terminal.js')])
+const [{ run }, { processTerminal }, { withCudaLibraries }] = await Promise.all([
+  import('./program.js'),
+  import('./terminal.js'),
+  import('../backends/onnxruntime/cuda-libraries.js'),
+])
+// For the processes of the service, which load them.
+const { LD_LIBRARY_PATH } = withCudaLibraries(process.env)
+if (LD_LIBRARY_PATH !== undefined) process.env['LD_LIBRARY_PATH'] = LD_LIBRARY_PATH
 // Not `exitCode`: a timer that a client library left behind must not hold the terminal.
 process.exit(await run(args, processTerminal(), signals))

@@ -1,4 +1,5 @@
 import { classText } from '../detector/class-table.js'
+import { sizeText } from '../detector/input-size.js'
 import type { DetectorReport, ModelReport, ModelSummary } from '../tools/model-catalog.js'
 import { describeTensor, type ModelTensor } from '../tensors/tensor.js'
 import { styled } from './terminal.js'
@@ -58,7 +59,7 @@ function detectorText(detector: DetectorReport): Readonly<Record<string, unknown
   return {
     detector: detector.detector,
     head: `${detector.head}, known by ${detector.headFrom}; reads ${detector.headOutputs.join(', ')}`,
-    input: `${size.widthPx}x${size.heightPx} ${layout}, ${channels}, ${range}, letterbox ${align}`,
+    input: `${sizeText(size)} ${layout}, ${channels}, ${range}, letterbox ${align}; size by ${detector.inputFrom}`,
     labels: detector.labels.join(', '),
     [detector.classesBy === 'column' ? 'columns of scores' : 'class numbers']:
       detector.classes.map(classText),

@@ -1,8 +1,12 @@
 import { Command, CommanderError } from 'commander'
+import { batchCommand } from './commands/batch.js'
 import { checkCommand } from './commands/check.js'
 import { demoCommand } from './commands/demo.js'
 import { doctorCommand } from './commands/doctor.js'
+import { evalCommand } from './commands/eval.js'
+import { gpuCommand } from './commands/gpu.js'
 import { modelsCommand } from './commands/models.js'
+import { perfCommand } from './commands/perf.js'
 import { serveCommand } from './commands/serve.js'
 import type { CommandContext } from './command-context.js'
 import { exitCodeOf, exitCodes, reportFailure, usageErrorOf, warningsOn } from './failure.js'
@@ -18,7 +22,7 @@ Exit codes: 0 ok (also after SIGTERM), 1 it went wrong while running, 2 command 
 Settings: flags, then GANTRY__SECTION__KEY in the environment, then the pipeline file, then defaults.`
 
 /** Commands that end in good order; a signal ends any other at once. */
-const runUntilStopped: ReadonlySet<string> = new Set(['serve', 'demo'])
+const runUntilStopped: ReadonlySet<string> = new Set(['serve', 'demo', 'perf', 'eval', 'batch', 'transform'])
 
 function buildProgram(context: CommandContext, json: boolean): Command {
   const program = new Command('gantry')
@@ -43,7 +47,17 @@ function buildProgram(context: CommandContext, json: boolean): Command {
       context.signals.release()
       nodeWarnings.tell(warningsOn(context.terminal, json))
     })
-  for (const create of [serveCommand, demoCommand, checkCommand, doctorCommand, modelsCommand]) {
+  for (const create of [
+    serveCommand,
+    demoCommand,
+    checkCommand,
+    doctorCommand,
+    gpuCommand,
+    modelsCommand,
+    perfCommand,
+    evalCommand,
+    batchCommand,
+  ]) {
     const command = create(context)
     inheritSettings(command, program)
     program.addCommand(command)

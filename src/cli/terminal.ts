@@ -6,6 +6,8 @@ export type Terminal = Readonly<{
   out(text: string): void
   /** Everything else. */
   err(text: string): void
+  /** Writes over the last line of stderr, which has no end yet; empty text takes it away. Undefined where stderr is no terminal. */
+  rewrite?: (text: string) => void
   env: Readonly<Record<string, string | undefined>>
   /** Columns of the terminal, where stdout is one. */
   columns: number | undefined
@@ -27,10 +29,16 @@ export function processTerminal(): Terminal {
   return {
     out: (text) => void stdout.write(`${text}\n`),
     err: (text) => void stderr.write(`${text}\n`),
+    ...(stderr.isTTY && env.TERM !== 'dumb' && { rewrite: (text: string) => rewriteLine(stderr, text) }),
     env,
     columns: stdout.isTTY ? stdout.columns : undefined,
     color: { out: wantsColor(env, stdout), err: wantsColor(env, stderr) },
   }
+}
+
+function rewriteLine(stream: NodeJS.WriteStream & { fd: 2 }, text: string): void {
+  const shown = text.length >= stream.columns ? `${text.slice(0, stream.columns - 4)}...` : text
+  stream.write(`\r\x1b[K${shown}`)
 }
 
 export type Style = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan'

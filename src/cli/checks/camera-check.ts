@@ -1,43 +1,52 @@
-import { analysedUrl, cameraUrlSettings, type CameraConfig } from '../../config/camera.js'
+import type { CameraConfig } from '../../config/camera.js'
+import { analysedUrl, cameraUrlSettings } from '../../config/camera-url-settings.js'
 import { connectsAtOnce, type PipelineConfig } from '../../config/pipeline.js'
 import { redactUrl } from '../../config/redact.js'
 import { toErrorRecord } from '../../errors.js'
-import { frameBytes, type Frame, type FrameFormat } from '../../vision/frame.js'
-import { FramePool } from '../../vision/frame-pool.js'
-import type { CameraStatus } from '../../vision/camera-state.js'
-import { atMost } from '../../lifecycle/delay.js'
+import { type CameraShapes, sizeText } from '../../detector/input-size.js'
+import type { SizePx } from '../../vision/letterbox.js'
 import { createLog } from '../../lifecycle/log.js'
 import { AddressPolicy } from '../../sources/address-policy.js'
 import { validateCameraUrl } from '../../sources/camera-url.js'
 import { ConnectGate } from '../../sources/connect-gate.js'
-import { createSource } from '../../sources/create-source.js'
+import { firstPicture, type LookSetting } from '../../sources/first-picture.js'
 import { MainStream } from '../../sources/main-picture.js'
 import { checkTogether } from '../../sources/source-errors.js'
-import type { SourceDeps } from '../../sources/source-deps.js'
 import type { Finding } from '../findings.js'
 
 const probeMs = 10_000
-/** Small, because nobody looks at the pictures of a probe. */
-const probeFormat: FrameFormat = { input: { widthPx: 64, heightPx: 64 }, align: 'center' }
 
-/** What all cameras of a file have in common. */
-type Setting = Pick<SourceDeps, 'mediaRoot' | 'addresses' | 'connectGate'>
+/** What was found out of a camera, and how large the part of its picture is that is analysed, where it was opened. */
+type CameraLook = Omit<Finding, 'subject'> & Readonly<{ analysed?: SizePx }>
 
-/** Whether each camera's URL would be opened; with `probe`, whether a picture comes. */
+/**
+ * Whether each camera's URL would be opened; with `probe`, whether a picture comes. `shapes` is what is known then of those that are
+ * enabled.
+ */
 export async function checkCameras(
   config: PipelineConfig,
   { probe }: { probe: boolean },
-): Promise<Finding[]> {
-  const setting: Setting = {
+): Promise<Readonly<{ findings: readonly Finding[]; shapes: CameraShapes }>> {
+  const setting: LookSetting = {
     mediaRoot: config.mediaRoot ?? '.',
     addresses: new AddressPolicy(config.cameraNetworks),
     connectGate: new ConnectGate(connectsAtOnce(config)),
+    log: createLog({ level: 'error', format: 'json' }, 'check'),
   }
-  return Promise.all(config.cameras.map((camera) => checkCamera(camera, probe, setting)))
+  const looks = await Promise.all(config.cameras.map((camera) => checkCamera(camera, probe, setting)))
+  return {
+    findings: looks.map(({ analysed: _, ...look }, index) => ({
+      subject: `camera ${config.cameras[index]?.id ?? ''}`,
+      ...look,
+    })),
+    shapes: {
+      pictures: looks.flatMap(({ analysed }) => analysed ?? []),
+      cameras: config.cameras.filter(({ enabled }) => enabled).length,
+    },
+  }
 }
 
-async function checkCamera(camera: CameraConfig, probe: boolean, setting: Setting): Promise<Finding> {
-  const subject = `camera ${camera.id}`
+async function checkCamera(camera: CameraConfig, probe: boolean, setting: LookSetting): Promise<CameraLook> {
   try {
     checkTogether(camera)
     for (const name of cameraUrlSettings) {
@@ -46,52 +55,37 @@ async function checkCamera(camera: CameraConfig, probe: boolean, setting: Settin
     }
     const { kind } = await validateCameraUrl(analysedUrl(camera), setting)
     const detail = kind === 'push' ? 'pictures are pushed to it' : redactUrl(analysedUrl(camera))
-    if (!camera.enabled) return { subject, state: 'skipped', detail: `${detail} (disabled)` }
-    if (!probe || kind === 'push') return { subject, state: 'ok', detail }
-    const found = await firstPicture(camera, setting)
-    if (camera.analyseUrl === undefined || found.state !== 'ok') return { subject, ...found }
-    return { subject, ...found, detail: `${found.detail}; ${await mainPicture(camera, setting)}` }
+    if (!camera.enabled) return { state: 'skipped', detail: `${detail} (disabled)` }
+    if (!probe || kind === 'push') return { state: 'ok', detail }
+    const found = await lookAt(camera, setting)
+    if (camera.analyseUrl === undefined) return found
+    if (found.state !== 'ok') return { ...found, detail: `analyseUrl: ${found.detail}` }
+    return { ...found, detail: `${found.detail}; ${await mainPicture(camera, setting)}` }
   } catch (error) {
     const { message, hint } = toErrorRecord(error)
-    return { subject, state: 'failed', detail: message, fix: hint }
+    return { state: 'failed', detail: message, fix: hint }
   }
 }
 
 /** @throws MainPictureError */
-async function mainPicture(camera: CameraConfig, deps: Setting): Promise<string> {
+async function mainPicture(camera: CameraConfig, deps: LookSetting): Promise<string> {
   const { size } = await new MainStream({ camera, deps, withinMs: probeMs }).take()
-  return `main stream ${size.widthPx}x${size.heightPx}`
+  return `main stream ${sizeText(size)}`
 }
 
-/** Opens the camera exactly as the service would, until its first picture or its first failure. */
-async function firstPicture(camera: CameraConfig, setting: Setting): Promise<Omit<Finding, 'subject'>> {
-  let tell: (what: Frame | CameraStatus) => void = () => undefined
-  const outcome = new Promise<Frame | CameraStatus>((resolve) => (tell = resolve))
-  const source = await createSource(camera, {
-    format: probeFormat,
-    pool: new FramePool(frameBytes(probeFormat), 2),
-    nextSeq: () => 1,
-    log: createLog({ level: 'error', format: 'json' }, 'check'),
-    ...setting,
-    listener: {
-      frame: tell,
-      status: (status) => {
-        if (status.state !== 'connecting' && status.state !== 'live') tell(status)
-      },
-      warning: () => undefined,
-    },
-  })
+async function lookAt(camera: CameraConfig, setting: LookSetting): Promise<CameraLook> {
   const startedMs = performance.now()
-  source.start()
-  const first = await atMost(probeMs, outcome)
-  const tookMs = Math.round(performance.now() - startedMs)
-  await source.stop()
+  let tookMs = 0
+  const first = await firstPicture(camera, setting, probeMs, () => {
+    tookMs = Math.round(performance.now() - startedMs)
+  })
   const fix = 'see docs/runbooks/camera-not-live.md'
   if (first === undefined) return { state: 'failed', detail: `no picture within ${probeMs / 1000} s`, fix }
   if ('state' in first) return { state: 'failed', detail: first.reason, fix }
-  const { widthPx, heightPx } = first.source
+  const { source, regionPx } = first
   return {
     state: 'ok',
-    detail: `${widthPx}x${heightPx}, first picture after ${tookMs} ms`,
+    detail: `${sizeText(source)}, first picture after ${tookMs} ms`,
+    analysed: { widthPx: regionPx.widthPx, heightPx: regionPx.heightPx },
   }
 }

@@ -4,7 +4,8 @@ import { modelNames } from '../../repository/repository-files.js'
 import { type Processor, thisProcessor } from '../../backends/onnxruntime/processor.js'
 import { saturationOf } from '../../backends/onnxruntime/wide-weights.js'
 import type { Finding } from '../findings.js'
-import { type ProviderState, runsOnGpu } from './provider-check.js'
+import type { ProviderState } from '../../backends/onnxruntime/provider-look.js'
+import { runsOnGpu } from './provider-check.js'
 
 /** Warns of every model that would run on this processor and whose int8 weights it adds up wrongly. Broken models are left out. @param states - of the providers */
 export function checkInt8(

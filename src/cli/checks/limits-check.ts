@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { analysedUrl } from '../../config/camera.js'
+import { analysedUrl } from '../../config/camera-url-settings.js'
 import { connectsAtOnce, type PipelineConfig } from '../../config/pipeline.js'
 import { limitsOf, type Limits } from '../../lifecycle/system-limit.js'
 import type { Finding } from '../findings.js'

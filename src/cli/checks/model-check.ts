@@ -2,27 +2,34 @@ import { findCameraModel } from '../../ensemble/camera-model.js'
 import type { CameraSteps } from '../../ensemble/camera-steps.js'
 import { classText, classTable } from '../../detector/class-table.js'
 import { planDetector } from '../../detector/detector-plan.js'
+import { noCameraShapes, sizeText } from '../../detector/input-size.js'
 import { toErrorRecord } from '../../errors.js'
 import type { OnnxModel } from '../../repository/onnx-model.js'
 import type { Repositories } from '../../repository/repository-files.js'
 import type { Finding } from '../findings.js'
-import { type ProviderState, runningProvider, runsOnGpu } from './provider-check.js'
+import type { ProviderState } from '../../backends/onnxruntime/provider-look.js'
+import { runningProvider, runsOnGpu } from './provider-check.js'
 
 /**
  * Whether the cameras can use the model, from its files alone.
  *
  * @param states - of the providers, which decide whether a model for GPUs takes the place of the ensemble's own.
  * @param allowJsBackends - whether steps may run code of the repository.
+ * @param shapes - of the cameras, as far as they are known, for a model that leaves its size open.
  */
 export function checkModel(
   repositories: Repositories,
   name: string,
   states: readonly ProviderState[],
   allowJsBackends: boolean,
+  shapes = noCameraShapes,
 ): Finding[] {
   const subject = `model ${name}`
   try {
-    const { detector, gpuDetector, version, warnings, ensemble } = findCameraModel(repositories, name)
+    const { detector, gpuDetector, float16Detector, version, warnings, ensemble } = findCameraModel(
+      repositories,
+      name,
+    )
     const beside = ensemble === undefined ? '' : stepsText(ensemble.steps)
     const code = ensemble?.steps.others.find(({ backend }) => backend === 'js')
     if (code !== undefined && !allowJsBackends)
@@ -40,18 +47,22 @@ export function checkModel(
         ...[...new Set(warnings)].map((note): Finding => ({ subject, state: 'warning', detail: note })),
       ]
     // Both are looked at, so that neither fails on another machine only.
-    const plans = [detector, ...(gpuDetector === undefined ? [] : [gpuDetector])].map(planDetector)
-    const { head, input, labels } = plans.at(runsOnGpu(states) ? -1 : 0)!
-    const size = `${input.size.widthPx}x${input.size.heightPx}`
+    const detectors = [detector, ...(gpuDetector === undefined ? [] : [gpuDetector])]
+    const plans = detectors.map((each) => planDetector(each, shapes))
+    const { head, input, sizeFrom, exportedSize, labels } = plans.at(runsOnGpu(states) ? -1 : 0)!
+    const size = `${sizeText(input.size)} by ${sizeFrom}${exportedSize === undefined ? '' : ` (${sizeText(exportedSize)} if it does not run so, which is seen at its load)`}`
     const classes = classTable(head, labels)
     const shown = classes.slice(0, 9).map(classText).join(', ')
     const more = classes.length > 9 ? `, ... ${classes.length - 9} more` : ''
     const by = head.columns === undefined ? 'by number' : 'by column'
     const detail = `version ${version}, ${head.kind} head, ${size}, ${labels.length} labels; classes ${by}: ${shown || 'not named'}${more}; head known by ${head.reason ?? 'its output'}`
-    const taken = gpuDetector === undefined ? '' : `; ${choiceText(detector, gpuDetector, states)}`
+    const taken = [
+      ...(gpuDetector === undefined ? [] : [choiceText(detector, gpuDetector, states)]),
+      ...(float16Detector === undefined ? [] : [float16Text(float16Detector)]),
+    ]
     const remarks = new Set([...warnings, ...plans.flatMap(({ notes }) => notes)])
     return [
-      { subject, state: 'ok', detail: [detail + taken, ...(beside === '' ? [] : [beside])].join('; ') },
+      { subject, state: 'ok', detail: [detail, ...taken, ...(beside === '' ? [] : [beside])].join('; ') },
       ...[...remarks].map((note): Finding => ({ subject, state: 'warning', detail: note })),
     ]
   } catch (error) {
@@ -64,6 +75,11 @@ export function checkModel(
 function stepsText({ others }: CameraSteps): string {
   if (others.length === 0) return ''
   return `steps that run by themselves: ${others.map(({ step, backend }) => `${step.model_name} (${backend})`).join(', ')}`
+}
+
+/** When a model in float16 is taken, which only its load finds out. */
+function float16Text({ name }: Pick<OnnxModel, 'name'>): string {
+  return `${name} (gantry.float16_model) on a GPU where its load measures it to be faster; /readyz tells both times`
 }
 
 /** Which of two detectors is taken, and why. */

@@ -1,52 +1,102 @@
-import { execFile } from 'node:child_process'
-import type { ExecutionProvider, InferenceConfig } from '../../config/inference.js'
-import { deviceOf, missingProviderReason } from '../../backends/onnxruntime/providers.js'
-import { entryPath } from '../../lifecycle/entry.js'
+import { devicesOf, type ExecutionProvider, type InferenceConfig } from '../../config/inference.js'
+import { listGpus } from '../../backends/onnxruntime/gpu-list.js'
+import { gpuCount } from '../../backends/onnxruntime/nvidia-cards.js'
+import { lookAtProvider, type ProviderState } from '../../backends/onnxruntime/provider-look.js'
+import {
+  deviceOf,
+  gpuProvidersOf,
+  missingProviderReason,
+  takesDevice,
+} from '../../backends/onnxruntime/providers.js'
 import type { Finding } from '../findings.js'
-
-/** Longest that a driver may take to run a small model for the first time. */
-const probeAtMostMs = 30_000
-
-/** How a provider stands on this machine. */
-export type ProviderState = Readonly<{
-  provider: ExecutionProvider
-  state: 'runs' | 'fails' | 'not installed'
-  /** Why it does not run; empty where it does. */
-  reason: string
-}>
-
-/** Runs a small model on a provider that is installed, in a process of its own: what a driver does, or prints, stays there. */
-export async function lookAtProvider(
-  provider: ExecutionProvider,
-  deviceId: number,
-  env: NodeJS.ProcessEnv = process.env,
-): Promise<ProviderState> {
-  const missing = missingProviderReason(provider)
-  if (missing !== undefined) return { provider, state: 'not installed', reason: missing }
-  if (provider === 'cpu') return { provider, state: 'runs', reason: '' }
-  const reason = await probe(provider, deviceId, env)
-  return reason === undefined ? { provider, state: 'runs', reason: '' } : { provider, state: 'fails', reason }
-}
 
 /** What to do about an installed provider that fails. */
 export function providerFix(provider: ExecutionProvider): string {
   if (provider === 'webgpu')
     return 'install the driver of the card and libvulkan1 (Debian: mesa-vulkan-drivers), or leave webgpu out of inference.providers'
-  return `remedy that, or leave ${provider} out of inference.providers; which CUDA a library needs and where there are others: docs/models.md, "Where models run"`
+  if (provider === 'cuda')
+    return 'remedy that (`gantry gpu install` brings libraries that are missing), or leave cuda out of inference.providers; see docs/models.md, "On a GPU"'
+  return `remedy that, or leave ${provider} out of inference.providers; see docs/models.md, "On a GPU"`
 }
 
-/** In the configured order up to the first that runs, which is where models go. */
-export async function lookAtProviders({
-  providers,
-  deviceId,
-}: InferenceConfig): Promise<readonly ProviderState[]> {
+/** In the configured order up to the first that runs, which is where models go; of several GPUs on the first where it does. */
+export async function lookAtProviders(inference: InferenceConfig): Promise<readonly ProviderState[]> {
   const states: ProviderState[] = []
-  for (const provider of providers) {
-    const state = await lookAtProvider(provider, deviceId)
+  const devices = await devicesToTry(inference)
+  for (const provider of inference.providers) {
+    const state = await lookAtDevices(provider, takesDevice(provider) ? devices : [0])
     states.push(state)
     if (state.state === 'runs') break
   }
   return states
+}
+
+/** GPUs by number that models are to run on; one at least. */
+export async function devicesToTry(inference: InferenceConfig): Promise<readonly number[]> {
+  const asked = devicesOf(inference)
+  const devices = asked === 'auto' ? await listGpus() : asked
+  return devices.length === 0 ? [0] : devices
+}
+
+async function lookAtDevices(
+  provider: ExecutionProvider,
+  [first = 0, ...others]: readonly number[],
+): Promise<ProviderState> {
+  const state = await lookAtProvider(provider, first)
+  for (const device of state.state === 'fails' ? others : []) {
+    const other = await lookAtProvider(provider, device)
+    if (other.state === 'runs') return other
+  }
+  return state
+}
+
+/** Of several GPUs, how each stands; and a setting that was replaced. */
+export async function deviceFindings(inference: InferenceConfig): Promise<readonly Finding[]> {
+  const provider = gpuProvidersOf(inference.providers).find(
+    (each) => takesDevice(each) && missingProviderReason(each) === undefined,
+  )
+  const devices = await devicesToTry(inference)
+  const states =
+    provider === undefined || devices.length < 2
+      ? []
+      : await Promise.all(
+          devices.map(async (device) => ({ device, ...(await lookAtProvider(provider, device)) })),
+        )
+  return [
+    ...replacedSetting(inference),
+    ...(provider === undefined ? [] : idleDevices(inference)),
+    ...states.map(deviceFinding),
+  ]
+}
+
+/** GPUs that nobody has decided about. */
+function idleDevices({ devices, deviceId }: InferenceConfig): readonly Finding[] {
+  const count = gpuCount() ?? 1
+  if (count < 2 || devices !== undefined || deviceId !== undefined) return []
+  const detail = `GPU 0 of ${count} is used; with inference.devices: auto all are`
+  return [{ subject: 'GPUs', state: 'ok', detail }]
+}
+
+function replacedSetting({ deviceId }: InferenceConfig): readonly Finding[] {
+  if (deviceId === undefined) return []
+  const fix = `write inference.devices: [${deviceId}]`
+  return [{ subject: 'settings', state: 'warning', detail: 'inference.deviceId is replaced by devices', fix }]
+}
+
+function deviceFinding({
+  device,
+  provider,
+  state,
+  reason,
+}: ProviderState & Readonly<{ device: number }>): Finding {
+  const subject = `GPU ${device}`
+  if (state === 'runs') return { subject, state: 'ok', detail: `${provider} runs a small model` }
+  return {
+    subject,
+    state: 'warning',
+    detail: `${reason}; its cameras go to the others`,
+    fix: `remedy that, or leave ${device} out of inference.devices`,
+  }
 }
 
 /** Where models run. */
@@ -72,24 +122,4 @@ export function providerFinding(states: readonly ProviderState[]): Finding {
   const failing = states.find(({ state }) => state === 'fails')
   if (failing === undefined) return { subject, state: 'ok', detail }
   return { subject, state: 'warning', detail, fix: providerFix(failing.provider) }
-}
-
-/** @returns why no model runs there. */
-function probe(
-  provider: ExecutionProvider,
-  deviceId: number,
-  env: NodeJS.ProcessEnv,
-): Promise<string | undefined> {
-  const args = [entryPath(import.meta.url, './provider-probe.js'), provider, String(deviceId)]
-  // A look leaves no compiled shaders in the home folder.
-  const withoutTrace = { ...env, MESA_SHADER_CACHE_DISABLE: 'true', __GL_SHADER_DISK_CACHE: '0' }
-  const options = { timeout: probeAtMostMs, killSignal: 'SIGKILL' as const, env: withoutTrace }
-  return new Promise((resolve) => {
-    execFile(process.execPath, args, options, (error, stdout) => {
-      if (error === null) resolve(undefined)
-      else if (stdout.trim() !== '') resolve(stdout.trim())
-      else if (error.killed === true) resolve(`a small model has not run within ${probeAtMostMs / 1_000} s`)
-      else resolve(`the process that tried it ended with ${error.signal ?? `code ${String(error.code)}`}`)
-    })
-  })
 }

@@ -1,10 +1,18 @@
 import { join } from 'node:path'
 import { repositoriesOf } from '../../config/load.js'
 import type { PipelineConfig } from '../../config/pipeline.js'
+import { planDetector } from '../../detector/detector-plan.js'
+import { type CameraShapes, noCameraShapes } from '../../detector/input-size.js'
 import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
+import { findCameraModel } from '../../ensemble/camera-model.js'
 import { toErrorRecord } from '../../errors.js'
 import { ModelConfigError, ModelNotFoundError } from '../../repository/errors.js'
-import { type RepositoryScan, repositoryWith, scanRepositories } from '../../repository/repository-files.js'
+import {
+  repositoriesFrom,
+  type RepositoryScan,
+  repositoryWith,
+  scanRepositories,
+} from '../../repository/repository-files.js'
 import { type ModelConfig, parameterOf } from '../../repository/model-config.js'
 import { deviceOf, gpuIsInstalled } from '../../backends/onnxruntime/providers.js'
 import {
@@ -37,18 +45,22 @@ import { instanceClaims } from '../../runtime/rate-limit/claims.js'
 import { type RateLimiter, rateLimiterOf } from '../../runtime/rate-limit/rate-limiter.js'
 import { implicitState } from '../../runtime/sequence-state.js'
 import { warmUpRequests } from '../../runtime/warm-up.js'
+import type { SizePx } from '../../vision/letterbox.js'
 import type { Finding } from '../findings.js'
 import { DescribedModel } from './described-model.js'
-import type { ProviderState } from './provider-check.js'
+import { devicesToTry } from './provider-check.js'
+import type { ProviderState } from '../../backends/onnxruntime/provider-look.js'
 
 /**
  * Whether the folders of models can be read, and every model that the service would load for API clients could be loaded.
  *
  * @param states - of the providers, as far as they were looked at.
+ * @param shapes - of the cameras, as far as they are known.
  */
 export async function checkRepository(
   config: PipelineConfig,
   states: readonly ProviderState[],
+  shapes = noCameraShapes,
 ): Promise<Finding[]> {
   const folders = repositoriesInUse(config)
   const unreadable = await unreadableOf(folders)
@@ -66,13 +78,17 @@ export async function checkRepository(
     })),
     ...emptyOnes(folders, unreadable, scan),
     ...(config.modelServer.enabled
-      ? await checkServed(config, scan, states)
-      : await checkSteps(config, states)),
+      ? await checkServed(config, scan, states, shapes)
+      : await checkSteps(config, states, shapes)),
   ]
 }
 
 /** Whether the ensemble of the cameras can be put together, where no model server is asked the same. Its models are looked at elsewhere. */
-async function checkSteps(config: PipelineConfig, states: readonly ProviderState[]): Promise<Finding[]> {
+async function checkSteps(
+  config: PipelineConfig,
+  states: readonly ProviderState[],
+  shapes: CameraShapes,
+): Promise<Finding[]> {
   const { engines, ensemble, models } = config
   const folders = repositoriesOf(config)
   const unreadable = await unreadableOf(folders)
@@ -80,7 +96,7 @@ async function checkSteps(config: PipelineConfig, states: readonly ProviderState
   const scan = scanRepositories(distinctRepositories(readable), () => undefined, models.configName)
   if (engines === 0 || !scan.folders.has(ensemble)) return []
   const alone = { ...config, models: { ...models, control: 'explicit' as const, load: [ensemble] } }
-  return (await checkServed(alone, scan, states))
+  return (await checkServed(alone, scan, states, shapes))
     .filter(({ subject, state }) => subject === subjectOf(ensemble) && state === 'failed')
     .map((finding) => ({ ...finding, subject: `ensemble ${ensemble}` }))
 }
@@ -117,12 +133,14 @@ async function checkServed(
   config: PipelineConfig,
   scan: RepositoryScan,
   states: readonly ProviderState[],
+  shapes: CameraShapes,
 ): Promise<Finding[]> {
+  const inputSizes = sizesOfCameras(config, shapes)
   const { control, load } = config.models
   const isAll = control !== 'explicit' || load.includes('*')
   const wanted = isAll ? [...scan.folders.keys(), ...scan.ambiguous.keys()].sort() : [...load]
   const backends = new BackendRegistry([
-    onnxRuntimeBackend(config.inference),
+    onnxRuntimeBackend({ ...config.inference, devices: await devicesToTry(config.inference) }),
     new JsBackend(config.models.allowJsBackends),
   ])
   const rateLimiter = rateLimiterOf(config.modelServer.rateLimit)
@@ -169,7 +187,7 @@ async function checkServed(
     await attempt(name, async () => {
       const broken = stepsOf(definition.config).find(isBroken)
       if (broken !== undefined) throw brokenStep(name, broken)
-      const ensemble = await tryEnsemble(definition, described)
+      const ensemble = await tryEnsemble(definition, described, inputSizes)
       if (ensemble !== undefined) described.set(name, [ensemble])
     })
   }
@@ -194,6 +212,26 @@ async function checkServed(
     detail: `${good.length} of ${seen.size} can be loaded${good.length > 0 ? `: ${good.join(' ')}` : ''}`,
   }
   return [...(seen.size > 0 ? [summary] : []), ...findings, ...warnings]
+}
+
+/** What cameras run a model at that leaves its size open: ensembles of clients run it alike. */
+function sizesOfCameras(config: PipelineConfig, shapes: CameraShapes): ReadonlyMap<string, SizePx> {
+  const { engines, ensemble } = config
+  if (engines === 0) return new Map()
+  try {
+    const { detector, gpuDetector } = findCameraModel(
+      repositoriesFrom(repositoriesOf(config), ensemble),
+      ensemble,
+    )
+    return new Map(
+      [detector, gpuDetector].flatMap((model) =>
+        model === undefined ? [] : [[model.name, planDetector(model, shapes).input.size]],
+      ),
+    )
+  } catch {
+    // What is wrong with it is told of the cameras' model.
+    return new Map()
+  }
 }
 
 function subjectOf(name: string): string {
@@ -324,6 +362,7 @@ async function tryOpen(
 async function tryEnsemble(
   { name, config, versions, filesDir }: ModelDefinition,
   described: ReadonlyMap<string, readonly LoadedModel[]>,
+  inputSizes: ReadonlyMap<string, SizePx>,
 ): Promise<LoadedModel | undefined> {
   const version = String(versions.at(-1))
   if (!stepsOf(config).every((step) => described.has(step) || isBuiltInStep(step))) return undefined
@@ -335,6 +374,7 @@ async function tryEnsemble(
     labels: outputLabels(config, filesDir),
   }
   return createEnsembleModel(definition, {
+    inputSizes,
     find: (step, wanted) => {
       const models = described.get(step) ?? []
       return wanted === -1 ? models.at(-1) : models.find((model) => model.version === String(wanted))

@@ -1,7 +1,8 @@
 import { Command } from 'commander'
 import { repositoriesOf, type LoadedPipeline } from '../../config/load.js'
+import type { CameraShapes } from '../../detector/input-size.js'
 import { repositoriesFrom } from '../../repository/repository-files.js'
-import type { ProviderState } from '../checks/provider-check.js'
+import type { ProviderState } from '../../backends/onnxruntime/provider-look.js'
 import { exitCodes } from '../failure.js'
 import { allGood, printFindings, type Finding } from '../findings.js'
 import { configOption, setOption, type GlobalOptions, type PipelineOptions } from '../options.js'
@@ -37,6 +38,7 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
     { checkRedis },
     { checkLimits },
     { lookAtProviders },
+    { checkDecoding },
   ] = await Promise.all([
     import('../checks/address-check.js'),
     import('../checks/repository-check.js'),
@@ -46,6 +48,7 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
     import('../checks/redis-check.js'),
     import('../checks/limits-check.js'),
     import('../checks/provider-check.js'),
+    import('../checks/decoding-check.js'),
   ])
   const { cameras, sinks, cache } = config
   const settings: Finding = {
@@ -57,10 +60,12 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
   }
   const network = options.offline !== true
   const providers = await lookAtProviders(config.inference)
-  const [models, detector, seen, kafka, redis] = await Promise.all([
-    repository.checkRepository(config, providers),
-    checkDetector(config, providers),
-    checkCameras(config, { probe: network && options.probe === true }),
+  // First, since the shape of their pictures may decide the size of the model's input.
+  const seen = await checkCameras(config, { probe: network && options.probe === true })
+  const [models, detector, decoding, kafka, redis] = await Promise.all([
+    repository.checkRepository(config, providers, seen.shapes),
+    checkDetector(config, providers, seen.shapes),
+    checkDecoding(config),
     sinks.kafka ? checkKafka(sinks.kafka, network) : [],
     cache.redis === undefined ? [] : checkRedis(cache.redis, network),
   ])
@@ -71,7 +76,8 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
     ...models,
     ...detector,
     ...checkInt8(repositoriesOf(config), providers),
-    ...seen,
+    ...seen.findings,
+    ...decoding,
     ...kafka,
     ...redis,
   ]
@@ -81,14 +87,29 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
 async function checkDetector(
   config: LoadedPipeline['config'],
   states: readonly ProviderState[],
+  shapes: CameraShapes,
 ): Promise<Finding[]> {
-  const [{ canLookForModel }, { checkModel }, { providerFinding }] = await Promise.all([
+  const [
+    { canLookForModel },
+    { checkModel },
+    { deviceFindings, providerFinding },
+    { checkProviderOptions },
+    { checkMemoryLimits },
+  ] = await Promise.all([
     import('../checks/repository-check.js'),
     import('../checks/model-check.js'),
     import('../checks/provider-check.js'),
+    import('../checks/provider-options-check.js'),
+    import('../checks/memory-limit-check.js'),
   ])
   if (config.engines === 0 || !(await canLookForModel(config))) return []
   const repositories = repositoriesFrom(repositoriesOf(config), config.ensemble)
   const { allowJsBackends } = config.models
-  return [...checkModel(repositories, config.ensemble, states, allowJsBackends), providerFinding(states)]
+  const model = checkModel(repositories, config.ensemble, states, allowJsBackends, shapes)
+  const { inference } = config
+  const options = [
+    ...checkProviderOptions(inference, states),
+    ...checkMemoryLimits(repositories, config.ensemble, inference, states),
+  ]
+  return [...model, providerFinding(states), ...options, ...(await deviceFindings(inference))]
 }

@@ -31,20 +31,33 @@ export function doctorCommand(context: CommandContext): Command {
 }
 
 async function examineHost({ config }: DoctorOptions, { terminal }: CommandContext): Promise<Finding[]> {
-  const { deviceId } = loadPipeline(config, { env: terminal.env }).config.inference
-  const [{ examineFfmpeg }, machine, { examineOnnxRuntime }] = await Promise.all([
-    import('../doctor/ffmpeg.js'),
-    import('../doctor/machine.js'),
-    import('../doctor/onnx-runtime.js'),
-  ])
-  const [ffmpeg, setpriv, runtime, gpus, java] = await Promise.all([
+  const { inference } = loadPipeline(config, { env: terminal.env }).config
+  const [{ examineFfmpeg }, machine, { examineOnnxRuntime }, { deviceFindings, devicesToTry }] =
+    await Promise.all([
+      import('../doctor/ffmpeg.js'),
+      import('../doctor/machine.js'),
+      import('../doctor/onnx-runtime.js'),
+      import('../checks/provider-check.js'),
+    ])
+  const [firstDevice = 0] = await devicesToTry(inference)
+  const [ffmpeg, setpriv, runtime, devices, gpus, java] = await Promise.all([
     examineFfmpeg(),
     machine.examineSetpriv(),
-    examineOnnxRuntime(deviceId),
+    examineOnnxRuntime(firstDevice),
+    deviceFindings(inference),
     machine.examineGpus(),
     machine.examineJava(),
   ])
-  return [machine.examineNode(), ...machine.examineMachine(), ...ffmpeg, setpriv, ...runtime, gpus, java]
+  return [
+    machine.examineNode(),
+    ...machine.examineMachine(),
+    ...ffmpeg,
+    setpriv,
+    ...runtime,
+    ...devices,
+    gpus,
+    java,
+  ]
 }
 
 /** Model and ports of the pipeline file, or those a service has that nothing else was said to. */

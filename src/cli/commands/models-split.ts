@@ -1,7 +1,5 @@
 import { existsSync, statSync } from 'node:fs'
-import { basename, dirname, resolve } from 'node:path'
-import { ModelConfigError } from '../../repository/errors.js'
-import type { OnnxModel } from '../../repository/onnx-model.js'
+import { resolve } from 'node:path'
 import type { SplitReport } from '../../tools/split/split-model.js'
 import type { CommandContext } from '../command-context.js'
 import { UsageError } from '../failure.js'
@@ -22,15 +20,16 @@ export async function splitCommand(
   options: SplitCommandOptions,
   { terminal }: CommandContext,
 ): Promise<void> {
-  const [{ splitModel }, { repositoryWith }] = await Promise.all([
+  const [{ splitModel }, { repositoryWith }, { modelOfFile, onnxModelNamed }] = await Promise.all([
     import('../../tools/split/split-model.js'),
     import('../../repository/repository-files.js'),
+    import('../../tools/model-file.js'),
   ])
   const isFile = existsSync(subject) && statSync(subject).isFile()
   if (isFile && options.out === undefined)
     throw new UsageError('a file needs a folder for its stages', 'Add --out FOLDER, a model repository.')
   const report = await splitModel(
-    isFile ? await fileAsModel(subject) : await modelOf(repositories, subject),
+    isFile ? modelOfFile(subject) : onnxModelNamed(repositories, subject, 'split'),
     {
       stages: number(options.stages, '--stages', 2, 64),
       outDir: resolve(options.out ?? repositoryWith(repositories, subject)),
@@ -43,46 +42,6 @@ export async function splitCommand(
     },
   )
   terminal.out(options.json === true ? JSON.stringify(report, undefined, 2) : readable(report))
-}
-
-async function modelOf(repositories: readonly string[], name: string): Promise<OnnxModel> {
-  const [{ readModel }, { openOnnxModel }] = await Promise.all([
-    import('../../repository/model-definition.js'),
-    import('../../repository/onnx-model.js'),
-  ])
-  const entry = readModel(repositories, name)
-  if (entry.backend !== 'onnxruntime')
-    throw new ModelConfigError(
-      `model "${name}" is a ${entry.backend} model`,
-      'Only ONNX models can be split.',
-    )
-  return openOnnxModel(entry)
-}
-
-/** A model file without a repository around it. */
-async function fileAsModel(file: string): Promise<OnnxModel> {
-  const [{ autoComplete }, { emptyModelConfig }, { readOnnxFile }, { labelsFromMetadata }] =
-    await Promise.all([
-      import('../../repository/auto-complete.js'),
-      import('../../repository/model-config.js'),
-      import('../../repository/onnx-file.js'),
-      import('../../repository/labels.js'),
-    ])
-  const path = resolve(file)
-  const stem = basename(path).replace(/\.onnx$/, '')
-  const name = (stem === 'model' ? basename(dirname(dirname(path))) : stem).replace(/[^A-Za-z0-9_.-]/g, '_')
-  const onnx = readOnnxFile(path)
-  return {
-    name,
-    version: '1',
-    path,
-    config: autoComplete(emptyModelConfig, name, onnx),
-    configuredMaxBatchSize: undefined,
-    onnx,
-    labels: labelsFromMetadata(onnx.metadata),
-    labelsFrom: 'model metadata',
-    warnings: [],
-  }
 }
 
 function number(text: string, flag: string, min: number, max: number): number {

@@ -1,11 +1,11 @@
 import { Command } from 'commander'
-import { resolve } from 'node:path'
-import { loadPipeline, repositoriesOf } from '../../config/load.js'
+import { loadPipeline } from '../../config/load.js'
 import type { DetectorReport, ModelReport } from '../../tools/model-catalog.js'
+import { repositoriesFor } from '../model-source.js'
 import { configOption, type GlobalOptions } from '../options.js'
 import type { CommandContext } from '../command-context.js'
 import { splitCommand, type SplitCommandOptions } from './models-split.js'
-import { installation } from '../../lifecycle/installation.js'
+import { transformCommand, type TransformCommandOptions, transformOptions } from './models-transform.js'
 import { addLiveCommands, listLive, tokenOption, urlOption, type ServiceOptions } from './live-models.js'
 
 type ModelsOptions = GlobalOptions & ServiceOptions & Readonly<{ config?: string; repository?: string }>
@@ -45,22 +45,21 @@ export function modelsCommand(context: CommandContext): Command {
       .option('--tolerance <x>', 'largest difference allowed, relative to the largest value', '0.001'),
   ).action(async (subject: string, _, self: Command) => {
     const options = self.optsWithGlobals<ModelsOptions & SplitCommandOptions>()
-    await splitCommand(subject, await repositoriesFor(options, context), options, context)
+    await splitCommand(subject, await repositoriesFor(options, context.terminal), options, context)
+  })
+  transformOptions(
+    withRepository(
+      models
+        .command('transform <model> <steps...>')
+        .description(
+          'change an ONNX model (of the repository, or a file) step by step into a new entry or file',
+        ),
+    ),
+  ).action(async (subject: string, steps: readonly string[], _, self: Command) => {
+    const options = self.optsWithGlobals<ModelsOptions & TransformCommandOptions>()
+    await transformCommand(subject, steps, await repositoriesFor(options, context.terminal), options, context)
   })
   return models
-}
-
-/** @throws ModelNotFoundError if a repository of the pipeline file cannot be read, also one behind the first */
-async function repositoriesFor(
-  { config, repository }: ModelsOptions,
-  { terminal }: CommandContext,
-): Promise<readonly string[]> {
-  if (repository !== undefined) return [resolve(repository)]
-  if (config === undefined) return [resolve(installation, 'models')]
-  const repositories = repositoriesOf(loadPipeline(config, { env: terminal.env }).config)
-  const { checkRepositories } = await import('../../repository/repository-folder.js')
-  await checkRepositories(repositories)
-  return repositories
 }
 
 async function list(options: ModelsOptions, context: CommandContext): Promise<void> {
@@ -69,7 +68,7 @@ async function list(options: ModelsOptions, context: CommandContext): Promise<vo
     import('../model-report.js'),
   ])
   const { terminal } = context
-  const repositories = await repositoriesFor(options, context)
+  const repositories = await repositoriesFor(options, context.terminal)
   const models = listModels(repositories)
   terminal.out(
     options.json
@@ -84,7 +83,7 @@ async function inspect(name: string, options: ModelsOptions, context: CommandCon
     import('../model-report.js'),
     import('yaml'),
   ])
-  const report = inspectModel(await repositoriesFor(options, context), name)
+  const report = inspectModel(await repositoriesFor(options, context.terminal), name)
   const taken = await takenHere(report, options, context)
   context.terminal.out(
     options.json

@@ -1,9 +1,10 @@
-import { listingArguments, openDeviceArguments } from '../../sources/ffmpeg-command.js'
+import { parseDecoderLine } from '../../sources/decoder-log.js'
+import { listingArguments, openDeviceArguments, tellingArguments } from '../../sources/ffmpeg-command.js'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { systemLimit } from '../../lifecycle/system-limit.js'
 import type { Finding } from '../findings.js'
-import { programOutput } from './program-output.js'
+import { programOutput } from '../../lifecycle/program-output.js'
 
 const install = 'sudo apt-get install ffmpeg'
 
@@ -38,7 +39,7 @@ export async function examineFfmpeg(): Promise<Finding[]> {
       return missingFrom(text, needed[listing]).map((name) => `${listing.slice(0, -1)} ${name}`)
     }),
   )
-  const lacking = lacks.flat()
+  const lacking = [...lacks.flat(), ...((await tellsOfPictures()) ? [] : ['times and sizes of pictures'])]
   return [
     lacking.length === 0
       ? { subject: 'ffmpeg', state: 'ok', detail: `${version}, every protocol and filter needed` }
@@ -51,6 +52,13 @@ export async function examineFfmpeg(): Promise<Finding[]> {
     await examineFfprobe(),
     await examineHardwareDecoding(),
   ]
+}
+
+/** Whether Gantry understands what it says of pictures: without that it takes none, however well they are decoded. */
+async function tellsOfPictures(): Promise<boolean> {
+  const output = (await programOutput('ffmpeg', tellingArguments())) ?? ''
+  const kinds = output.split(/\r?\n/).map((line) => parseDecoderLine(line).kind)
+  return kinds.includes('picture') && kinds.includes('size')
 }
 
 /** A program that does not run: is it there, and may not be started? */

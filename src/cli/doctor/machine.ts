@@ -1,7 +1,10 @@
 import { availableParallelism, totalmem } from 'node:os'
+import { askGpus } from '../../backends/onnxruntime/ask-gpus.js'
+import type { GpuReading } from '../../metrics/gpu-reading.js'
 import type { Finding } from '../findings.js'
+import { nvidiaDriver } from '../gpu/nvidia-driver.js'
 import { bestNode, isNodeNewEnough, oldestNode } from '../node-version.js'
-import { programOutput } from './program-output.js'
+import { programOutput } from '../../lifecycle/program-output.js'
 
 const gib = 1024 ** 3
 
@@ -64,11 +67,22 @@ export async function examineSetpriv(): Promise<Finding> {
   }
 }
 
-export async function examineGpus(): Promise<Finding> {
-  const query = ['--query-gpu=name,memory.total,driver_version', '--format=csv,noheader']
-  const output = await programOutput('nvidia-smi', query)
-  const detail = output?.trim().split('\n').join('; ')
-  return { subject: 'gpu', state: 'ok', detail: detail ? detail : 'no NVIDIA card: models run on the CPU' }
+export async function examineGpus(env: NodeJS.ProcessEnv = process.env): Promise<Finding> {
+  const [gpus, driver] = await Promise.all([askGpus(env), nvidiaDriver(env)])
+  if (gpus.length === 0)
+    return { subject: 'gpu', state: 'ok', detail: 'no NVIDIA card: models run on the CPU' }
+  const cards = gpus.map((gpu) => `GPU ${gpu.index}: ${gpu.name}${memoryText(gpu)}`)
+  return {
+    subject: 'gpu',
+    state: 'ok',
+    detail: [...cards, ...(driver === undefined ? [] : [`driver ${driver.version}`])].join('; '),
+  }
+}
+
+function memoryText({ memoryUsedBytes, memoryTotalBytes }: GpuReading): string {
+  if (memoryTotalBytes === null) return ''
+  const used = memoryUsedBytes === null ? '' : `${(memoryUsedBytes / gib).toFixed(1)} of `
+  return `, ${used}${(memoryTotalBytes / gib).toFixed(1)} GiB${used && ' used'}`
 }
 
 export async function examineJava(): Promise<Finding> {

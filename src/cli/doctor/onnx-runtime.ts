@@ -1,6 +1,7 @@
-import { createRequire } from 'node:module'
+import { onnxRuntimeVersion } from '../../backends/onnxruntime/providers.js'
 import { executionProviders, type ExecutionProvider } from '../../config/inference.js'
-import { lookAtProvider, providerFix } from '../checks/provider-check.js'
+import { lookAtProvider } from '../../backends/onnxruntime/provider-look.js'
+import { providerFix } from '../checks/provider-check.js'
 import type { Finding } from '../findings.js'
 
 /** Whether ONNX Runtime can be loaded, and which of the providers runs a model. */
@@ -12,7 +13,7 @@ export async function examineOnnxRuntime(deviceId: number): Promise<Finding[]> {
     return [{ subject: 'onnxruntime', state: 'failed', detail, fix: 'npm ci' }]
   }
   return [
-    { subject: 'onnxruntime', state: 'ok', detail: runtimeVersion() },
+    { subject: 'onnxruntime', state: 'ok', detail: onnxRuntimeVersion() },
     ...(await Promise.all(executionProviders.map((provider) => examineProvider(provider, deviceId)))),
   ]
 }
@@ -24,7 +25,7 @@ export async function examineProvider(
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<Finding> {
   const subject = `provider ${provider}`
-  const { state, reason } = await lookAtProvider(provider, deviceId, env)
+  const { state, reason } = await lookAtProvider(provider, deviceId, { env })
   const there = provider === 'webgpu' ? 'built in' : 'installed'
   switch (state) {
     case 'not installed':
@@ -46,9 +47,4 @@ export async function examineProvider(
     default:
       return state satisfies never
   }
-}
-
-function runtimeVersion(): string {
-  const { version } = createRequire(import.meta.url)('onnxruntime-node/package.json') as { version: string }
-  return version
 }

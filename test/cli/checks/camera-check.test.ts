@@ -17,36 +17,54 @@ function pipeline(cameras: unknown) {
 
 describe('the cameras of gantry check', () => {
   it('are opened with --probe until their first picture', async () => {
-    const findings = await checkCameras(pipeline(demo.cameras), { probe: true })
+    const { findings, shapes } = await checkCameras(pipeline(demo.cameras), { probe: true })
     expect(findings).toHaveLength(2)
     for (const finding of findings) {
       expect(finding.detail).toMatch(/^\d+x\d+, first picture after \d+ ms$/)
       expect(finding.state).toBe('ok')
     }
+    const whole = { widthPx: 1280, heightPx: 720 }
+    expect(shapes).toEqual({ pictures: [whole, whole], cameras: 2 })
   })
 
   it('with a sub-stream are opened by both their URLs', async () => {
     const [dock, gate] = demo.cameras
     const both = [{ id: 'both', url: dock!.url, analyseUrl: gate!.url }]
-    const [finding] = await checkCameras(pipeline(both), { probe: true })
+    const {
+      findings: [finding],
+    } = await checkCameras(pipeline(both), { probe: true })
     expect(finding?.detail).toMatch(/^1280x720, first picture after \d+ ms; main stream 1280x720$/)
     const wrong = { id: 'b', analyseUrl: gate!.url, url: 'rtsp://u:canary@127.0.0.1:1/x' }
-    const [failed] = await checkCameras(pipeline([wrong]), { probe: true })
+    const {
+      findings: [failed],
+    } = await checkCameras(pipeline([wrong]), { probe: true })
     expect(failed).toMatchObject({
       state: 'failed',
       detail: expect.stringMatching(/main stream.*refused/) as string,
     })
     expect(JSON.stringify(failed)).not.toContain('canary')
-    const [unseen] = await checkCameras(pipeline([{ ...wrong, url: dock!.url, analyseUrl: 'gopher://h' }]), {
-      probe: false,
+    const {
+      findings: [other],
+    } = await checkCameras(pipeline([{ ...wrong, url: dock!.url, analyseUrl: wrong.url }]), { probe: true })
+    expect(other).toMatchObject({
+      state: 'failed',
+      detail: expect.stringMatching(/^analyseUrl: .*refused/) as string,
     })
+    expect(JSON.stringify(other)).not.toContain('canary')
+    const refused = pipeline([{ ...wrong, url: dock!.url, analyseUrl: 'gopher://h' }])
+    const {
+      findings: [unseen],
+    } = await checkCameras(refused, { probe: false })
     expect(unseen?.state).toBe('failed')
   })
 
   it('that do not answer fail with the reason', async () => {
-    const [finding] = await checkCameras(pipeline([{ id: 'gone', url: 'rtsp://u:canary@127.0.0.1:1/x' }]), {
-      probe: true,
-    })
+    const gone = pipeline([{ id: 'gone', url: 'rtsp://u:canary@127.0.0.1:1/x' }])
+    const {
+      findings: [finding],
+      shapes,
+    } = await checkCameras(gone, { probe: true })
+    expect(shapes).toEqual({ pictures: [], cameras: 1 })
     expect(finding).toMatchObject({ subject: 'camera gone', state: 'failed' })
     expect(finding?.detail).toMatch(/refused/i)
     expect(JSON.stringify(finding)).not.toContain('canary')
@@ -58,7 +76,7 @@ describe('the cameras of gantry check', () => {
       { id: 'outside', url: '/etc/passwd' },
       { id: 'absent', url: 'none.mp4' },
     ]
-    const findings = await checkCameras(pipeline(cameras), { probe: false })
+    const { findings } = await checkCameras(pipeline(cameras), { probe: false })
     expect(findings.map(({ state }) => state)).toEqual(['failed', 'failed', 'failed'])
     for (const { fix } of findings) expect(fix).toBeTruthy()
   })
@@ -68,7 +86,7 @@ describe('the cameras of gantry check', () => {
       { id: 'off', url: 'rtsp://127.0.0.1:1/x', enabled: false },
       { id: 'pushed', url: 'push:' },
     ]
-    const findings = await checkCameras(pipeline(cameras), { probe: true })
+    const { findings } = await checkCameras(pipeline(cameras), { probe: true })
     expect(findings.map(({ state }) => state)).toEqual(['skipped', 'ok'])
   })
 })

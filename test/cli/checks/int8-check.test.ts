@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { checkInt8 } from '../../../src/cli/checks/int8-check.js'
-import type { ProviderState } from '../../../src/cli/checks/provider-check.js'
+import type { ProviderState } from '../../../src/backends/onnxruntime/provider-look.js'
 import { addModel, redDetector } from '../../support/onnx-models.js'
 import { qdqConv } from '../../support/quantised-models.js'
 import { tempDir } from '../../support/temp-dir.js'

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { checkModel } from '../../../src/cli/checks/model-check.js'
-import { ensembleStep, pictureEnsemble, redSteps } from '../../support/ensemble-text.js'
+import { ensembleStep, parametersText, pictureEnsemble, redSteps } from '../../support/ensemble-text.js'
+import { freeSizeDetector } from '../../support/free-size-models.js'
 import { addModel, redDetector } from '../../support/onnx-models.js'
 import { tempDir } from '../../support/temp-dir.js'
 
@@ -34,4 +35,23 @@ it('refuses a step that runs code where that is not allowed, by its name', () =>
       fix: expect.stringContaining('models.allowJsBackends') as string,
     },
   ])
+})
+
+it('says at what size a model of free size runs, what decided that, and what it could run at', () => {
+  const dir = tempDir()
+  addModel(dir, 'free', { onnx: freeSizeDetector('follows') })
+  addModel(dir, 'shaped', {
+    onnx: freeSizeDetector('follows'),
+    config: parametersText({ 'gantry.input_size': 'rect' }),
+  })
+  const detail = (name: string) => {
+    const shapes = { pictures: [{ widthPx: 640, heightPx: 480 }], cameras: 2 }
+    return checkModel([dir], name, [], false, shapes)[0]?.detail
+  }
+  expect(detail('free')).toContain(
+    '64x64 by imgsz of its metadata; it leaves its size free: gantry.input_size "rect" runs it at 64x48',
+  )
+  expect(detail('shaped')).toContain(
+    '64x48 by the shape of 1 of 2 cameras (64x64 if it does not run so, which is seen at its load)',
+  )
 })

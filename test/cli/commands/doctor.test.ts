@@ -1,9 +1,12 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { cudaIsToBeHad, missingProviderReason } from '../../../src/backends/onnxruntime/providers.js'
 import { examineFfmpeg, examineHardwareDecoding } from '../../../src/cli/doctor/ffmpeg.js'
-import { examineNode } from '../../../src/cli/doctor/machine.js'
+import { examineGpus, examineNode } from '../../../src/cli/doctor/machine.js'
 import { examineProvider } from '../../../src/cli/doctor/onnx-runtime.js'
+import { h100 } from '../../support/fake-nvidia-smi.js'
 import { swiftShader, vulkanPresent } from '../../support/vulkan.js'
 import { tempDir } from '../../support/temp-dir.js'
 
@@ -27,6 +30,31 @@ describe('Node', () => {
     ['26.12.1', 'ok', '26.12.1'],
   ])('%s is %s', (version, state, detail) => {
     expect(examineNode(version)).toMatchObject({ state, detail })
+  })
+})
+
+describe('the cards', () => {
+  const saying = (text: string) => {
+    const dir = tempDir()
+    writeFileSync(join(dir, 'nvidia-smi'), `#!/bin/sh\ncat <<'END'\n${text}\nEND\n`, { mode: 0o755 })
+    return examineGpus({ PATH: `${dir}:${process.env['PATH']}` })
+  }
+
+  it('are named with their memory', async () => {
+    const second = h100.row.replace('0, GPU-5', '1, GPU-6').replace('1207', '[N/A]')
+    const { state, detail } = await saying(`${h100.row}\n${second}`)
+    expect(state).toBe('ok')
+    expect(detail.split('; ').slice(0, 2)).toEqual([
+      'GPU 0: NVIDIA H100 80GB HBM3, 1.2 of 79.6 GiB used',
+      'GPU 1: NVIDIA H100 80GB HBM3, 79.6 GiB',
+    ])
+  })
+
+  it('are none where the program tells of none', async () => {
+    expect(await saying('No devices were found')).toMatchObject({
+      state: 'ok',
+      detail: 'no NVIDIA card: models run on the CPU',
+    })
   })
 })
 
@@ -68,6 +96,21 @@ describe('WebGPU', () => {
   })
 })
 
+it.skipIf(missingProviderReason('tensorrt') === undefined)(
+  'a provider that is not installed names the command that brings it',
+  async () => {
+    const hint = cudaIsToBeHad()
+      ? '`gantry gpu install --tensorrt` brings it'
+      : 'onnxruntime-node has none for'
+    expect(await examineProvider('tensorrt', 0)).toMatchObject({
+      state: 'skipped',
+      detail: expect.stringContaining(
+        `libonnxruntime_providers_tensorrt.so is not installed; ${hint}`,
+      ) as string,
+    })
+  },
+)
+
 it('R23: an ffmpeg that may not be executed is not called missing', async () => {
   const dir = tempDir()
   writeFileSync(join(dir, 'ffmpeg'), '#!/bin/sh\n', { mode: 0o644 })
@@ -76,4 +119,16 @@ it('R23: an ffmpeg that may not be executed is not called missing', async () => 
   expect(await examineFfmpeg()).toMatchObject([
     { state: 'failed', detail: `cannot be started: this user has no permission for it: ${dir}/ffmpeg` },
   ])
+})
+
+it('R47: an ffmpeg whose words of pictures are not understood is told, whatever it was built with', async () => {
+  const dir = tempDir()
+  const real = execFileSync('sh', ['-c', 'command -v ffmpeg'], { encoding: 'utf8' }).trim()
+  const script = `#!/bin/sh\n{ ${real} "$@" 2>&1; } | sed 's/\\[warning\\] \\([0-9.]*\\)$/[warning] t=\\1/'\n`
+  writeFileSync(join(dir, 'ffmpeg'), script, { mode: 0o755 })
+  vi.stubEnv('PATH', `${dir}:${process.env.PATH}`)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const [finding] = await examineFfmpeg()
+  expect(finding).toMatchObject({ state: 'failed' })
+  expect(finding?.detail).toMatch(/lacks times and sizes of pictures$/)
 })

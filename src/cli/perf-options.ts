@@ -1,0 +1,128 @@
+import { readFileSync } from 'node:fs'
+import { levelRange } from '../tools/perf/level-range.js'
+import { shapeOption } from '../tools/perf/input-data.js'
+import type { PerfOptions } from '../tools/perf/run-perf.js'
+import type { PerfLoad } from '../tools/perf/perf-target.js'
+import { UsageError } from './failure.js'
+import type { Terminal } from './terminal.js'
+
+/** What the command line of `gantry perf` says. */
+export type PerfFlags = Readonly<{
+  model?: string
+  modelVersion?: string
+  url?: string
+  token?: string
+  protocol?: 'http' | 'grpc'
+  ca?: string
+  concurrency?: string
+  requestRate?: string
+  requestDistribution: 'constant' | 'poisson'
+  maxUnderWay: string
+  cameras?: string
+  fps: string
+  clip?: string
+  batch: string
+  shape?: readonly string[]
+  inputData: string
+  jsonTensors?: true
+  seed: string
+  windowMs: string
+  stability: string
+  maxWindows: string
+  percentile?: string
+  latencyThreshold?: string
+  binarySearch?: true
+  csv?: string
+  save?: string
+  report?: string
+  compare?: readonly string[]
+}>
+
+/** @throws UsageError, PerfSettingError: both `GANTRY_USAGE` */
+export function perfOptions(flags: PerfFlags, env: Terminal['env']): PerfOptions {
+  const { latencyThreshold, binarySearch, percentile, modelVersion, model } = flags
+  if (binarySearch === true && latencyThreshold === undefined)
+    throw new UsageError('--binary-search looks for a limit', 'Add --latency-threshold MS.')
+  const token = flags.token ?? env.GANTRY_TOKEN
+  return {
+    url: flags.url,
+    client: {
+      protocol: flags.protocol,
+      token: token === '' ? undefined : token,
+      ca: flags.ca === undefined ? undefined : pem(flags.ca),
+      form: flags.jsonTensors === true ? 'json' : undefined,
+    },
+    model: model === undefined ? undefined : { name: model, version: modelVersion },
+    load: loadOf(flags),
+    batchSize: number(flags.batch, '-b', 1, 65_536),
+    shapes: new Map((flags.shape ?? []).map(shapeOption)),
+    inputData: flags.inputData,
+    seed: number(flags.seed, '--seed', 0, 2 ** 32 - 1),
+    windowMs: number(flags.windowMs, '--window-ms', 50, 3_600_000),
+    within: number(flags.stability, '--stability', 0.1, 1_000, false) / 100,
+    mostWindows: number(flags.maxWindows, '--max-windows', 1, 1_000),
+    quantile: percentile === undefined ? undefined : Number(percentile) / 100,
+    limitMs:
+      latencyThreshold === undefined
+        ? undefined
+        : number(latencyThreshold, '--latency-threshold', 0.001, 3_600_000, false),
+    byHalves: binarySearch === true,
+  }
+}
+
+/** @throws UsageError unless there are two */
+export function compareOptions({ compare = [] }: PerfFlags): readonly [string, string] {
+  const [first, second] = compare
+  if (first === undefined || second === undefined || compare.length > 2)
+    throw new UsageError(`--compare got ${compare.length} files`, 'Name two files that --save has written.')
+  return [first, second]
+}
+
+function loadOf(flags: PerfFlags): PerfLoad {
+  const { concurrency, requestRate, cameras, requestDistribution: distribution, clip: source } = flags
+  const given = Object.entries({
+    '--concurrency': concurrency,
+    '--request-rate': requestRate,
+    '--cameras': cameras,
+  })
+    .filter(([, text]) => text !== undefined)
+    .map(([flag]) => flag)
+  if (given.length > 1) throw new UsageError(`${given.join(' and ')} are two loads`, 'Choose one of them.')
+  if (cameras !== undefined)
+    return {
+      kind: 'cameras',
+      range: levelRange(cameras, { flag: '--cameras', whole: true, most: 1_024, step: () => 1 }),
+      fps: number(flags.fps, '--fps', 0.01, 120, false),
+      source,
+    }
+  if (source !== undefined)
+    throw new UsageError('--clip is of cameras', 'Add --cameras N, or use --input-data FILE.')
+  if (requestRate === undefined) {
+    const rules = { flag: '--concurrency', whole: true, most: 4_096, step: () => 1 }
+    return { kind: 'concurrency', range: levelRange(concurrency ?? '1', rules) }
+  }
+  const step = (first: number, last: number) => (last - first) / 10 || 1
+  return {
+    kind: 'rate',
+    range: levelRange(requestRate, { flag: '--request-rate', whole: false, most: 1_000_000, step }),
+    distribution,
+    mostUnderWay: number(flags.maxUnderWay, '--max-under-way', 1, 16_384),
+  }
+}
+
+function number(text: string, flag: string, min: number, max: number, whole = true): number {
+  const value = Number(text)
+  if (text.trim() !== '' && value >= min && value <= max && (!whole || Number.isInteger(value))) return value
+  throw new UsageError(`${flag} is "${text}"`, `Use a ${whole ? 'whole ' : ''}number from ${min} to ${max}.`)
+}
+
+function pem(file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    throw new UsageError(
+      `--ca ${file}: ${error instanceof Error ? error.message : String(error)}`,
+      'Name a PEM file of certificates.',
+    )
+  }
+}
