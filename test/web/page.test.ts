@@ -1,8 +1,10 @@
 import sharp from 'sharp'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { pictureMessage } from '../../src/messages/picture-message.js'
 import { launchBrowser, openPage, skipsBrowser, type Misdeeds } from '../support/browser.js'
-import { fakeCamera, fakeResult, FakeGantry } from '../support/fake-gantry.js'
+import { textOf } from '../support/detections.js'
+import { fakeCamera, fakeGpu, fakeResult, FakeGantry } from '../support/fake-gantry.js'
 import { serveFake } from '../support/serve-fake.js'
 
 const clean: Misdeeds = { dialogs: [], violations: [], errors: [], foreign: [] }
@@ -164,7 +166,7 @@ describe.skipIf(skipsBrowser())('the page', () => {
       sourceYPx: 360,
       mime: 'image/jpeg' as const,
     }
-    gantry.stream.publish(message, { header, jpeg: await greyPictureBytes() })
+    gantry.stream.publish(textOf(message), pictureMessage(header, await greyPictureBytes()))
     await shown(page, 'cam-1', 1)
     const canvas = '[data-camera="cam-1"] canvas'
     expect(near(await colorAt(page, canvas, 0.5, 0.5), [52, 209, 123])).toBe(true)
@@ -383,6 +385,49 @@ describe.skipIf(skipsBrowser())('the page', () => {
     gantry.reasons = ['engine 0 is restarting']
     await page.locator('[data-service=not-ready]').waitFor()
     await page.locator('.banner').getByText('engine 0 is restarting').waitFor()
+    await page.context().close()
+  })
+
+  it('shows each graphics card, and what runs the cameras', async () => {
+    const gantry = await gantryWith(1)
+    const { url } = await serveFake({}, { gantry })
+    const { page, misdeeds } = await openPage(browser, url)
+    await page.locator('[data-camera="cam-1"]').waitFor()
+    // Without a card nothing speaks of one.
+    expect(await page.locator('#gpu-title').count()).toBe(0)
+
+    const gib = 1024 ** 3
+    const full = { memoryUsedBytes: 15.7 * gib, memoryTotalBytes: 16 * gib, utilization: null }
+    gantry.graphicsCards = [
+      fakeGpu(),
+      fakeGpu({ index: 1, uuid: 'GPU-2', name: 'Tesla T4', ...full, powerLimitWatts: null }),
+    ]
+    const panel = page.locator('section:has(#gpu-title)')
+    await panel.getByText('cameras on cpu').waitFor()
+    const meters = (index: number) => panel.locator(`[data-gpu="${index}"] .meter`).allTextContents()
+    expect(await panel.locator('h3').allTextContents()).toEqual([
+      'GPU 0 NVIDIA H100 80GB HBM3',
+      'GPU 1 Tesla T4',
+    ])
+    expect(await meters(0)).toEqual(['Utilisation45 %', 'Memory1.2 of 79.6 GiB', 'Power318 of 700 W'])
+    expect(await meters(1)).toEqual(['Memory15.7 of 16.0 GiB', 'Power318 W'])
+    const bar = (index: number) => panel.locator(`[data-gpu="${index}"] rect`).first()
+    expect(await bar(0).getAttribute('width')).toBe('45')
+    expect(await bar(1).getAttribute('class')).toBe('fill-bad')
+
+    const [engine] = gantry.engines
+    if (!engine?.detector) throw new Error('the fake has an engine')
+    gantry.engines = [{ ...engine, detector: { ...engine.detector, provider: 'cuda' } }]
+    await panel.locator('.badge.ok', { hasText: 'cameras on cuda' }).waitFor()
+
+    const silent = { utilization: null, memoryUsedBytes: null, powerWatts: null }
+    gantry.graphicsCards = [fakeGpu({ ...silent, reason: evil })]
+    await panel.locator('.gpu-reason').waitFor()
+    expect(await panel.locator('.gpu-reason').textContent()).toBe(`No figures: ${evil}`)
+    expect(await meters(0)).toEqual([])
+    gantry.graphicsCards = []
+    await panel.waitFor({ state: 'detached' })
+    expect(misdeeds).toEqual(clean)
     await page.context().close()
   })
 

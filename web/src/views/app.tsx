@@ -7,6 +7,7 @@ import { AddCamera } from './add-camera.js'
 import { Banner } from './banner.js'
 import { CameraGrid } from './camera-grid.js'
 import { CameraDetail } from './camera-detail.js'
+import { GpuPanel } from './gpu-panel.js'
 import { Header } from './header.js'
 import { Help } from './help.js'
 import { RemoveCamera } from './remove-camera.js'
@@ -53,6 +54,7 @@ export function App(): JSX.Element {
         />
         <aside class="side" aria-label="Figures and detections">
           <TrendsPanel />
+          <GpuPanel />
           <SightingsPanel onOpen={(id) => setOpen({ what: 'camera', id })} />
           <SystemPanel />
         </aside>

@@ -28,6 +28,12 @@ export function share(part: number): string {
   return `${percent >= 10 || percent === 0 ? percent.toFixed(0) : percent.toFixed(1)} %`
 }
 
+/** `318 of 700 W`; `318 W` where there is no most. */
+export function ofMost(value: number, most: number | null, digits: number, unit: string): string {
+  const limit = most === null ? '' : ` of ${most.toFixed(digits)}`
+  return `${value.toFixed(digits)}${limit} ${unit}`
+}
+
 /** `3 s`, `4 min`, `2 h`, `5 d`. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000))

@@ -122,7 +122,8 @@ function degradations(status: Status): string[] {
   return [
     ...status.reasons,
     ...status.engines
-      .filter(({ state }) => state !== 'ready' && state !== 'stopped')
+      // What is left stands among the reasons.
+      .filter(({ state }) => !['ready', 'stopped', 'left'].includes(state))
       .map(({ index, state, reason }) => `Engine ${index} is ${state}${reason === '' ? '' : `: ${reason}`}`),
     ...status.sinks
       .filter(({ state }) => state === 'down')

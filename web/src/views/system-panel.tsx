@@ -11,6 +11,7 @@ const tones: Readonly<Record<string, string>> = {
   restarting: 'warn',
   connecting: 'warn',
   failed: 'bad',
+  left: 'bad',
   down: 'bad',
   stopped: 'idle',
 }
@@ -60,7 +61,7 @@ function EngineRow({ engine }: Readonly<{ engine: Status['engines'][number] }>):
   const text =
     detector === null
       ? 'no model yet'
-      : `${detector.model.name} v${detector.model.version} on ${detector.provider}, ${detector.instances}\u00a0×\u00a0batch\u00a0${detector.maxBatchSize}`
+      : `${detector.model.name} v${detector.model.version} on ${detector.provider}${detector.deviceId === undefined ? '' : ` (GPU ${detector.deviceId})`}, ${detector.instances}\u00a0×\u00a0batch\u00a0${detector.maxBatchSize}`
   const notes = [engine.reason, ...(detector?.providerNotes ?? [])].filter((note) => note !== '')
   return (
     <Row
