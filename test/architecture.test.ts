@@ -6,6 +6,7 @@ import {
   importsOf,
   namesExportedTwice,
   openSwitches,
+  packagesLoadedWith,
   rooms,
   roomsImportedBy,
   sourceFiles,
@@ -92,6 +93,25 @@ describe('src', () => {
     const users = sourceFiles().filter((file) => importsOf(file).includes('onnxruntime-node'))
     expect(users).toEqual(['backends/onnxruntime/onnxruntime.ts'])
     expect(importsOf('backends/onnxruntime/onnxruntime.ts')[0]).toBe('lifecycle/no-telemetry.ts')
+  })
+
+  it('knows koffi, which may be absent, in one file', () => {
+    const users = sourceFiles().filter((file) => importsOf(file).includes('koffi'))
+    expect(users).toEqual(['backends/onnxruntime/c-api/native-calls.ts'])
+  })
+
+  it.each([
+    [
+      'processes/control/run-service.ts',
+      ['ioredis', 'kafkajs', 'onnxruntime-node', 'protobufjs', 'sharp', 'ws'],
+    ],
+    ['processes/engine/main.ts', ['@grpc/grpc-js', 'fastify', 'onnxruntime-node', 'sharp', 'zod']],
+    ['detector/detector-worker.ts', ['pino', 'protobufjs', 'sharp', 'zod']],
+    ['processes/stream/main.ts', ['fastify', 'prom-client', 'protobufjs', 'sharp']],
+  ])('loads with %s nothing that most services never use there', (entry, unused) => {
+    const loaded = packagesLoadedWith(entry)
+    expect(loaded.length).toBeGreaterThan(0)
+    expect(loaded.filter((name) => [...unused, 'pino-pretty'].includes(name))).toEqual([])
   })
 
   it('keeps libraries still before it imports anything, in each file that begins a process', () => {

@@ -7,6 +7,8 @@
  * - `throughput`: the same with `ppe` of models/.
  * - `service`: the whole service at 4 cameras of 5 frames/s by RTSP, its decoders and all processes; the cameras of the one that does
  *   not have its turn are switched off.
+ * - `results-0`, `results-5`, `results-50`: what a result of so many boxes costs the service from the engine to a viewer: 4 cameras show
+ *   the same still 120 times a second, which is analysed once in a minute. `frames` are results.
  * - `http`, `grpc`: a client of the model server that asks for a run of microseconds, 1 KB each way; `frames` are its requests, by the
  *   median of what one took. `tail` is the p99 of what one took over that median.
  * - `json picture`, `json floats`, `grpc picture`: the same with 184,320 numbers in a request, as JSON or as bytes.
@@ -17,16 +19,18 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import sharp from 'sharp'
+import { WebSocket } from 'ws'
 import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
 import { freePort } from '../support/free-port.js'
-import { addModel, redDetector } from '../support/onnx-models.js'
+import { addModel, detectorOnnx, namesMetadata, redDetector } from '../support/onnx-models.js'
 import { descendants } from '../support/processes.js'
 import { until } from '../support/until.js'
 import { medianOf, quantile, report } from './bench.js'
@@ -40,6 +44,8 @@ const here = fileURLToPath(new URL('../..', import.meta.url))
 const models = join(here, 'models')
 /** Until the code around a frame is compiled, which takes V8 some thousand calls. */
 const warmUpMs = question === 'service' ? 60_000 : 20_000
+/** Of a result whose way is asked for; `NaN` for another question. */
+const boxes = Number(/^results-(\d+)$/.exec(question)?.[1])
 /** After cameras are on, until decoders are at their rate. */
 const settleMs = 4_000
 const [cameras, fps] = [4, 5]
@@ -160,14 +166,21 @@ async function requestsOf(root: string, folder: string, repository: string): Pro
   }
 }
 
-async function serviceOf(root: string, folder: string, settings: readonly object[]): Promise<Side> {
+/** @param state - how the frames end that are counted. */
+async function serviceOf(
+  root: string,
+  folder: string,
+  settings: readonly object[],
+  more: Readonly<Record<string, unknown>> = { models: { repository: models } },
+  state: 'inferred' | 'reused' = 'inferred',
+): Promise<Side & Pick<Running, 'httpPort'>> {
   const disabled = settings.map((camera) => ({ ...camera, enabled: false }))
-  const running = await started(root, folder, { models: { repository: models }, cameras: disabled })
+  const running = await started(root, folder, { ...more, cameras: disabled })
   const { httpPort, metricsPort } = running
   const url = `http://127.0.0.1:${httpPort}`
-  const inferred = async () => {
+  const counted = async () => {
     const page = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
-    const counts = page.matchAll(/^gantry_frames_total\{.*state="inferred".*\} (\d+)$/gm)
+    const counts = page.matchAll(new RegExp(`^gantry_frames_total\\{.*state="${state}".*\\} (\\d+)$`, 'gm'))
     return [...counts].map(([, count]) => Number(count)).reduce(sum, 0)
   }
   const switchCameras = async (enabled: boolean) => {
@@ -180,18 +193,63 @@ async function serviceOf(root: string, folder: string, settings: readonly object
     await pause(settleMs)
   }
   return {
+    httpPort,
     round: async (forMs) => {
       await switchCameras(true)
-      const before = { frames: await inferred(), cpuMs: running.cpuMs(), atMs: performance.now() }
+      const before = { frames: await counted(), cpuMs: running.cpuMs(), atMs: performance.now() }
       await pause(forMs)
       const cpuMs = running.cpuMs() - before.cpuMs
       const ms = performance.now() - before.atMs
-      const frames = (await inferred()) - before.frames
+      const frames = (await counted()) - before.frames
       await switchCameras(false)
       return { frames, cpuMs, ms }
     },
     stop: running.stop,
   }
+}
+
+/** The way of results whose frames cost nearly nothing, with a viewer at its end. */
+async function resultsOf(root: string, folder: string): Promise<Side> {
+  const stills = join(folder, 'stills')
+  await mkdir(stills, { recursive: true })
+  const still = sharp({ create: { width: 64, height: 64, channels: 3, background: 'gray' } })
+  await still.png().toFile(join(stills, 'still.png'))
+  const repository = join(folder, 'models')
+  addModel(repository, 'boxes', { onnx: boxesOnnx() })
+  const settings = Array.from({ length: cameras }, (_, index) => ({
+    id: `cam-${index + 1}`,
+    url: stills,
+    sampleFps: 120,
+    staticScene: { maxAgeMs: 60_000 },
+  }))
+  const more = { models: { repository }, ensemble: 'boxes', mediaRoot: folder }
+  const side = await serviceOf(root, folder, settings, more, 'reused')
+  const viewer = new WebSocket(`ws://127.0.0.1:${side.httpPort}/api/v1/stream`, 'gantry.v1')
+  await once(viewer, 'open')
+  viewer.on('message', () => undefined)
+  viewer.send('{"type":"subscribe"}')
+  return {
+    round: side.round,
+    stop: async () => {
+      viewer.terminate()
+      await side.stop()
+    },
+  }
+}
+
+/** Boxes of 4 x 4 pixels, none over another, whatever is seen. */
+function boxesOnnx(): Uint8Array {
+  const anchors = 84
+  const each = Array.from({ length: boxes }, (_, at) => [
+    [at, 4 + 8 * (at % 8)],
+    [anchors + at, 4 + 8 * Math.floor(at / 8)],
+    [2 * anchors + at, 4],
+    [3 * anchors + at, 4],
+    [5 * anchors + at, 0.9],
+  ])
+  const fixed = Object.fromEntries(each.flat()) as Record<number, number>
+  const size = { widthPx: 64, heightPx: 64, rows: 6, columns: anchors }
+  return detectorOnnx({ input: 'uint8-nhwc', ...size, fixed, metadata: namesMetadata(['blue', 'red']) })
 }
 
 async function sides(folder: string): Promise<readonly [Side, Side, () => Promise<void>]> {
@@ -205,6 +263,8 @@ async function sides(folder: string): Promise<readonly [Side, Side, () => Promis
       () => rtsp.stop(),
     ]
   }
+  if (boxes >= 0)
+    return [await resultsOf(old, folder), await resultsOf(here, folder), () => Promise.resolve()]
   if (isOfRequests) {
     const { dir } = tinyRepository(tinyInputs.find((input) => question.endsWith(input)))
     const end = () => rm(dir, { recursive: true, force: true })
@@ -216,9 +276,12 @@ async function sides(folder: string): Promise<readonly [Side, Side, () => Promis
   return [await of(old), await of(here), () => Promise.resolve()]
 }
 
-if (checkout === '' || !(isOfRequests || ['frame-path', 'throughput', 'service'].includes(question)))
+if (
+  checkout === '' ||
+  !(isOfRequests || ['frame-path', 'throughput', 'service'].includes(question) || boxes >= 0)
+)
   throw new Error(
-    'usage: another-commit.bench.ts CHECKOUT frame-path|throughput|service|"http|json|grpc [picture|floats]" [pairs] [seconds]',
+    'usage: another-commit.bench.ts CHECKOUT frame-path|throughput|service|results-N|"http|json|grpc [picture|floats]" [pairs] [seconds]',
   )
 const folder = await mkdtemp(join(tmpdir(), 'gantry-bench-'))
 const [before, after, end] = await sides(folder)

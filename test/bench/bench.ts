@@ -5,16 +5,26 @@ import { stolenSeconds } from '../support/cpu.js'
 /** Share of all cores that the host may take during a round, and how often a round is taken at most. */
 const calm = { stolen: 0.02, tries: 4 }
 
-/** One line of JSON per figure, so that runs can be compared by a program. */
-export function report(name: string, unit: string, figures: Readonly<Record<string, number | string>>): void {
-  const rounded = Object.fromEntries(
+export type Figures = Readonly<Record<string, number | string>>
+
+/** Numbers to four places. */
+export function rounded(figures: Figures): Figures {
+  return Object.fromEntries(
     Object.entries(figures).map(([key, value]) => [
       key,
       typeof value === 'number' ? Math.round(value * 1e4) / 1e4 : value,
     ]),
   )
-  const machine = `${cpus().length} x ${cpus()[0]?.model ?? 'unknown'}`
-  process.stdout.write(`${JSON.stringify({ name, unit, ...rounded, machine })}\n`)
+}
+
+/** The processor of this machine. */
+export function machine(): string {
+  return `${cpus().length} x ${cpus()[0]?.model ?? 'unknown'}`
+}
+
+/** One line of JSON per figure, so that runs can be compared by a program. */
+export function report(name: string, unit: string, figures: Figures): void {
+  process.stdout.write(`${JSON.stringify({ name, unit, ...rounded(figures), machine: machine() })}\n`)
 }
 
 /** Quantile of values, which are sorted in place. @param q - 0..1 */

@@ -7,13 +7,44 @@ import { createCameraDetector } from '../../src/ensemble/create-camera-detector.
 import { createLog } from '../../src/lifecycle/log.js'
 import { geometryOf, letterboxFilters } from '../../src/sources/geometry.js'
 import type { Detection } from '../../src/vision/detection.js'
-import { type Frame, frameBytes } from '../../src/vision/frame.js'
+import { type Frame, type FrameFormat, frameBytes } from '../../src/vision/frame.js'
 import type { SizePx } from '../../src/vision/letterbox.js'
 
 export const demoSites = ['dock', 'gate', 'press-line', 'yard'] as const
 
 export function demoClip(site: string): string {
   return fileURLToPath(new URL(`../../pipelines/demo/clips/${site}.mp4`, import.meta.url))
+}
+
+/** Pictures of a clip as decoders deliver them. @param options - of ffmpeg, for the input. @param scaling - filters that scale them. */
+export function picturesOf(
+  clip: string,
+  fps: number,
+  format: FrameFormat,
+  options: readonly string[] = [],
+  scaling = letterboxFilters({}, format),
+): ArrayBuffer[] {
+  const filters = [`fps=${fps}:round=up`, ...scaling].join(',')
+  const raw = ['-f', 'rawvideo', '-pix_fmt', 'rgb24', '-']
+  const bytes = execFileSync('ffmpeg', ['-v', 'error', ...options, '-i', clip, '-vf', filters, ...raw], {
+    maxBuffer: 1024 ** 3,
+  })
+  const size = frameBytes(format)
+  return Array.from(
+    { length: Math.floor(bytes.length / size) },
+    (_, index) => new Uint8Array(bytes.subarray(index * size, (index + 1) * size)).buffer,
+  )
+}
+
+const kept = new Map<string, readonly ArrayBuffer[]>()
+
+/** Pictures of the four demo clips, four of each. */
+export function demoPictures(format: FrameFormat): readonly ArrayBuffer[] {
+  const key = JSON.stringify(format)
+  const pictures =
+    kept.get(key) ?? demoSites.flatMap((site) => picturesOf(demoClip(site), 1, format, ['-t', '4']))
+  kept.set(key, pictures)
+  return pictures
 }
 
 export class ClipDetector {
@@ -43,19 +74,18 @@ export class ClipDetector {
     return opened
   }
 
-  /** @param options - of ffmpeg, for the input. */
-  framesOf(clip: string, source: SizePx, fps: number, options: readonly string[] = []): Frame[] {
+  /** @param options - of ffmpeg, for the input. @param scaling - as {@link picturesOf} has it. */
+  framesOf(
+    clip: string,
+    source: SizePx,
+    fps: number,
+    options: readonly string[] = [],
+    scaling?: string[],
+  ): Frame[] {
     const { format } = this.detector.info
     const { regionPx, letterbox } = geometryOf(source, {}, format)
-    const filters = [`fps=${fps}:round=up`, ...letterboxFilters({}, format)].join(',')
-    const raw = ['-f', 'rawvideo', '-pix_fmt', 'rgb24', '-']
-    const bytes = execFileSync('ffmpeg', ['-v', 'error', ...options, '-i', clip, '-vf', filters, ...raw], {
-      maxBuffer: 1024 ** 3,
-    })
-    const size = frameBytes(format)
-    return Array.from({ length: Math.floor(bytes.length / size) }, (_, index) => {
+    return picturesOf(clip, fps, format, options, scaling).map((rgbHwc, index) => {
       const atMs = (index * 1_000) / fps
-      const rgbHwc = new Uint8Array(bytes.subarray(index * size, (index + 1) * size)).buffer
       const times = { capturedAtMs: atMs, arrivedMs: atMs, ptsMs: atMs }
       return {
         cameraId: 'bench',

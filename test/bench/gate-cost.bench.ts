@@ -15,6 +15,7 @@ import { FramePool } from '../../src/vision/frame-pool.js'
 import { delay } from '../../src/lifecycle/delay.js'
 import { AddressPolicy } from '../../src/sources/address-policy.js'
 import { openByteChannel } from '../../src/sources/byte-channel.js'
+import { inSoftware } from '../../src/sources/decode-ways.js'
 import { decoderArguments, type DecoderInput } from '../../src/sources/ffmpeg-command.js'
 import { FrameAssembler } from '../../src/sources/frame-assembler.js'
 import { RtspGate } from '../../src/sources/rtsp-gate.js'
@@ -64,7 +65,7 @@ class Camera {
         return true
       },
     })
-    const args = decoderArguments(camera, await this.#input(), format, 'none')
+    const args = decoderArguments(camera, await this.#input(), format, inSoftware)
     this.#process = spawn('ffmpeg', args, { stdio: ['ignore', writeEnd, 'pipe'] })
     this.#process.stderr?.resume()
     writeEnd.destroy()

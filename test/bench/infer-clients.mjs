@@ -1,24 +1,25 @@
-// One client that asks `tiny` for inference, again as soon as it is answered. Prints its latencies as JSON: p10, p50, p95, p99 in us, and n.
+// Clients that ask `tiny` for inference, again as soon as they are answered. Prints their latencies as JSON: p10, p50, p95, p99 in us, and n.
 //
-//     node infer-clients.mjs http|json|grpc HOST:PORT SECONDS [kilobyte|picture|floats]
+//     node infer-clients.mjs http|json|grpc HOST:PORT SECONDS [kilobyte|picture|floats] [clients]
 //
-// HTTP is bytes on a socket, so that the client costs next to nothing, with the tensor in binary or in its JSON; gRPC is @grpc/grpc-js.
+// In the place of the input another model can be named, by `{"model", "input", "shape"}` for one that takes UINT8. HTTP is bytes on a
+// socket, so that the client costs next to nothing, with the tensor in binary or in its JSON; gRPC is @grpc/grpc-js. Where there are
+// several of these processes: `allUs` has every latency, `tookMs` what they took together.
 import { Client, credentials } from '@grpc/grpc-js'
 import { connect } from 'node:net'
 
-const [protocol, address, seconds, input = 'kilobyte'] = process.argv.slice(2)
-const { datatype, tensor } = {
-  kilobyte: { datatype: 'FP32', tensor: new Float32Array(256) },
-  picture: { datatype: 'UINT8', tensor: new Uint8Array(184_320).fill(114) },
-  floats: { datatype: 'FP32', tensor: Float32Array.from({ length: 184_320 }, () => Math.random() - 0.5) },
-}[input]
+const [protocol, address, seconds, input = 'kilobyte', clients = '1'] = process.argv.slice(2)
+const isOther = input.startsWith('{')
+const { model, name, datatype, shape, tensor } = isOther ? otherModel(JSON.parse(input)) : tinyModel(input)
 const tensorBytes = Buffer.from(tensor.buffer)
 
 const latenciesUs = []
-const ask = protocol === 'grpc' ? grpcClient() : httpClient()
+const asks = Array.from({ length: Number(clients) }, protocol === 'grpc' ? grpcClient : httpClient)
 await repeat(Number(seconds) / 3)
 latenciesUs.length = 0
+const beganMs = performance.now()
 await repeat(Number(seconds))
+const tookMs = performance.now() - beganMs
 latenciesUs.sort((a, b) => a - b)
 const quantile = (q) => latenciesUs[Math.floor(q * latenciesUs.length)]
 process.stdout.write(
@@ -28,12 +29,31 @@ process.stdout.write(
     p95: quantile(0.95),
     p99: quantile(0.99),
     n: latenciesUs.length,
+    ...(isOther && { allUs: latenciesUs.map(Math.round), tookMs }),
   }),
   () => process.exit(0),
 )
 
+function tinyModel(kind) {
+  const { datatype, tensor } = {
+    kilobyte: { datatype: 'FP32', tensor: new Float32Array(256) },
+    picture: { datatype: 'UINT8', tensor: new Uint8Array(184_320).fill(114) },
+    floats: { datatype: 'FP32', tensor: Float32Array.from({ length: 184_320 }, () => Math.random() - 0.5) },
+  }[kind]
+  return { model: 'tiny', name: 'x0', datatype, shape: [tensor.length], tensor }
+}
+
+function otherModel({ model, input, shape }) {
+  const tensor = new Uint8Array(shape.reduce((product, size) => product * size, 1)).fill(114)
+  return { model, name: input, datatype: 'UINT8', shape, tensor }
+}
+
 async function repeat(forSeconds) {
   const endMs = performance.now() + forSeconds * 1_000
+  await Promise.all(asks.map((ask) => repeatUntil(endMs, ask)))
+}
+
+async function repeatUntil(endMs, ask) {
   for (;;) {
     const sentMs = performance.now()
     if (sentMs > endMs) return
@@ -45,34 +65,39 @@ async function repeat(forSeconds) {
 function httpClient() {
   const [host, port] = address.split(':')
   const binary = protocol === 'http'
-  const x0 = { name: 'x0', datatype, shape: [tensor.length] }
+  const described = { name, datatype, shape }
   const json = JSON.stringify(
     binary
       ? {
-          inputs: [{ ...x0, parameters: { binary_data_size: tensorBytes.length } }],
+          inputs: [{ ...described, parameters: { binary_data_size: tensorBytes.length } }],
           parameters: { binary_data_output: true },
         }
-      : { inputs: [{ ...x0, data: [...tensor] }] },
+      : { inputs: [{ ...described, data: [...tensor] }] },
   )
-  const head = [
-    'POST /v2/models/tiny/infer HTTP/1.1',
+  const lines = [
+    `POST /v2/models/${model}/infer HTTP/1.1`,
     `Host: ${address}`,
     ...(binary
       ? ['Content-Type: application/octet-stream', `Inference-Header-Content-Length: ${json.length}`]
       : ['Content-Type: application/json']),
     `Content-Length: ${json.length + (binary ? tensorBytes.length : 0)}`,
   ]
-  const text = Buffer.from(`${head.join('\r\n')}\r\n\r\n${json}`)
+  const text = Buffer.from(`${lines.join('\r\n')}\r\n\r\n${json}`)
   const request = binary ? Buffer.concat([text, tensorBytes]) : text
   const socket = connect(Number(port), host).setNoDelay()
   let answered = () => undefined
-  let received = Buffer.alloc(0)
+  let head = Buffer.alloc(0)
+  let receivedBytes = 0
   let wholeBytes
   socket.on('data', (chunk) => {
-    received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
-    wholeBytes ??= lengthOf(received)
-    if (wholeBytes === undefined || received.length < wholeBytes) return
-    received = Buffer.alloc(0)
+    receivedBytes += chunk.length
+    if (wholeBytes === undefined) {
+      head = head.length === 0 ? chunk : Buffer.concat([head, chunk])
+      wholeBytes = lengthOf(head)
+    }
+    if (wholeBytes === undefined || receivedBytes < wholeBytes) return
+    head = Buffer.alloc(0)
+    receivedBytes = 0
     wholeBytes = undefined
     answered()
   })
@@ -83,25 +108,29 @@ function httpClient() {
     })
 }
 
-/** Bytes of the whole answer, once its head is there. */
+/** Bytes of the whole answer, once its head is there; `Inference-Header-Content-Length` is not that of the body. */
 function lengthOf(received) {
   const end = received.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const head = received.toString('latin1', 0, end)
   if (!head.startsWith('HTTP/1.1 200')) throw new Error(head)
-  return end + 4 + Number(/content-length: (\d+)/i.exec(head)[1])
+  return end + 4 + Number(/^content-length: (\d+)/im.exec(head)[1])
 }
 
 function grpcClient() {
-  const client = new Client(address, credentials.createInsecure())
+  // A connection each, as clients in processes of their own have.
+  const client = new Client(address, credentials.createInsecure(), {
+    'grpc.use_local_subchannel_pool': 1,
+    'grpc.max_receive_message_length': -1,
+  })
   const request = Buffer.concat([
-    field(1, Buffer.from('tiny')),
+    field(1, Buffer.from(model)),
     field(
       5,
       Buffer.concat([
-        field(1, Buffer.from('x0')),
+        field(1, Buffer.from(name)),
         field(2, Buffer.from(datatype)),
-        field(3, varint(tensor.length)),
+        field(3, Buffer.concat(shape.map(varint))),
       ]),
     ),
     field(7, tensorBytes),

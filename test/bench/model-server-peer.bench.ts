@@ -4,7 +4,8 @@
  *
  *     npx tsx test/bench/model-server-peer.bench.ts [rounds] [python with pytriton and onnxruntime]
  *
- * The Python comes from `python3 -m venv DIR && DIR/bin/pip install nvidia-pytriton==0.7.0 onnxruntime`, with Python 3.11 or older.
+ * The Python comes from `/usr/bin/python3 -m venv DIR && DIR/bin/pip install nvidia-pytriton==0.7.0 onnxruntime`, with the system's Python,
+ * 3.11 or older: Triton loads its libpython, and the library of another patch release does not fit.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'

@@ -55,7 +55,7 @@ async function load(name: string, onnx: Uint8Array, text: string, batching = tru
   mkdirSync(versionDir, { recursive: true })
   writeFileSync(join(versionDir, 'model.onnx'), onnx)
   const log = silentLog()
-  const backend = onnxRuntimeBackend({ providers: ['cpu'], deviceId: 0, intraOpThreads: 1 })
+  const backend = onnxRuntimeBackend({ providers: ['cpu'], devices: [0], intraOpThreads: 1 })
   const config = parseModelConfig(text, 'config.pbtxt')
   const opened = await backend.open({ name, version: '1', config, versionDir, log })
   const { dynamic_batching: _, ...unbatched } = opened.config

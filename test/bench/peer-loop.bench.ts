@@ -19,7 +19,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { treeCpuSeconds } from '../support/cpu.js'
 import { treeBytes } from '../support/memory.js'
 import { medianOf, quantile, report } from './bench.js'
-import { peerPython } from './peer-loop/python.js'
+import { peerPython } from './peer-python.js'
 import {
   GantrySide,
   LoopSide,
@@ -150,18 +150,18 @@ async function pairsOf(load: 'equal' | 'saturated', clips: readonly string[], st
   }
 }
 
-/** Each side from a number of cameras that it holds, by steps, until it fails a level. */
+/** Each side by steps up until it fails a level; where it fails the first one, by steps down until it holds one. */
 async function camerasHeld(clips: readonly string[], start: Start): Promise<void> {
   const fps = 5
   const [from, step] = model === 'ppe' ? [10, 1] : [32, 4]
   const most: Record<string, number> = {}
   const failed = new Set<string>()
-  for (let count = from; failed.size < 2; count += step) {
+  const level = async (count: number, isToTry: (name: string) => boolean): Promise<void> => {
     const cameras = await NumberedCameras.start(folder, clips, count)
     const sides = await start(cameras.urls, fps)
     try {
       for (const side of sides) {
-        if (failed.has(side.name)) continue
+        if (!isToTry(side.name)) continue
         if (side instanceof GantrySide) {
           await side.on()
           await pause(warmUpMs / 2)
@@ -177,6 +177,10 @@ async function camerasHeld(clips: readonly string[], start: Start): Promise<void
       await cameras.stop()
     }
   }
+  for (let count = from; failed.size < 2; count += step) await level(count, (name) => !failed.has(name))
+  const holdsNone = (name: string): boolean => most[name] === undefined
+  for (let count = from - step; count > 0 && [...failed].some(holdsNone); count -= step)
+    await level(count, holdsNone)
   report(`peer-loop, held, ${model}`, 'cameras', { ...most, fps, seconds })
 }
 
@@ -184,7 +188,7 @@ if (!isQuestion(question) || !(model in models))
   throw new Error(
     'usage: peer-loop.bench.ts equal|saturated|held ppe|tiny [pairs] [seconds] [camera settings as JSON]',
   )
-const python = await peerPython()
+const python = await peerPython('peer-loop')
 if (python === undefined) process.exit(0)
 const folder = await mkdtemp(join(tmpdir(), 'gantry-bench-'))
 try {

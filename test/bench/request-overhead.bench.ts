@@ -99,9 +99,11 @@ async function tellOfAnalyzer(protocol: Protocol, address: string): Promise<void
   const args = ['-m', 'tiny', '-i', protocol, '-u', address, '--concurrency-range', '1']
   const { rows } = await perfAnalyzer([...args, '--measurement-mode', 'time_windows', '-p', '2000'])
   const [row = {}] = rows
-  report(`tiny model by perf_analyzer, one client, ${protocol}`, 'us', {
-    p50: Number(row['p50 latency']),
-    p99: Number(row['p99 latency']),
+  const [p50, p99] = [Number(row['p50 latency']), Number(row['p99 latency'])]
+  report(`a request of a ${input} by perf_analyzer, one client, ${protocol}`, 'us', {
+    p50,
+    p99,
+    tail: p99 / p50,
     compute: Number(row['Server Compute Infer']),
     perSecond: Number(row['Inferences/Second']),
   })
@@ -121,8 +123,7 @@ try {
       seen.push(await measure(service, protocol, addresses[protocol]))
     }
     tell(protocol, seen, without)
-    if (tritonClients !== undefined && input === 'kilobyte')
-      await tellOfAnalyzer(protocol, addresses[protocol])
+    if (tritonClients !== undefined) await tellOfAnalyzer(protocol, addresses[protocol])
   }
 } finally {
   bare.disconnect()

@@ -20,11 +20,12 @@ import { cameraSchema } from '../../src/config/camera.js'
 import { cameraDetectorOf } from '../support/camera-detector-of.js'
 import type { FrameFormat } from '../../src/vision/frame.js'
 import { parseDecoderLine } from '../../src/sources/decoder-log.js'
+import { inSoftware } from '../../src/sources/decode-ways.js'
 import { decoderArguments } from '../../src/sources/ffmpeg-command.js'
 import type { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
 import { cpuSeconds } from '../support/cpu.js'
 import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
-import { descendants } from '../support/processes.js'
+import { type ByServicePart, serviceCpuSeconds } from '../support/service-cpu.js'
 import { TestService } from '../support/service.js'
 import { until } from '../support/until.js'
 import { quantile, report, undisturbed } from './bench.js'
@@ -41,9 +42,7 @@ const differentFrames = 40
 /** As `/readyz` tells it. */
 type Detector = Readonly<{ input: FrameFormat['input']; instances: number }>
 /** CPU milliseconds per frame, by who used them. */
-type Service = Record<'decoders' | 'engine' | 'control' | 'stream' | 'modelServer', number> & {
-  frames: number
-}
+type Service = ByServicePart & { frames: number }
 type Parts = Record<'ffmpeg' | 'runtime', number>
 
 /** The service, measured while its cameras are switched on. */
@@ -76,16 +75,7 @@ class WholeService {
     await this.switchCameras(true)
     const inferred = () =>
       this.running.metric(/gantry_frames_total\{camera="[^"]+",state="inferred",cause=""\}/)
-    const below = descendants(this.running.pid)
-    const used = (part: string) =>
-      below.filter(({ command }) => command.includes(part)).reduce((sum, { pid }) => sum + cpuSeconds(pid), 0)
-    const costs = () => ({
-      decoders: used('ffmpeg'),
-      engine: used('processes/engine/main'),
-      control: cpuSeconds(this.running.pid),
-      stream: used('stream/main'),
-      modelServer: used('model-server/main'),
-    })
+    const costs = () => serviceCpuSeconds(this.running.pid)
     const before = { frames: await inferred(), costs: costs() }
     await pause(seconds * 1_000)
     const after = costs()
@@ -111,7 +101,7 @@ function startDecoders(rtsp: LoopingRtspServer, input: FrameFormat['input'], std
       camera,
       { kind: 'rtsp', url: camera.url, transport: 'tcp' },
       { input, align: 'center' },
-      'none',
+      inSoftware,
     )
     return spawn('ffmpeg', args, { stdio: ['ignore', stdout, 'pipe'] })
   })

@@ -15,7 +15,7 @@ import { WebSocketServer } from 'ws'
 import { nowMs } from '../../src/lifecycle/clock.js'
 import { defaultStreamLimits } from '../../src/delivery/websocket/stream-limits.js'
 import { WebSocketHub } from '../../src/delivery/websocket/websocket-hub.js'
-import { detectionsMessage } from '../support/detections.js'
+import { detectionsText } from '../support/detections.js'
 import { silentLog } from '../support/silent-log.js'
 import { quantile, report, undisturbed } from './bench.js'
 
@@ -98,7 +98,7 @@ async function publishFor(hub: WebSocketHub, forMs: number): Promise<number> {
       if (dueMs > startMs + forMs) return
       await pause(Math.max(0, dueMs - nowMs()))
       published += 1
-      hub.publish(detectionsMessage({ cameraId: `cam-${camera}`, seq: round, ptsMs: nowMs() }))
+      hub.publish(detectionsText({ cameraId: `cam-${camera}`, seq: round, ptsMs: nowMs() }))
     }
   })
   await Promise.all(feeds)

@@ -10,16 +10,34 @@ import { until } from '../support/until.js'
 export const tinyInputs = ['kilobyte', 'picture', 'floats'] as const
 export type TinyInput = (typeof tinyInputs)[number]
 
-/** A run takes a few microseconds, so that what is measured is the way to it: `y = x0 + x0` of 1 KB, or how many numbers there are. */
-export function tinyOnnx(input: TinyInput = 'kilobyte'): Uint8Array {
+/**
+ * A run takes a few microseconds, so that what is measured is the way to it: `y = x0 + x0` of 1 KB, or how many numbers there are.
+ *
+ * @param answers - of a larger input: so many of its numbers are the answer, as FP32.
+ */
+export function tinyOnnx(input: TinyInput = 'kilobyte', answers?: number): Uint8Array {
   if (input === 'kilobyte')
     return buildOnnx({
       inputs: [{ name: 'x0', type: 'float32', shape: [256] }],
       outputs: [{ name: 'y', type: 'float32', shape: [256] }],
       nodes: [{ op: 'Add', inputs: ['x0', 'x0'], outputs: ['y'] }],
     })
+  const inputs = [{ name: 'x0', type: input === 'picture' ? 'uint8' : 'float32', shape: [184_320] }] as const
+  if (answers !== undefined)
+    return buildOnnx({
+      inputs,
+      outputs: [{ name: 'y', type: 'float32', shape: [answers] }],
+      constants: [
+        { name: 'from', shape: [1], data: BigInt64Array.of(0n) },
+        { name: 'to', shape: [1], data: BigInt64Array.of(BigInt(answers)) },
+      ],
+      nodes: [
+        { op: 'Slice', inputs: ['x0', 'from', 'to'], outputs: ['first'] },
+        { op: 'Cast', inputs: ['first'], outputs: ['y'], attributes: { to: 1 } },
+      ],
+    })
   return buildOnnx({
-    inputs: [{ name: 'x0', type: input === 'picture' ? 'uint8' : 'float32', shape: [184_320] }],
+    inputs,
     outputs: [{ name: 'y', type: 'int64', shape: [1] }],
     nodes: [{ op: 'Shape', inputs: ['x0'], outputs: ['y'] }],
   })
@@ -33,9 +51,9 @@ export type TinyRepository = Readonly<{
 }>
 
 /** A new folder with the model `tiny` alone; the caller removes it. Batching is off. */
-export function tinyRepository(input?: TinyInput): TinyRepository {
+export function tinyRepository(input?: TinyInput, answers?: number): TinyRepository {
   const dir = mkdtempSync(join(tmpdir(), 'gantry-bench-'))
-  addModel(dir, 'tiny', { onnx: tinyOnnx(input), config })
+  addModel(dir, 'tiny', { onnx: tinyOnnx(input, answers), config })
   return { dir, onnx: join(dir, 'tiny/1/model.onnx') }
 }
 

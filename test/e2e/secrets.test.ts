@@ -97,5 +97,7 @@ describe('credentials of a camera', () => {
         await rtsp.stop()
       }
     },
+    // One of the paths loads every model of the repository.
+    90_000,
   )
 })

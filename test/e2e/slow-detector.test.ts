@@ -35,6 +35,19 @@ function slowRepository(): string {
   return dir
 }
 
+/** Upper end of the bucket that holds the p99 of the time between two frames of a camera, over all cameras. */
+function gapP99Ms(metrics: string): number {
+  const counts = new Map<number, number>()
+  for (const [, le, count] of metrics.matchAll(
+    /^gantry_decode_gap_seconds_bucket\{.*?le="([^"]+)".*?\} (\d+)$/gm,
+  )) {
+    const seconds = le === '+Inf' ? Infinity : Number(le)
+    counts.set(seconds, (counts.get(seconds) ?? 0) + Number(count))
+  }
+  const all = counts.get(Infinity) ?? 0
+  return Math.min(...[...counts].filter(([, count]) => count >= 0.99 * all).map(([s]) => s)) * 1_000
+}
+
 describe('a detector slower than its cameras', () => {
   const repository = slowRepository()
   let rtsp: LoopingRtspServer
@@ -102,7 +115,9 @@ describe('a detector slower than its cameras', () => {
     process.stderr.write(
       `R8: ${queueMs.length} frames, queue p99 ${queueP99Ms} ms, run ${Math.max(...inferMs)} ms\n`,
     )
-    expect(queueP99Ms).toBeLessThan((2 * 1_000) / sampleFps)
+    // On a machine that is busy decoders are late, and the next frame with them.
+    const betweenMs = Math.max(1_000 / sampleFps, gapP99Ms(await service.metrics()))
+    expect(queueP99Ms).toBeLessThan(2 * betweenMs)
     const superseded = await service.metric(
       /gantry_frames_total\{camera="[^"]+",state="superseded",cause=""\}/,
     )

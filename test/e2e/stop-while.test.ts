@@ -4,6 +4,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { WebSocket } from 'ws'
 import { stringify } from 'yaml'
 import { dockClip } from '../support/demo-cameras.js'
 import { freePort } from '../support/free-port.js'
@@ -78,6 +79,15 @@ if (${place} && process.argv[1]?.endsWith('${entry}')) { ${code} }`,
   const logged = (text: string) => (gantry: GantryProcess) =>
     until(text, () => gantry.stderr.includes(text), 30_000)
 
+  /** With a viewer, for whom the stream process is started. */
+  const watched = (reached: Case['reached']) => async (gantry: GantryProcess) => {
+    const url = new URL('/api/v1/stream', await gantry.httpUrl())
+    const viewer = new WebSocket(url.href.replace('http', 'ws'), 'gantry.v1')
+    viewer.on('error', () => undefined)
+    cleanUp.push(() => viewer.terminate())
+    await reached(gantry)
+  }
+
   let port = 0
   let httpPort = 0
   let connections: () => number = () => 0
@@ -132,12 +142,12 @@ if (${place} && process.argv[1]?.endsWith('${entry}')) { ${code} }`,
     {
       what: 'its stream process ends again and again',
       given: () => ({ env: preloaded('stream/main.js', 'process.exit(9)') }),
-      reached: logged('"deaths":3'),
+      reached: watched(logged('"deaths":3')),
     },
     {
       what: 'its stream process says nothing',
       given: () => ({ env: preloaded('stream/main.js', hang) }),
-      reached: (gantry) => until('the process', () => process_(gantry, 'stream/main.js'), 30_000),
+      reached: watched((gantry) => until('the process', () => process_(gantry, 'stream/main.js'), 30_000)),
     },
     {
       what: 'its model server ends again and again',
@@ -249,6 +259,11 @@ if (${place} && process.argv[1]?.endsWith('${entry}')) { ${code} }`,
         env: stubborn('ffmpeg'),
       }),
       reached: (gantry) => until('ffmpeg', () => process_(gantry, 'ffmpeg'), 30_000),
+    },
+    {
+      what: 'nvidia-smi says nothing and does not end when it is asked to',
+      given: () => ({ env: stubborn('nvidia-smi') }),
+      reached: (gantry) => until('nvidia-smi', () => process_(gantry, 'nvidia-smi'), 30_000),
     },
   ]
 

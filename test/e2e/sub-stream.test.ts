@@ -65,8 +65,8 @@ it('S13: analyses the sub-stream, opens the main one for snapshots alone, and ch
       decode: 'auto',
     })
     expect(changed.config.analyseUrl).toBeUndefined()
-    await until('live', async () => (await service.camera('dock')).status.decode !== undefined)
-    expect(await service.metric(/gantry_camera_decode\{camera="dock",mode="\w+"\}/)).toBe(1)
+    const mode = () => service.metric(/gantry_camera_decode\{camera="dock",mode="\w+"\}/)
+    await until('the camera as it is now', async () => (await mode()) === 1)
     stream.close()
     await service.end()
     expect(service.stderr).not.toContain('c4nary')

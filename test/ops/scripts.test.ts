@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -62,6 +71,32 @@ describe('set-up', () => {
   ])('npm packages %s', (_, locked, installed, current) => {
     expect(packagesAreCurrent({ '': {}, ...locked }, installed)).toBe(current)
   })
+})
+
+describe('npx gantry', () => {
+  it('says how to build where nothing is built, and runs what is built later, however often', () => {
+    const clone = mkdtempSync(join(folder, 'clone-'))
+    for (const name of ['package.json', 'bin'])
+      cpSync(join(root, name), join(clone, name), { recursive: true })
+    const gantry = () => {
+      const env = { ...process.env, npm_config_cache: join(folder, 'npm-cache'), npm_config_offline: 'true' }
+      const { status, stdout, stderr } = spawnSync('npx', ['gantry', 'check'], {
+        cwd: clone,
+        encoding: 'utf8',
+        env,
+      })
+      return [status, stdout, stderr]
+    }
+    expect(gantry()).toEqual([2, '', expect.stringMatching(/^error: .* is not built\nhint: .*npm run build/)])
+    for (const build of ['first', 'second']) {
+      rmSync(join(clone, 'dist'), { recursive: true, force: true })
+      mkdirSync(join(clone, 'dist/cli'), { recursive: true })
+      // As the compiler writes it: not executable.
+      const main = `console.log('${build}', process.argv.slice(2).join(' '))`
+      writeFileSync(join(clone, 'dist/cli/main.js'), main, { mode: 0o644 })
+      expect(gantry()).toEqual([0, `${build} check\n`, ''])
+    }
+  }, 60_000)
 })
 
 const oldNode = testNode(outdatedNode)

@@ -66,6 +66,7 @@ export async function soak(options: SoakOptions, progress: (text: string) => voi
     for (let index = 1; index <= options.cameras; index += 1)
       await service.cameraIs(`cam-${index}`, 'live', 60_000)
     await until('models loaded', () => modelsAreLoaded(service), 300_000, 500)
+    await service.stream()
     // Watched as well: pages of metrics make garbage, whose first round is a part of warming up.
     const { frames } = await watch(service, { ...options, runMs: options.warmUpMs }, progress)
     return { ...(await watch(service, options, progress)), inferredBefore: frames.inferred }

@@ -15,9 +15,10 @@ export class ClientService implements AsyncDisposable {
     readonly repository: ReturnType<typeof clientRepository>,
   ) {}
 
-  static async start(): Promise<ClientService> {
+  static async start(env: NodeJS.ProcessEnv = {}): Promise<ClientService> {
     const repository = clientRepository()
     const service = await TestService.start({
+      env,
       pipeline: {
         models: {
           repository: [repository.models, join(import.meta.dirname, '../../models')],

@@ -4,11 +4,11 @@ import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-serv
 /** A clip of the repository: people, helmets and a machine at a loading dock, 1280x720, 25 fps. */
 export const dockClip = fileURLToPath(new URL('../../pipelines/demo/clips/dock.mp4', import.meta.url))
 
-/** A loopback RTSP server with `count` streams `/cam1`, `/cam2` ... that loop the dock clip. */
-export async function rtspCameras(count: number): Promise<LoopingRtspServer> {
+/** A loopback RTSP server with `count` streams `/cam1`, `/cam2` ... that loop the clip. */
+export async function rtspCameras(count: number, clip = dockClip): Promise<LoopingRtspServer> {
   const server = new LoopingRtspServer()
   await server.start()
-  for (let index = 1; index <= count; index += 1) await server.addStream(`/cam${index}`, dockClip)
+  for (let index = 1; index <= count; index += 1) await server.addStream(`/cam${index}`, clip)
   return server
 }
 

@@ -1,3 +1,4 @@
+import type { DetectionsText } from '../../src/messages/detections-json.js'
 import type { DetectionsMessage } from '../../src/messages/detections-message.js'
 
 export type DetectionsOverrides = Partial<Omit<DetectionsMessage, 'capturedAt'>> & { capturedAtMs?: number }
@@ -19,4 +20,14 @@ export function detectionsMessage(overrides: DetectionsOverrides = {}): Detectio
     timingsMs: { queue: 3.1, infer: 21.4, postprocess: 0.8, captureToPublish: 71 },
     ...rest,
   }
+}
+
+/** The same on its way out. */
+export function detectionsText(overrides: DetectionsOverrides = {}): DetectionsText {
+  return textOf(detectionsMessage(overrides))
+}
+
+export function textOf(message: DetectionsMessage): DetectionsText {
+  const { cameraId, seq, capturedAt } = message
+  return { cameraId, seq, capturedAtMs: Date.parse(capturedAt), json: Buffer.from(JSON.stringify(message)) }
 }

@@ -1,6 +1,8 @@
 import { onTestFinished } from 'vitest'
 import { inferenceSchema, type InferenceConfig } from '../../src/config/inference.js'
 import type { CameraDetector, DetectorResult } from '../../src/detector/camera-detector.js'
+import type { Float16Findings } from '../../src/detector/float16-findings.js'
+import type { CameraShapes } from '../../src/detector/input-size.js'
 import { createCameraDetector } from '../../src/ensemble/create-camera-detector.js'
 import { EngineSteps } from '../../src/processes/engine/step-models.js'
 import type { ShedCause } from '../../src/vision/accounting.js'
@@ -39,6 +41,8 @@ export async function startDetector(options: {
   ensemble: string
   inference?: Partial<InferenceConfig>
   workerEntry?: string
+  cameraShapes?: CameraShapes
+  findings?: Float16Findings
 }): Promise<DetectorRig> {
   const outcomes: Outcome[] = []
   const exits: unknown[] = []
@@ -63,6 +67,8 @@ export async function startDetector(options: {
       onHung: (reason) => hangs.push(reason),
       log,
     }),
+    ...(options.findings && { findings: options.findings }),
+    ...(options.cameraShapes && { cameraShapes: () => Promise.resolve(options.cameraShapes!) }),
     ...(options.workerEntry === undefined ? {} : { workerEntry: options.workerEntry }),
     listener: {
       detected: (frame, result) => told({ kind: 'detected', ...name(frame), frame, result }),

@@ -8,6 +8,7 @@ import { onnxRuntimeBackend } from '../../src/backends/onnxruntime/onnxruntime-b
 import type { InferRequest } from '../../src/runtime/infer.js'
 import type { LoadedModel } from '../../src/runtime/loaded-model.js'
 import { createScheduledModel } from '../../src/runtime/create-scheduled-model.js'
+import type { ScheduledModel } from '../../src/runtime/scheduled-model.js'
 import { StatisticsRecorder } from '../../src/runtime/statistics-recorder.js'
 import type { ModelStatistics } from '../../src/runtime/statistics.js'
 import type { Tensor, TensorSpec } from '../../src/tensors/tensor.js'
@@ -84,7 +85,7 @@ export async function scheduledModel(repositoryDir: string, name: string): Promi
   const version = String(versions.at(-1))
   const modelDir = join(repositoryDir, name)
   const log = silentLog()
-  const backend = onnxRuntimeBackend({ providers: ['cpu'], deviceId: 0, intraOpThreads: 1 })
+  const backend = onnxRuntimeBackend({ providers: ['cpu'], devices: [0], intraOpThreads: 1 })
   const versionDir = join(modelDir, version)
   const context = { name, version, config, versionDir, log }
   const model = await scheduled(await backend.open(context), context)
@@ -96,7 +97,7 @@ export async function scheduledModel(repositoryDir: string, name: string): Promi
 export function scheduled(
   opened: OpenedModel,
   { name, version, versionDir, log }: BackendContext,
-): Promise<LoadedModel> {
+): Promise<ScheduledModel> {
   const statistics = new StatisticsRecorder(name, version, opened.config.metric_tags)
   const modelDir = dirname(versionDir)
   return createScheduledModel(opened, { name, version, modelDir, statistics, log, onHung: fail })

@@ -1,12 +1,15 @@
 import type { CacheHealth, RecentPage, RecentQuery } from '../../src/cache/result-cache.js'
 import { cameraSchema, type CameraPatch, type NewCamera } from '../../src/config/camera.js'
 import { shownConfig, type CameraView } from '../../src/cameras/camera-view.js'
-import type { EngineHealth, Gantry, Readiness } from '../../src/api/gantry.js'
+import type { EngineHealth, Gantry, HeadroomQuestion, HeadroomView, Readiness } from '../../src/api/gantry.js'
 import { GantryError, type ErrorCode } from '../../src/errors.js'
 import type { DetectionsMessage } from '../../src/messages/detections-message.js'
+import { pictureMessage } from '../../src/messages/picture-message.js'
 import { emptyFrameCounts } from '../../src/vision/accounting.js'
 import type { CameraStatus } from '../../src/vision/camera-state.js'
 import type { SinkHealth } from '../../src/delivery/result-sink.js'
+import type { GpuFigures } from '../../src/metrics/gpu-metrics.js'
+import { textOf } from './detections.js'
 import { FakeStreamHub } from './fake-stream-hub.js'
 
 class FakeError extends GantryError {
@@ -39,6 +42,7 @@ export class FakeGantry implements Gantry {
   engines: EngineHealth[] = [fakeEngine()]
   sinks: SinkHealth[] = []
   cache: CacheHealth = { backend: 'memory', state: 'up', reason: '' }
+  graphicsCards: GpuFigures[] = []
   /** What the next call of `metrics` waits for. */
   metricsGate: Promise<void> = Promise.resolve()
   failMetrics: Error | undefined
@@ -53,6 +57,19 @@ export class FakeGantry implements Gantry {
 
   camera(id: string): CameraView {
     return this.#find(id)
+  }
+
+  headroom({ like }: HeadroomQuestion): HeadroomView {
+    if (like !== undefined) this.#find(like)
+    return {
+      cameras: null,
+      limitedBy: null,
+      reason: 'not known yet',
+      objectiveMs: 300,
+      now: null,
+      perCamera: null,
+      predicted: null,
+    }
   }
 
   async addCamera({ persist, ...config }: NewCamera): Promise<CameraView> {
@@ -137,6 +154,10 @@ export class FakeGantry implements Gantry {
     }
   }
 
+  gpus(): readonly GpuFigures[] {
+    return this.graphicsCards
+  }
+
   async *metrics(): AsyncGenerator<string, void> {
     await this.metricsGate
     if (this.failMetrics !== undefined) throw this.failMetrics
@@ -157,22 +178,20 @@ export class FakeGantry implements Gantry {
   emit(message: DetectionsMessage, jpeg?: Uint8Array, size = { widthPx: 640, heightPx: 360 }): void {
     this.#find(message.cameraId).latest = message
     this.#recent.push(message)
-    if (jpeg === undefined) return this.stream.publish(message)
-    this.stream.publish(message, {
-      jpeg,
-      header: {
-        type: 'picture',
-        cameraId: message.cameraId,
-        seq: message.seq,
-        capturedAt: message.capturedAt,
-        ...size,
-        sourceWidthPx: message.frame.widthPx,
-        sourceHeightPx: message.frame.heightPx,
-        sourceXPx: 0,
-        sourceYPx: 0,
-        mime: 'image/jpeg',
-      },
-    })
+    if (jpeg === undefined) return this.stream.publish(textOf(message))
+    const header = {
+      type: 'picture',
+      cameraId: message.cameraId,
+      seq: message.seq,
+      capturedAt: message.capturedAt,
+      ...size,
+      sourceWidthPx: message.frame.widthPx,
+      sourceHeightPx: message.frame.heightPx,
+      sourceXPx: 0,
+      sourceYPx: 0,
+      mime: 'image/jpeg',
+    } as const
+    this.stream.publish(textOf(message), pictureMessage(header, jpeg))
   }
 
   #find(id: string): FakeCamera {
@@ -215,10 +234,28 @@ function fakeStatus(state: CameraStatus['state']): CameraStatus {
   }
 }
 
+/** A card at work. */
+export function fakeGpu(more: Partial<GpuFigures> = {}): GpuFigures {
+  return {
+    index: 0,
+    uuid: 'GPU-5e3a1f0c-7d42-4b7e-9c55-0a1b2c3d4e5f',
+    name: 'NVIDIA H100 80GB HBM3',
+    utilization: 0.45,
+    memoryUsedBytes: 1_207 * 1024 ** 2,
+    memoryTotalBytes: 81_559 * 1024 ** 2,
+    powerWatts: 318.4,
+    powerLimitWatts: 700,
+    energyJoules: 12_736.5,
+    reason: '',
+    ...more,
+  }
+}
+
 function fakeEngine(): EngineHealth {
   return {
     index: 0,
     state: 'ready',
+    device: null,
     pid: 4242,
     restarts: 0,
     reason: '',
@@ -228,11 +265,13 @@ function fakeEngine(): EngineHealth {
       detector: { name: 'ppe_detect_video', version: '1' },
       labels: ['helmet', 'head', 'person'],
       format: { input: { widthPx: 416, heightPx: 416 }, align: 'center' },
+      inputFrom: 'the model file',
       head: 'yolox',
       provider: 'cpu',
       providerNotes: ['cuda: no device'],
       providerFailures: [],
       instances: 2,
+      instancesReady: 2,
       maxBatchSize: 1,
     },
   }

@@ -46,6 +46,10 @@ export class FakeModelServer implements ModelServer {
     return true
   }
 
+  ask(): undefined {
+    return undefined
+  }
+
   ready(): boolean {
     return this.isReady
   }

@@ -1,16 +1,15 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import type { DetectionsMessage } from '../../src/messages/detections-message.js'
+import { parseDetectionsJson } from '../../src/messages/detections-json.js'
 import {
   clientMessageSchema,
   streamProtocol,
-  type PictureHeader,
   type ServerMessage,
   type Subscription,
 } from '../../src/messages/stream-protocol.js'
 import { ClientAcceptor } from '../../src/processes/stream/client-acceptor.js'
 import type { StreamUpstream, UpgradeRequest } from '../../src/api/stream-upstream.js'
-import type { Picture, StreamHub } from '../../src/delivery/websocket/stream-hub.js'
+import type { PublishedText, StreamHub } from '../../src/delivery/websocket/stream-hub.js'
 
 type Client = { socket: WebSocket; wants: Subscription | undefined }
 
@@ -66,14 +65,14 @@ export class FakeStreamHub implements StreamHub, StreamUpstream {
     })
   }
 
-  publish(message: DetectionsMessage, picture?: Picture): void {
+  publish({ cameraId, json }: PublishedText, picture?: Uint8Array): void {
     this.#number += 1
+    const message = parseDetectionsJson(json.toString())
     for (const client of this.#clients) {
       const { wants } = client
       if (wants === undefined) continue
-      if (!wants.cameras.includes('*') && !wants.cameras.includes(message.cameraId)) continue
-      if (wants.frames && picture !== undefined)
-        client.socket.send(pictureBytes(picture.header, picture.jpeg))
+      if (!wants.cameras.includes('*') && !wants.cameras.includes(cameraId)) continue
+      if (wants.frames && picture !== undefined) client.socket.send(picture)
       if (wants.detections) this.#send(client, { type: 'detections', cursor: this.#cursor(), ...message })
     }
   }
@@ -108,11 +107,4 @@ export class FakeStreamHub implements StreamHub, StreamUpstream {
   #cursor(): string {
     return `fake-${this.#number}`
   }
-}
-
-function pictureBytes(header: PictureHeader, jpeg: Uint8Array): Buffer {
-  const json = Buffer.from(JSON.stringify(header))
-  const length = Buffer.alloc(4)
-  length.writeUInt32BE(json.length)
-  return Buffer.concat([length, json, jpeg])
 }

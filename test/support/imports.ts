@@ -37,6 +37,35 @@ export function importsOf(file: string): string[] {
     )
 }
 
+/** Packages that are loaded with a file, before anything of it runs: those of types and of dynamic imports are not. */
+export function packagesLoadedWith(file: string): string[] {
+  const own = new Set(sourceFiles())
+  const seen = new Set<string>()
+  const visit = (name: string): void => {
+    if (seen.has(name)) return
+    seen.add(name)
+    if (own.has(name)) loadedBy(name).forEach(visit)
+  }
+  visit(file)
+  return [...seen].filter((name) => !own.has(name) && !name.startsWith('node:')).sort()
+}
+
+function loadedBy(file: string): string[] {
+  const source = ts.createSourceFile(file, textOf(file), ts.ScriptTarget.Latest)
+  const loaded = source.statements.flatMap((statement) => {
+    if (ts.isExportDeclaration(statement)) return statement.isTypeOnly ? [] : [statement.moduleSpecifier]
+    // `import { type A }` loads its file, as `verbatimModuleSyntax` has it.
+    if (!ts.isImportDeclaration(statement) || statement.importClause?.isTypeOnly === true) return []
+    return [statement.moduleSpecifier]
+  })
+  return loaded.flatMap((name) => {
+    if (name === undefined || !ts.isStringLiteral(name)) return []
+    return name.text.startsWith('.')
+      ? [relative(src, resolve(src, dirname(file), name.text)).replace(/\.js$/, '.ts')]
+      : [name.text]
+  })
+}
+
 /** The other rooms that files of this room import. */
 export function roomsImportedBy(room: string): string[] {
   const files = new Set(sourceFiles())

@@ -88,6 +88,8 @@ export type OnnxSpec = Readonly<{
   metadata?: Readonly<Record<string, string>>
   /** Lists constants as inputs too, as exporters did before IR version 4. */
   constantsAsInputs?: boolean
+  /** Of the standard operators; 17 without it. */
+  opset?: number
 }>
 
 /** Bytes of an ONNX file. */
@@ -99,7 +101,7 @@ export function buildOnnx(spec: OnnxSpec): Uint8Array {
       ir_version: 8,
       producer_name: 'gantry-tests',
       opset_import: [
-        { domain: '', version: 17 },
+        { domain: '', version: spec.opset ?? 17 },
         ...(spec.nodes.some(({ domain }) => domain !== undefined)
           ? [{ domain: 'com.microsoft', version: 1 }]
           : []),

@@ -86,7 +86,7 @@ export function namesMetadata(labels: readonly string[]): Record<string, string>
  * A 64x64 model with a YOLOv8 head of two classes and 84 points. Point 0 is a box around (32, 16) of 20x8 pixels of class
  * `red`, whose score is the mean red of the picture in 0..1.
  */
-export function redDetector(input: TestInput, batch?: number): Uint8Array {
+export function redDetector(input: TestInput, batch?: DetectorSpec['batch']): Uint8Array {
   const anchors = 84
   return detectorOnnx({
     input,

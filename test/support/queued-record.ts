@@ -7,7 +7,7 @@ export function queuedRecord(id: string): QueuedRecord {
     type: 'gantry.detections.v1',
     cameraId: id.replace(/\d+/, ''),
     time: '2026-11-20T08:15:30.120Z',
-    value: '{}',
+    value: Buffer.from('{}'),
     acceptedMs: 0,
   }
 }

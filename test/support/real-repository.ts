@@ -13,7 +13,7 @@ import { ModelManager } from '../../src/serving/repository/model-manager.js'
 import type { ResponseCache } from '../../src/serving/response-cache/response-cache.js'
 import { MemorySettings } from '../../src/serving/settings.js'
 import type { Tracer } from '../../src/runtime/tracing/tracer.js'
-import { nothingIsMissing, oneShapeWorkers } from './one-shape.js'
+import { nothingIsMissing, gpuWorkers } from './simulated-gpus.js'
 import { silentLog } from './silent-log.js'
 import { tempDir } from './temp-dir.js'
 
@@ -47,9 +47,9 @@ export async function serveRepository(
     backends: new BackendRegistry([
       onnxRuntimeBackend({
         providers: [...providers],
-        deviceId: 0,
+        devices: [0],
         intraOpThreads: 1,
-        ...(onGpu ? { workerEntry: oneShapeWorkers.onnx, missing: nothingIsMissing } : {}),
+        ...(onGpu ? { workerEntry: gpuWorkers.onnx, missing: nothingIsMissing } : {}),
       }),
       new KserveBackend(maxResponseBytes),
       new JsBackend(allowJs),

@@ -25,7 +25,7 @@ export async function scheduledModel(
   writeFileSync(join(versionDir, 'model.onnx'), onnx)
   const statistics = new StatisticsRecorder(name, '1')
   const config = parseModelConfig(configText, 'config.pbtxt')
-  const backend = onnxRuntimeBackend({ providers: ['cpu'], deviceId: 0, intraOpThreads: 1 })
+  const backend = onnxRuntimeBackend({ providers: ['cpu'], devices: [0], intraOpThreads: 1 })
   const opened = await backend.open({ name, version: '1', config, versionDir, log })
   const model = await createScheduledModel(opened, {
     name,

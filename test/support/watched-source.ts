@@ -10,7 +10,8 @@ import { nowMs } from '../../src/lifecycle/clock.js'
 import { AddressPolicy, type HostLookup } from '../../src/sources/address-policy.js'
 import { ConnectGate } from '../../src/sources/connect-gate.js'
 import { createSource } from '../../src/sources/create-source.js'
-import type { SourceDeps } from '../../src/sources/source-deps.js'
+import { FfmpegFilters } from '../../src/sources/ffmpeg-filters.js'
+import type { HardwareAccess, SourceDeps } from '../../src/sources/source-deps.js'
 
 export type SeenFrame = Omit<Frame, 'rgbHwc'> & { readonly pixels: Uint8Array | null }
 export type SeenStatus = CameraStatus & { readonly atMs: number }
@@ -24,9 +25,20 @@ export type WatchOptions = Readonly<{
   gate?: ConnectGate
   pool?: FramePool
   random?: () => number
+  hardware?: HardwareAccess
   /** Keep a copy of the pixels of each frame. */
   keepPixels?: boolean
 }>
+
+/** Card 0 for every decoder that asks, with the ffmpeg that is there. */
+export function unboundedCard(): HardwareAccess {
+  const filters = new FfmpegFilters()
+  return {
+    scalesOnCard: () => filters.has('scale_cuda'),
+    askForCard: async () => ({ device: 0, isSeen: false }),
+    leaveCard: () => undefined,
+  }
+}
 
 const smallFormat: FrameFormat = { input: { widthPx: 160, heightPx: 160 }, align: 'center' }
 
@@ -66,6 +78,7 @@ export class WatchedSource implements SourceListener {
       mediaRoot: options.mediaRoot ?? '/',
       addresses: new AddressPolicy(options.networks, options.lookUp),
       connectGate: options.gate ?? new ConnectGate(4),
+      hardware: options.hardware ?? unboundedCard(),
       ...(options.random === undefined ? {} : { random: options.random }),
     }
   }
