@@ -19,7 +19,7 @@ import {
   warnOfSizes,
 } from '../backends/onnxruntime/provider-notes.js'
 import { type ModelUses, ProviderUses } from '../backends/onnxruntime/provider-uses.js'
-import { sessionConfig } from '../backends/onnxruntime/session-settings.js'
+import { sessionSettings } from '../backends/onnxruntime/session-settings.js'
 import { entryPath } from '../lifecycle/entry.js'
 import type { Log } from '../lifecycle/log.js'
 import type { CameraDetector, DetectorListener } from '../detector/camera-detector.js'
@@ -339,9 +339,8 @@ function loadOptions(
         path: detector.path,
         providers,
         deviceId,
-        intraOpThreads: inference.intraOpThreads,
         graphOptimization: graphOptimization(detector.config),
-        sessionConfig: sessionConfig(detector.config),
+        ...sessionSettings(detector.config, inference.intraOpThreads),
         ...nativeOptions(inference, detector.config),
       },
       input: plan.input,

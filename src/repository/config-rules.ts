@@ -2,17 +2,9 @@ import { metricLabel } from './config-faults/metric-faults.js'
 import { type ModelConfig, parameterOf, type QueuePolicy } from './model-config.js'
 import { isCudaParameter, shrinkageParameter } from './provider-options.js'
 
-const ortParameters =
-  /^(intra_op_thread_count|inter_op_thread_count|execution_mode|enable_mem_(arena|pattern)|memory\.|session\.|arena_|cudnn_|gpu_mem_limit|do_copy_in_default_stream)/
-
-/** Of those, the ones that detectors of cameras follow as well. */
-function isForDetectors(key: string): boolean {
-  return key.startsWith('session.') || isCudaParameter(key) || key === shrinkageParameter
-}
-
-/** Of those, the ones that nothing follows. */
+/** Of the parameters of the ONNX Runtime backend, those that nothing follows. */
 function isUnknown(key: string): boolean {
-  return /^(memory\.|arena_|cudnn_)/.test(key) && !isForDetectors(key)
+  return /^(memory\.|arena_|cudnn_)/.test(key) && !isCudaParameter(key) && key !== shrinkageParameter
 }
 
 /** Labels of metrics that the server sets itself. */
@@ -299,16 +291,9 @@ export const ignored: readonly Rule[] = [
     why: 'only backend onnxruntime runs on a GPU',
   },
   {
-    field: 'parameters of the ONNX Runtime backend',
-    isSet: (c) => Object.keys(c.parameters).some((key) => ortParameters.test(key) && !isForDetectors(key)),
-    why: 'threads are set by inference.intraOpThreads, and memory arenas are left as they are',
-    only: 'cameras',
-  },
-  {
     field: 'parameters of the ONNX Runtime backend for memory',
     isSet: (c) => Object.keys(c.parameters).some(isUnknown),
     why: 'ONNX Runtime has none of that name',
-    only: 'server',
   },
   {
     field: 'optimization.execution_accelerators beside cuda and tensorrt',

@@ -27,7 +27,7 @@ describe('checkSupported', () => {
     ['response_cache { enable: true }', 'response_cache'],
     ['dynamic_batching { max_queue_delay_microseconds: 100 }', 'dynamic_batching'],
     ['dynamic_batching { preferred_batch_size: 4 }', 'dynamic_batching'],
-    ['parameters { key: "intra_op_thread_count" value { string_value: "2" } }', 'ONNX Runtime backend'],
+    ['parameters { key: "memory.enable_more" value { string_value: "2" } }', 'ONNX Runtime backend'],
     ['instance_group { rate_limiter { priority: 2 } }', 'rate_limiter'],
   ])('says that %s has no effect', (text, field) => {
     expect(checkSupported(config(text), 'c')).toEqual([expect.stringContaining(field)])
@@ -35,6 +35,8 @@ describe('checkSupported', () => {
 
   it.each([
     'parameters { key: "session.x64quantprecision" value { string_value: "1" } }',
+    'parameters { key: "intra_op_thread_count" value { string_value: "2" } }',
+    'parameters { key: "enable_mem_arena" value { string_value: "0" } }',
     'parameters { key: "gpu_mem_limit" value { string_value: "4294967296" } }',
     'parameters { key: "memory.enable_memory_arena_shrinkage" value { string_value: "gpu:0" } }',
     'optimization { cuda { graphs: true } }',
@@ -50,7 +52,6 @@ describe('checkSupported', () => {
     'response_cache { enable: true }',
     'model_warmup { name: "w" batch_size: 1 }',
     'dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 100 }',
-    'parameters { key: "intra_op_thread_count" value { string_value: "2" } }',
     'instance_group { gpus: 1 }',
     'metric_tags { key: "site" value: "a" }',
   ])('lets the model server follow %s', (text) => {

@@ -7,6 +7,7 @@ import { toErrorRecord } from '../../errors.js'
 import type { OnnxModel } from '../../repository/onnx-model.js'
 import type { Repositories } from '../../repository/repository-files.js'
 import type { Finding } from '../findings.js'
+import { sessionSettings } from '../../backends/onnxruntime/session-settings.js'
 import type { ProviderState } from '../../backends/onnxruntime/provider-look.js'
 import { runningProvider, runsOnGpu } from './provider-check.js'
 
@@ -49,6 +50,8 @@ export function checkModel(
     // Both are looked at, so that neither fails on another machine only.
     const detectors = [detector, ...(gpuDetector === undefined ? [] : [gpuDetector])]
     const plans = detectors.map((each) => planDetector(each, shapes))
+    // What its sessions are opened with can be wrong as well.
+    for (const { config } of detectors) sessionSettings(config, 1)
     const { head, input, sizeFrom, exportedSize, labels } = plans.at(runsOnGpu(states) ? -1 : 0)!
     const size = `${sizeText(input.size)} by ${sizeFrom}${exportedSize === undefined ? '' : ` (${sizeText(exportedSize)} if it does not run so, which is seen at its load)`}`
     const classes = classTable(head, labels)
