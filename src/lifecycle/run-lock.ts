@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { open, readFile, rm } from 'node:fs/promises'
-import { BatchStateError } from './batch-errors.js'
 
 /** A process, told from a later one with its number by when it began. */
 type Holder = Readonly<{ pid: number; began: string }>
@@ -9,8 +8,11 @@ type Holder = Readonly<{ pid: number; began: string }>
 export class RunLock {
   private constructor(readonly path: string) {}
 
-  /** @throws BatchStateError while another run is at work */
-  static async take(path: string, output: string): Promise<RunLock> {
+  /**
+   * @param taken - makes the error for a folder at which another run is at work.
+   * @throws that error
+   */
+  static async take(path: string, taken: (pid: number) => Error): Promise<RunLock> {
     const me: Holder = { pid: process.pid, began: beganAt(process.pid) ?? '' }
     for (let tries = 0; ; tries += 1) {
       try {
@@ -21,11 +23,7 @@ export class RunLock {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || tries > 2) throw error
       }
       const holder = await holderIn(path)
-      if (holder !== undefined && isAlive(holder))
-        throw new BatchStateError(
-          `another run is at work on ${output} (process ${holder.pid})`,
-          'Wait for it, end it with Ctrl-C, or name another --out.',
-        )
+      if (holder !== undefined && isAlive(holder)) throw taken(holder.pid)
       await rm(path, { force: true })
     }
   }

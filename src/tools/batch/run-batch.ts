@@ -3,6 +3,7 @@ import { access, mkdir, rm, rmdir, stat } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { Log } from '../../lifecycle/log.js'
+import { RunLock } from '../../lifecycle/run-lock.js'
 import { byTrueName } from '../../lifecycle/system-limit.js'
 import type { SizePx } from '../../vision/letterbox.js'
 import type { PictureScorer } from '../scoring/picture-scorer.js'
@@ -17,7 +18,6 @@ import { KafkaOutput } from './outputs/kafka-output.js'
 import { LineFile } from './outputs/line-file.js'
 import type { OutputTarget } from './outputs/output-target.js'
 import type { BatchProgress } from './rate.js'
-import { RunLock } from './run-lock.js'
 import {
   type BatchCounts,
   checkSameSettings,
@@ -99,7 +99,14 @@ export async function runBatch(options: BatchOptions): Promise<BatchSummary> {
   await mkdir(stateDir, { recursive: true }).catch((error: unknown) => {
     throw byTrueName(`${stateDir} cannot be made`, error)
   })
-  const lock = await RunLock.take(paths.lock, out)
+  const lock = await RunLock.take(
+    paths.lock,
+    (pid) =>
+      new BatchStateError(
+        `another run is at work on ${out} (process ${pid})`,
+        'Wait for it, end it with Ctrl-C, or name another --out.',
+      ),
+  )
   try {
     if (restart) await forget(options, paths)
     const known = await loadRunState(paths.state)

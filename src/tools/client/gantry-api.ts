@@ -2,8 +2,8 @@ import { WebSocket } from 'ws'
 import { z } from 'zod'
 import type { NewCamera } from '../../config/camera.js'
 import { streamProtocol } from '../../messages/stream-protocol.js'
-import { ServerRefusalError, ServerTokenError, ServerUnreachableError } from '../client/client-errors.js'
-import type { ServerTarget } from '../client/server-url.js'
+import { ServerRefusalError, ServerTokenError, ServerUnreachableError } from './client-errors.js'
+import type { ServerTarget } from './server-url.js'
 
 const patienceMs = 15_000
 const problemSchema = z.object({ detail: z.string().optional(), title: z.string().optional() })
@@ -18,6 +18,8 @@ const cameraSchema = z.object({
 const resultSchema = z.object({
   type: z.literal('detections'),
   cameraId: z.string(),
+  seq: z.number(),
+  capturedAt: z.string(),
   timingsMs: z.object({
     queue: z.number(),
     infer: z.number(),
@@ -25,6 +27,28 @@ const resultSchema = z.object({
     captureToPublish: z.number(),
   }),
 })
+
+/** How a change of the cameras' ensemble stands. */
+const ensembleSchema = z.object({
+  name: z.string(),
+  configured: z.string(),
+  state: z.enum(['steady', 'loading', 'comparing', 'trial']),
+  last: z
+    .object({
+      name: z.string(),
+      outcome: z.enum(['kept', 'taken_back', 'refused']),
+      reason: z.string(),
+      agreement: z.number().nullable(),
+      comparedFrames: z.number(),
+      p99Ms: z.object({ before: z.number().nullable(), after: z.number().nullable() }),
+      at: z.string(),
+    })
+    .nullable(),
+})
+
+export type EnsembleState = z.infer<typeof ensembleSchema>
+/** What a new ensemble must keep for so many seconds. */
+export type EnsembleTrial = Readonly<{ seconds: number; minAgreement: number; maxP99Ratio: number }>
 
 export type ServiceCamera = z.infer<typeof cameraSchema>
 export type SeenResult = z.infer<typeof resultSchema>
@@ -67,6 +91,22 @@ export class GantryApi {
 
   async removeCamera(id: string): Promise<void> {
     await this.#ask('DELETE', `/api/v1/cameras/${encodeURIComponent(id)}`)
+  }
+
+  /** @throws ServerRefusalError of a service that cannot change its ensemble */
+  async ensemble(): Promise<EnsembleState> {
+    return this.#ensembleIn(await this.#ask('GET', '/api/v1/ensemble'))
+  }
+
+  /** Begins a trial of another ensemble. @throws ServerRefusalError where it is none, or another change is under way */
+  async useEnsemble(name: string, trial: EnsembleTrial): Promise<EnsembleState> {
+    return this.#ensembleIn(await this.#ask('PUT', '/api/v1/ensemble', { name, trial }))
+  }
+
+  #ensembleIn(body: unknown): EnsembleState {
+    const { data } = ensembleSchema.safeParse(body)
+    if (data === undefined) throw new ServerRefusalError(this.#base, 'it tells nothing of its ensemble', 404)
+    return data
   }
 
   /**

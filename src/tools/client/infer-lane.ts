@@ -32,8 +32,10 @@ export type LaneOutcome = Readonly<{
 /**
  * A way to a server for one request at a time: as many lanes as requests shall be under way. It connects with the first request, and
  * again with the one after its connection was lost.
+ *
+ * @typeParam Request - what is sent.
  */
-export interface InferLane {
+export interface InferLane<Request = PreparedRequest> {
   /**
    * Sends a request; the one before it must have been answered.
    *
@@ -41,7 +43,7 @@ export interface InferLane {
    * @param done - called once, never before this returns. Errors: ServerUnreachableError when there is no connection,
    *   ServerLostError when it is lost, ServerTokenError, RemoteModelMissingError, ServerRefusalError, ServerAnswerError.
    */
-  send(request: PreparedRequest, keep: boolean, done: (outcome: LaneOutcome) => void): void
+  send(request: Request, keep: boolean, done: (outcome: LaneOutcome) => void): void
   /** Ends the connection; a request that is under way fails. Idempotent. */
   close(): void
 }

@@ -13,16 +13,21 @@ export function seededRandom(seed: number): () => number {
   }
 }
 
-/**
- * Gaps in milliseconds between requests of a rate: all equal, or those of a Poisson process.
- *
- * @param random - in `[0, 1)`.
- */
-export function arrivalGaps(
-  perSecond: number,
-  distribution: ArrivalDistribution,
-  random: () => number,
-): () => number {
+/** When requests are due. */
+export type Arrivals =
+  | Readonly<{ perSecond: number; distribution: ArrivalDistribution; seed: number }>
+  /** Milliseconds between one request and the next, as they were recorded: at least one that is above 0. From the first again after the last. */
+  | Readonly<{ gapsMs: readonly number[] }>
+
+/** Gaps in milliseconds between requests: all equal, those of a Poisson process, or recorded ones. */
+export function arrivalGaps(arrivals: Arrivals): () => number {
+  if ('gapsMs' in arrivals) {
+    const { gapsMs } = arrivals
+    let next = 0
+    return () => gapsMs[next++ % gapsMs.length]!
+  }
+  const { perSecond, distribution, seed } = arrivals
   const meanMs = 1e3 / perSecond
+  const random = seededRandom(seed)
   return distribution === 'constant' ? () => meanMs : () => -Math.log(1 - random()) * meanMs
 }

@@ -1,19 +1,19 @@
-import type { InferLane } from '../client/infer-lane.js'
+import type { InferLane, LaneOutcome, PreparedRequest } from '../client/infer-lane.js'
 import type { Load, RequestEnded, RequestRing } from './load.js'
 
 /** After a failure, so that a server that refuses is not stormed. */
 const afterFailureMs = 100
 
 /** So many requests under way at all times: each answer is followed by the next request. */
-export class ConcurrencyLoad implements Load {
-  readonly #lanes: readonly InferLane[]
+export class ConcurrencyLoad<Request = PreparedRequest> implements Load {
+  readonly #lanes: readonly InferLane<Request>[]
   readonly #timers = new Set<NodeJS.Timeout>()
   #stopped = false
 
   constructor(
     concurrency: number,
-    lane: () => InferLane,
-    readonly requests: RequestRing,
+    lane: () => InferLane<Request>,
+    readonly requests: RequestRing<Request>,
   ) {
     this.#lanes = Array.from({ length: concurrency }, lane)
   }
@@ -28,9 +28,9 @@ export class ConcurrencyLoad implements Load {
     for (const lane of this.#lanes) lane.close()
   }
 
-  #ask(lane: InferLane, ended: RequestEnded): void {
+  #ask(lane: InferLane<Request>, ended: RequestEnded): void {
     const { requests } = this
-    const done: Parameters<InferLane['send']>[2] = (outcome) => {
+    const done = (outcome: LaneOutcome): void => {
       if (this.#stopped) return
       ended(outcome.sentMs, outcome)
       if (outcome.error === undefined) lane.send(requests.next(), false, done)

@@ -34,7 +34,7 @@ export function shapeOption(text: string): readonly [name: string, sizes: readon
  * @throws PerfSettingError for a free size that nobody named, a shape that does not fit, and a batch that the model does not take.
  */
 export function shapedInputs(
-  { name: model, inputs }: ModelFacts,
+  { name: model, inputs }: Pick<ModelFacts, 'name' | 'inputs'>,
   config: ServedConfig | undefined,
   { batchSize, shapes }: ShapeSettings,
 ): readonly ShapedInput[] {

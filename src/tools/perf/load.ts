@@ -1,13 +1,13 @@
 import type { LaneOutcome, PreparedRequest } from '../client/infer-lane.js'
 
 /** Requests one after another, from the first again after the last. */
-export class RequestRing {
+export class RequestRing<Request = PreparedRequest> {
   #next = 0
 
   /** @param requests - at least one. */
-  constructor(readonly requests: readonly PreparedRequest[]) {}
+  constructor(readonly requests: readonly Request[]) {}
 
-  next(): PreparedRequest {
+  next(): Request {
     const request = this.requests[this.#next]!
     this.#next = (this.#next + 1) % this.requests.length
     return request

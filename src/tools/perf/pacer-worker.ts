@@ -2,7 +2,7 @@ import '../../lifecycle/catch-warnings.js'
 import { parentPort, workerData } from 'node:worker_threads'
 import { InternalError } from '../../errors.js'
 import { nowMs } from '../../lifecycle/clock.js'
-import { arrivalGaps, seededRandom } from './arrivals.js'
+import { arrivalGaps } from './arrivals.js'
 import type { PacerStart } from './pacer.js'
 
 /**
@@ -10,9 +10,9 @@ import type { PacerStart } from './pacer.js'
  * a thread that sleeps is woken within a tenth of one.
  */
 if (parentPort === null) throw new InternalError('pacer-worker runs in a worker thread only')
-const { perSecond, distribution, seed, stop } = workerData as PacerStart
+const { arrivals, stop } = workerData as PacerStart
 const stopped = new Int32Array(stop)
-const nextGapMs = arrivalGaps(perSecond, distribution, seededRandom(seed))
+const nextGapMs = arrivalGaps(arrivals)
 
 // None is due: it has begun.
 parentPort.postMessage([])

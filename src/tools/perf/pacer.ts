@@ -1,12 +1,10 @@
 import { Worker } from 'node:worker_threads'
 import { entryPath } from '../../lifecycle/entry.js'
-import type { ArrivalDistribution } from './arrivals.js'
+import type { Arrivals } from './arrivals.js'
 
 /** What the thread begins with. */
 export type PacerStart = Readonly<{
-  perSecond: number
-  distribution: ArrivalDistribution
-  seed: number
+  arrivals: Arrivals
   /** An int32 that is not 0 once the thread shall end. */
   stop: SharedArrayBuffer
 }>
@@ -18,8 +16,8 @@ export class Pacer {
   /** Resolves when it has begun; never where it is stopped before. */
   readonly started: Promise<void>
 
-  constructor(settings: Omit<PacerStart, 'stop'>, due: (timesMs: readonly number[]) => void) {
-    const workerData: PacerStart = { ...settings, stop: this.#stop }
+  constructor(arrivals: Arrivals, due: (timesMs: readonly number[]) => void) {
+    const workerData: PacerStart = { arrivals, stop: this.#stop }
     this.#worker = new Worker(entryPath(import.meta.url, './pacer-worker.js'), { name: 'pacer', workerData })
     this.started = new Promise((resolve) => this.#worker.once('message', () => resolve()))
     this.#worker.on('message', due)

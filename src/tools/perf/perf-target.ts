@@ -8,7 +8,7 @@ import type { ArrivalDistribution } from './arrivals.js'
 import { CameraLoad } from './camera-load.js'
 import { ConcurrencyLoad } from './concurrency-load.js'
 import { FrameLoad } from './frame-load.js'
-import type { GantryApi } from './gantry-api.js'
+import type { GantryApi } from '../client/gantry-api.js'
 import { shapedInputs, type ShapedInput } from './input-data.js'
 import type { LevelRange } from './level-range.js'
 import { RequestRing, type Load } from './load.js'
@@ -121,10 +121,8 @@ async function lookedAt(
       const ring = new RequestRing(requests)
       if (load.kind === 'concurrency') return { load: new ConcurrencyLoad(level, lane, ring), read }
       const { distribution, mostUnderWay } = load
-      return {
-        load: new RateLoad({ perSecond: level, distribution, mostUnderWay, seed: options.seed }, lane, ring),
-        read,
-      }
+      const arrivals = { perSecond: level, distribution, seed: options.seed }
+      return { load: new RateLoad({ arrivals, mostUnderWay }, lane, ring), read }
     },
     close,
   }

@@ -1,12 +1,10 @@
-import type { InferLane } from '../client/infer-lane.js'
-import type { ArrivalDistribution } from './arrivals.js'
+import type { InferLane, PreparedRequest } from '../client/infer-lane.js'
+import type { Arrivals } from './arrivals.js'
 import type { Load, RequestEnded, RequestRing } from './load.js'
 import { Pacer } from './pacer.js'
 
 export type RateSettings = Readonly<{
-  perSecond: number
-  distribution: ArrivalDistribution
-  seed: number
+  arrivals: Arrivals
   /** Most requests under way; those that are due beyond it wait, and their time counts. */
   mostUnderWay: number
 }>
@@ -15,9 +13,9 @@ export type RateSettings = Readonly<{
  * Requests at their times, whether the server keeps up or not. Latency counts from the time at which a request was due, not from when it
  * could be sent: a server that stands still is charged for every request that would have come meanwhile (coordinated omission).
  */
-export class RateLoad implements Load {
-  readonly #idle: InferLane[] = []
-  readonly #lanes: InferLane[] = []
+export class RateLoad<Request = PreparedRequest> implements Load {
+  readonly #idle: InferLane<Request>[] = []
+  readonly #lanes: InferLane<Request>[] = []
   /** Due times of requests for which there is no lane, from the index of the next one on. */
   #waiting: number[] = []
   #firstWaiting = 0
@@ -26,12 +24,12 @@ export class RateLoad implements Load {
 
   constructor(
     readonly settings: RateSettings,
-    readonly lane: () => InferLane,
-    readonly requests: RequestRing,
+    readonly lane: () => InferLane<Request>,
+    readonly requests: RequestRing<Request>,
   ) {}
 
   async start(ended: RequestEnded): Promise<void> {
-    this.#pacer = new Pacer(this.settings, (timesMs) => {
+    this.#pacer = new Pacer(this.settings.arrivals, (timesMs) => {
       for (const dueMs of timesMs) this.#due(dueMs, ended)
     })
     await this.#pacer.started
@@ -49,14 +47,14 @@ export class RateLoad implements Load {
     else this.#send(lane, dueMs, ended)
   }
 
-  #another(): InferLane | undefined {
+  #another(): InferLane<Request> | undefined {
     if (this.#lanes.length >= this.settings.mostUnderWay) return undefined
     const lane = this.lane()
     this.#lanes.push(lane)
     return lane
   }
 
-  #send(lane: InferLane, dueMs: number, ended: RequestEnded): void {
+  #send(lane: InferLane<Request>, dueMs: number, ended: RequestEnded): void {
     lane.send(this.requests.next(), false, (outcome) => {
       if (this.#stopped) return
       ended(dueMs, outcome)

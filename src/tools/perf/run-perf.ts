@@ -11,7 +11,7 @@ import {
   type PerfTarget,
   type TargetOptions,
 } from './perf-target.js'
-import { GantryApi } from './gantry-api.js'
+import { GantryApi } from '../client/gantry-api.js'
 import { serverTarget } from '../client/server-url.js'
 
 export type PerfOptions = TargetOptions &
