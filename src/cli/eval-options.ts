@@ -5,6 +5,7 @@ import type { ClassWish } from '../tools/eval/scored-classes.js'
 import type { Split } from '../tools/eval/yolo-set.js'
 import { UsageError } from './failure.js'
 import type { ModelPlace } from './model-source.js'
+import { listOf, numberBetween, wholeNumber } from './numbers.js'
 import { checkScorerFlags, type ScorerFlags } from './scorer-flags.js'
 
 /** Flags of `gantry eval`, as they come. */
@@ -39,7 +40,7 @@ export type EvalRequest = Readonly<{
 
 /** @throws UsageError */
 export function evalRequest(flags: EvalFlags): EvalRequest {
-  const { data, split, images, limit, classes, map = [], iou, maxDetections, precision, parallel } = flags
+  const { data, split, images, limit, classes, map, iou, maxDetections, precision, parallel } = flags
   if (flags.head !== undefined && !(headKinds as readonly string[]).includes(flags.head))
     throw new UsageError(`--head is "${flags.head}"`, `Use one of ${headKinds.join(', ')}.`)
   checkScorerFlags(flags)
@@ -48,34 +49,32 @@ export function evalRequest(flags: EvalFlags): EvalRequest {
       data,
       split,
       ...(images !== undefined && { images }),
-      ...(limit !== undefined && { limit: whole(limit, '--limit', 1, 1e9) }),
+      ...(limit !== undefined && { limit: wholeNumber(limit, '--limit', 1, 1e9) }),
     },
-    wish: {
-      ...(classes !== undefined && { only: namesIn(classes) }),
-      map: new Map(map.map(pairOf)),
-    },
+    wish: classWish({ classes, map }),
     settings: {
-      scoreThreshold: share(flags.score, '--score'),
-      ...(iou !== undefined && { iouThreshold: share(iou, '--iou') }),
+      scoreThreshold: numberBetween(flags.score, '--score', 0, 1),
+      ...(iou !== undefined && { iouThreshold: numberBetween(iou, '--iou', 0, 1) }),
       ...(maxDetections !== undefined && {
-        maxDetections: whole(maxDetections, '--max-detections', 1, 10_000),
+        maxDetections: wholeNumber(maxDetections, '--max-detections', 1, 10_000),
       }),
-      shownScore: share(flags.at, '--at'),
-      ...(precision !== undefined && { wantedPrecision: share(precision, '--precision') }),
-      bootstrapDraws: whole(flags.bootstrap, '--bootstrap', 0, 100_000),
-      seed: whole(flags.seed, '--seed', 0, 2 ** 32 - 1),
+      shownScore: numberBetween(flags.at, '--at', 0, 1),
+      ...(precision !== undefined && { wantedPrecision: numberBetween(precision, '--precision', 0, 1) }),
+      bootstrapDraws: wholeNumber(flags.bootstrap, '--bootstrap', 0, 100_000),
+      seed: wholeNumber(flags.seed, '--seed', 0, 2 ** 32 - 1),
     },
-    ...(parallel !== undefined && { atOnce: whole(parallel, '--parallel', 1, 4_096) }),
+    ...(parallel !== undefined && { atOnce: wholeNumber(parallel, '--parallel', 1, 4_096) }),
   }
 }
 
-function namesIn(list: string): readonly string[] {
-  const names = list
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '')
-  if (names.length > 0) return names
-  throw new UsageError('--classes names none', 'Write --classes helmet,head.')
+type ClassFlags = Readonly<{ classes?: string | undefined; map?: readonly string[] | undefined }>
+
+/** Which classes are scored, and by which labels. @throws UsageError */
+export function classWish({ classes, map = [] }: ClassFlags): ClassWish {
+  return {
+    ...(classes !== undefined && { only: listOf(classes, '--classes') }),
+    map: new Map(map.map(pairOf)),
+  }
 }
 
 function pairOf(text: string): [string, string] {
@@ -86,16 +85,4 @@ function pairOf(text: string): [string, string] {
     `--map ${text}: not two names with "=" between`,
     'Write --map "CLASS OF THE SET=LABEL OF THE MODEL".',
   )
-}
-
-function whole(text: string, flag: string, min: number, max: number): number {
-  const value = Number(text)
-  if (text.trim() !== '' && Number.isInteger(value) && value >= min && value <= max) return value
-  throw new UsageError(`${flag} is "${text}"`, `Use a whole number from ${min} to ${max}.`)
-}
-
-function share(text: string, flag: string): number {
-  const value = Number(text)
-  if (text.trim() !== '' && value >= 0 && value <= 1) return value
-  throw new UsageError(`${flag} is "${text}"`, 'Use a number from 0 to 1.')
 }

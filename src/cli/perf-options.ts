@@ -4,6 +4,7 @@ import { shapeOption } from '../tools/perf/input-data.js'
 import type { PerfOptions } from '../tools/perf/run-perf.js'
 import type { PerfLoad } from '../tools/perf/perf-target.js'
 import { UsageError } from './failure.js'
+import { numberBetween, wholeNumber } from './numbers.js'
 import type { Terminal } from './terminal.js'
 
 /** What the command line of `gantry perf` says. */
@@ -54,18 +55,18 @@ export function perfOptions(flags: PerfFlags, env: Terminal['env']): PerfOptions
     },
     model: model === undefined ? undefined : { name: model, version: modelVersion },
     load: loadOf(flags),
-    batchSize: number(flags.batch, '-b', 1, 65_536),
+    batchSize: wholeNumber(flags.batch, '-b', 1, 65_536),
     shapes: new Map((flags.shape ?? []).map(shapeOption)),
     inputData: flags.inputData,
-    seed: number(flags.seed, '--seed', 0, 2 ** 32 - 1),
-    windowMs: number(flags.windowMs, '--window-ms', 50, 3_600_000),
-    within: number(flags.stability, '--stability', 0.1, 1_000, false) / 100,
-    mostWindows: number(flags.maxWindows, '--max-windows', 1, 1_000),
+    seed: wholeNumber(flags.seed, '--seed', 0, 2 ** 32 - 1),
+    windowMs: wholeNumber(flags.windowMs, '--window-ms', 50, 3_600_000),
+    within: numberBetween(flags.stability, '--stability', 0.1, 1_000) / 100,
+    mostWindows: wholeNumber(flags.maxWindows, '--max-windows', 1, 1_000),
     quantile: percentile === undefined ? undefined : Number(percentile) / 100,
     limitMs:
       latencyThreshold === undefined
         ? undefined
-        : number(latencyThreshold, '--latency-threshold', 0.001, 3_600_000, false),
+        : numberBetween(latencyThreshold, '--latency-threshold', 0.001, 3_600_000),
     byHalves: binarySearch === true,
   }
 }
@@ -92,7 +93,7 @@ function loadOf(flags: PerfFlags): PerfLoad {
     return {
       kind: 'cameras',
       range: levelRange(cameras, { flag: '--cameras', whole: true, most: 1_024, step: () => 1 }),
-      fps: number(flags.fps, '--fps', 0.01, 120, false),
+      fps: numberBetween(flags.fps, '--fps', 0.01, 120),
       source,
     }
   if (source !== undefined)
@@ -106,14 +107,8 @@ function loadOf(flags: PerfFlags): PerfLoad {
     kind: 'rate',
     range: levelRange(requestRate, { flag: '--request-rate', whole: false, most: 1_000_000, step }),
     distribution,
-    mostUnderWay: number(flags.maxUnderWay, '--max-under-way', 1, 16_384),
+    mostUnderWay: wholeNumber(flags.maxUnderWay, '--max-under-way', 1, 16_384),
   }
-}
-
-function number(text: string, flag: string, min: number, max: number, whole = true): number {
-  const value = Number(text)
-  if (text.trim() !== '' && value >= min && value <= max && (!whole || Number.isInteger(value))) return value
-  throw new UsageError(`${flag} is "${text}"`, `Use a ${whole ? 'whole ' : ''}number from ${min} to ${max}.`)
 }
 
 function pem(file: string): Buffer {

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { SplitReport } from '../../tools/split/split-model.js'
 import type { CommandContext } from '../command-context.js'
 import { UsageError } from '../failure.js'
+import { numberBetween, wholeNumber } from '../numbers.js'
 
 export type SplitCommandOptions = Readonly<{
   stages: string
@@ -31,29 +32,17 @@ export async function splitCommand(
   const report = await splitModel(
     isFile ? modelOfFile(subject) : onnxModelNamed(repositories, subject, 'split'),
     {
-      stages: number(options.stages, '--stages', 2, 64),
+      stages: wholeNumber(options.stages, '--stages', 2, 64),
       outDir: resolve(options.out ?? repositoryWith(repositories, subject)),
       gpus: (options.gpus ?? '')
         .split(',')
         .filter((gpu) => gpu !== '')
-        .map((gpu) => number(gpu, '--gpus', 0, 1023)),
-      runs: number(options.runs, '--runs', 1, 1_000),
-      tolerance: fraction(options.tolerance),
+        .map((gpu) => wholeNumber(gpu, '--gpus', 0, 1023)),
+      runs: wholeNumber(options.runs, '--runs', 1, 1_000),
+      tolerance: numberBetween(options.tolerance, '--tolerance', 0, 1),
     },
   )
   terminal.out(options.json === true ? JSON.stringify(report, undefined, 2) : readable(report))
-}
-
-function number(text: string, flag: string, min: number, max: number): number {
-  const value = Number(text)
-  if (Number.isInteger(value) && value >= min && value <= max) return value
-  throw new UsageError(`${flag} is "${text}"`, `Use a whole number from ${min} to ${max}.`)
-}
-
-function fraction(text: string): number {
-  const value = Number(text)
-  if (text.trim() !== '' && value >= 0 && value <= 1) return value
-  throw new UsageError(`--tolerance is "${text}"`, 'Use a number from 0 to 1.')
 }
 
 function readable({ ensemble, dir, stages, comparison }: SplitReport): string {

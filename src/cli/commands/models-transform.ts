@@ -2,10 +2,11 @@ import { Option, type Command } from 'commander'
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { TransformReport, TransformRequest } from '../../tools/transform/transform-model.js'
-import type { PictureOrigin } from '../../tools/transform/frames.js'
 import type { TransformTarget } from '../../tools/transform/write-model.js'
 import type { CommandContext } from '../command-context.js'
 import { exitCodes, UsageError } from '../failure.js'
+import { pictureOrigins } from '../picture-origins.js'
+import { numberBetween, wholeNumber } from '../numbers.js'
 import type { GlobalOptions } from '../options.js'
 
 export type TransformCommandOptions = GlobalOptions &
@@ -130,7 +131,7 @@ export async function transformCommand(
     ...defaultTransform,
     steps,
     target,
-    frames: await framesOf(options, terminal.env),
+    frames: await pictureOrigins(options, terminal.env),
     calibrationPictures:
       whole(options.pictures, '--pictures', 1, 10_000) ?? defaultTransform.calibrationPictures,
     proofPictures:
@@ -167,40 +168,6 @@ export async function transformCommand(
   }
 }
 
-/** Paths as they are; `cameras` and URLs as cameras. */
-async function framesOf(
-  { frames, config }: TransformCommandOptions & Readonly<{ config?: string }>,
-  env: CommandContext['terminal']['env'],
-): Promise<readonly PictureOrigin[]> {
-  const isCamera = (source: string) => source === 'cameras' || /^(rtsps?|https?):\/\//.test(source)
-  if (!frames.some(isCamera)) return frames
-  const [{ loadPipeline }, { cameraSchema }, { AddressPolicy }, { ConnectGate }, { createLog }] =
-    await Promise.all([
-      import('../../config/load.js'),
-      import('../../config/camera.js'),
-      import('../../sources/address-policy.js'),
-      import('../../sources/connect-gate.js'),
-      import('../../lifecycle/log.js'),
-    ])
-  if (config === undefined && frames.includes('cameras'))
-    throw new UsageError('--frames cameras needs a pipeline file', 'Name it with -c FILE.')
-  const pipeline = config === undefined ? undefined : loadPipeline(config, { env }).config
-  const setting = {
-    mediaRoot: pipeline?.mediaRoot ?? '.',
-    addresses: new AddressPolicy(pipeline?.cameraNetworks),
-    connectGate: new ConnectGate(4),
-    log: createLog({ level: 'error', format: 'json' }, 'transform'),
-  }
-  return frames.flatMap((source, at): readonly PictureOrigin[] => {
-    if (!isCamera(source)) return [source]
-    const cameras =
-      source === 'cameras'
-        ? (pipeline?.cameras ?? []).filter(({ enabled }) => enabled)
-        : [cameraSchema.parse({ id: `frames-${at + 1}`, url: source })]
-    return cameras.map((camera) => ({ camera, setting }))
-  })
-}
-
 function targetOf(
   { out, name }: TransformCommandOptions,
   usual: string,
@@ -227,17 +194,11 @@ function targetOf(
 }
 
 function whole(text: string | undefined, flag: string, min: number, max: number): number | undefined {
-  if (text === undefined) return undefined
-  const value = Number(text)
-  if (Number.isInteger(value) && value >= min && value <= max) return value
-  throw new UsageError(`${flag} is "${text}"`, `Use a whole number from ${min} to ${max}.`)
+  return text === undefined ? undefined : wholeNumber(text, flag, min, max)
 }
 
 function fraction(text: string | undefined, flag: string, max = 1): number | undefined {
-  if (text === undefined) return undefined
-  const value = Number(text)
-  if (text.trim() !== '' && value >= 0 && value <= max) return value
-  throw new UsageError(`${flag} is "${text}"`, `Use a number from 0 to ${max}.`)
+  return text === undefined ? undefined : numberBetween(text, flag, 0, max)
 }
 
 function readable({ path, steps, checker, fileBytes }: TransformReport): string {
