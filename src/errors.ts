@@ -49,6 +49,8 @@ export const errorCodes = [
   'GANTRY_BATCH_INPUT',
   'GANTRY_BATCH_STATE',
   'GANTRY_BATCH_STOPPED',
+  'GANTRY_OPTIMIZE_STATE',
+  'GANTRY_OPTIMIZE_LIMITS',
 ] as const
 export type ErrorCode = (typeof errorCodes)[number]
 

@@ -24,6 +24,7 @@ const askedWrongly: ReadonlySet<ErrorCode> = new Set([
   'GANTRY_HEAD_UNKNOWN',
   'GANTRY_BATCH_INPUT',
   'GANTRY_BATCH_STATE',
+  'GANTRY_OPTIMIZE_STATE',
 ])
 
 export function exitCodeOf(error: unknown): number {

@@ -6,6 +6,7 @@ import { doctorCommand } from './commands/doctor.js'
 import { evalCommand } from './commands/eval.js'
 import { gpuCommand } from './commands/gpu.js'
 import { modelsCommand } from './commands/models.js'
+import { optimizeCommand } from './commands/optimize.js'
 import { perfCommand } from './commands/perf.js'
 import { serveCommand } from './commands/serve.js'
 import type { CommandContext } from './command-context.js'
@@ -22,7 +23,15 @@ Exit codes: 0 ok (also after SIGTERM), 1 it went wrong while running, 2 command 
 Settings: flags, then GANTRY__SECTION__KEY in the environment, then the pipeline file, then defaults.`
 
 /** Commands that end in good order; a signal ends any other at once. */
-const runUntilStopped: ReadonlySet<string> = new Set(['serve', 'demo', 'perf', 'eval', 'batch', 'transform'])
+const runUntilStopped: ReadonlySet<string> = new Set([
+  'serve',
+  'demo',
+  'perf',
+  'optimize',
+  'eval',
+  'batch',
+  'transform',
+])
 
 function buildProgram(context: CommandContext, json: boolean): Command {
   const program = new Command('gantry')
@@ -55,6 +64,7 @@ function buildProgram(context: CommandContext, json: boolean): Command {
     gpuCommand,
     modelsCommand,
     perfCommand,
+    optimizeCommand,
     evalCommand,
     batchCommand,
   ]) {

@@ -9,7 +9,7 @@ export type BorderTensor = Readonly<{ name: string; type: OnnxType; shape: reado
 export type GraphConstant = Readonly<{
   name: string
   shape: readonly number[]
-  data: Float32Array | BigInt64Array
+  data: Float32Array | BigInt64Array | Uint8Array | Int8Array
 }>
 
 /** An operator; its attributes are whole numbers or lists of them. */
@@ -18,6 +18,15 @@ export type GraphNode = Readonly<{
   inputs: readonly string[]
   outputs: readonly string[]
   attributes?: Readonly<Record<string, number | readonly number[]>>
+}>
+
+/** A graph with all that it needs. */
+export type WholeGraph = Readonly<{
+  opset: number
+  inputs: readonly BorderTensor[]
+  nodes: readonly GraphNode[]
+  constants: readonly GraphConstant[]
+  outputs: readonly BorderTensor[]
 }>
 
 /** What is put behind a graph. Its names are new ones. */
@@ -34,8 +43,11 @@ message AttributeProto { string name = 1; int64 i = 3; repeated int64 ints = 8; 
 message NodeProto {
   repeated string input = 1; repeated string output = 2; string name = 3; string op_type = 4; repeated AttributeProto attribute = 5;
 }
-message GraphProto { repeated NodeProto node = 1; repeated TensorProto initializer = 5; repeated ValueInfoProto output = 12; }
-message ModelProto { GraphProto graph = 7; }
+message GraphProto {
+  repeated NodeProto node = 1; string name = 2; repeated TensorProto initializer = 5; repeated ValueInfoProto input = 11;
+  repeated ValueInfoProto output = 12;
+}
+message ModelProto { int64 ir_version = 1; GraphProto graph = 7; repeated OperatorSetIdProto opset_import = 8; }
 `,
   { keepCase: true },
 )
@@ -43,6 +55,9 @@ const valueInfoType = root.lookupType('onnx.ValueInfoProto')
 const modelType = root.lookupType('onnx.ModelProto')
 const nodeType = root.lookupType('onnx.NodeProto')
 const tensorType = root.lookupType('onnx.TensorProto')
+
+/** Of ONNX 1.8, which every runtime of use reads. */
+const irVersion = 7
 
 /** `AttributeProto.AttributeType` of a whole number, and of a list of them. */
 const attributeTypes = { one: 2, list: 7 } as const
@@ -66,6 +81,20 @@ export function withAddition(model: Uint8Array, { nodes, constants, outputs }: G
     output: outputs.map(valueInfoOf),
   }
   return Buffer.concat([model, modelType.encode({ graph }).finish()])
+}
+
+/** Bytes of an ONNX file. */
+export function modelBytes({ opset, inputs, nodes, constants, outputs }: WholeGraph): Uint8Array {
+  const graph = {
+    name: 'graph',
+    node: nodes.map(nodeOf),
+    initializer: constants.map(constantOf),
+    input: inputs.map(valueInfoOf),
+    output: outputs.map(valueInfoOf),
+  }
+  return modelType
+    .encode({ ir_version: irVersion, graph, opset_import: [{ domain: '', version: opset }] })
+    .finish()
 }
 
 /** Bytes of a `NodeProto`, which is named after its first output. */
@@ -96,9 +125,15 @@ function constantOf({ name, shape, data }: GraphConstant): object {
   return {
     name,
     dims: shape,
-    data_type: onnxNumberOf(data instanceof Float32Array ? 'float32' : 'int64'),
+    data_type: onnxNumberOf(typeOf(data)),
     raw_data: new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
   }
+}
+
+function typeOf(data: GraphConstant['data']): OnnxType {
+  if (data instanceof Float32Array) return 'float32'
+  if (data instanceof BigInt64Array) return 'int64'
+  return data instanceof Uint8Array ? 'uint8' : 'int8'
 }
 
 function valueInfoOf({ name, type, shape }: BorderTensor): object {

@@ -1,0 +1,58 @@
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { Journal } from '../../../src/tools/optimize/journal.js'
+import { tempDir } from '../../support/temp-dir.js'
+
+const pathIn = (dir = tempDir()) => join(dir, 'journal.jsonl')
+const never = () => Promise.reject(new Error('it is known'))
+
+it('makes a thing once, also after another start', async () => {
+  const path = pathIn()
+  const first = await Journal.open(path, 'model: a')
+  expect(await first.once('trial 1', () => Promise.resolve({ perSecond: 4 }))).toEqual({ perSecond: 4 })
+  expect(await first.once('trial 1', never)).toEqual({ perSecond: 4 })
+  const second = await Journal.open(path, 'model: a')
+  expect(second.size).toBe(1)
+  expect(second.has('trial 1')).toBe(true)
+  expect(await second.once('trial 1', never)).toEqual({ perSecond: 4 })
+})
+
+it('keeps nothing of what failed', async () => {
+  const path = pathIn()
+  const journal = await Journal.open(path, 'model: a')
+  await expect(journal.once('trial 1', () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+  expect((await Journal.open(path, 'model: a')).has('trial 1')).toBe(false)
+})
+
+it.each(['{"key":"trial 2","val', '{', 'trial'])(
+  'forgets a line that was cut in the middle, and goes on behind it: %s',
+  async (cut) => {
+    const path = pathIn()
+    const first = await Journal.open(path, 'model: a')
+    await first.once('trial 1', () => Promise.resolve(1))
+    appendFileSync(path, cut)
+    const second = await Journal.open(path, 'model: a')
+    expect(await second.once('trial 2', () => Promise.resolve(2))).toBe(2)
+    const third = await Journal.open(path, 'model: a')
+    expect(await third.once('trial 1', never)).toBe(1)
+    expect(await third.once('trial 2', never)).toBe(2)
+  },
+)
+
+it('refuses one of another search, naming what differs, and changes nothing', async () => {
+  const path = pathIn()
+  await (await Journal.open(path, 'model: a\nthreads: 1')).once('trial 1', () => Promise.resolve(1))
+  const before = readFileSync(path, 'utf8')
+  await expect(Journal.open(path, 'model: a\nthreads: 2')).rejects.toMatchObject({
+    code: 'GANTRY_OPTIMIZE_STATE',
+    message: expect.stringContaining('begun with threads: 1, and this one has threads: 2') as string,
+  })
+  expect(readFileSync(path, 'utf8')).toBe(before)
+})
+
+it('says what is wrong where it cannot be written', async () => {
+  const dir = tempDir()
+  writeFileSync(join(dir, 'file'), '')
+  await expect(Journal.open(join(dir, 'file', 'journal.jsonl'), 'model: a')).rejects.toThrow(/journal.jsonl/)
+})
