@@ -6,6 +6,7 @@ import { thisProcessor } from '../backends/onnxruntime/processor.js'
 import { loadPipeline } from '../config/load.js'
 import { byTrueName } from '../lifecycle/system-limit.js'
 import { NotAppliedError, OptimizeStateError } from '../tools/optimize/optimize-errors.js'
+import type { GantryApi } from '../tools/client/gantry-api.js'
 import type { OptimizeReport } from '../tools/optimize/optimize-report.js'
 import type { OptimizeOutcome, OptimizeRequest } from '../tools/optimize/run-optimize.js'
 import type { CommandContext } from './command-context.js'
@@ -42,6 +43,8 @@ export async function runOptimization(
   const optimized = optimizedModel(subject, source.repositories, options)
   const { checkResultPlace, writeResult } = await import('../tools/optimize/write-result.js')
   checkResultPlace(optimized.place)
+  // Whoever is to take the result must be there before it takes its time.
+  if (options.apply !== undefined) await (await serviceAt(options.apply, options.token)).ensemble()
   const work = resolve(options.work ?? join('gantry-optimize', optimized.model.name))
   const prepared = await prepare(options, settings, optimized, work, progress, context, source.inference)
   try {
@@ -224,6 +227,7 @@ function measuredFlags(options: OptimizeOptions): Partial<OptimizeFlags> {
   const {
     trials: _,
     rounds: __,
+    brief: _j,
     out: ___,
     name: ____,
     work: _____,
@@ -299,18 +303,14 @@ async function apply(
   progress: Progress,
   { terminal, signals }: CommandContext,
 ): Promise<void> {
-  const [{ applyResult }, { GantryApi }, { serverTarget }] = await Promise.all([
-    import('../tools/optimize/apply-result.js'),
-    import('../tools/client/gantry-api.js'),
-    import('../tools/client/server-url.js'),
-  ])
+  const { applyResult } = await import('../tools/optimize/apply-result.js')
   const name = result.ensemble ?? result.name
   const trial = {
     seconds: applySeconds,
     minAgreement: accuracy.agreement ?? usualAgreement,
     maxP99Ratio: mostP99Ratio,
   }
-  const api = new GantryApi(serverTarget(url, 'http'), token)
+  const api = await serviceAt(url, token)
   const applied = await applyResult(api, name, trial, signals.asked, (text) => progress.show(text))
   progress.end()
   if (json === true) return terminal.err(JSON.stringify({ applied }))
@@ -318,4 +318,12 @@ async function apply(
   terminal.out(`${url}: cameras run ${name} now, ${applied.before} before; ${applied.reason}`)
   if (applied.configured !== name)
     terminal.err(`note: until its next start; to keep it, write ensemble: ${name} into its pipeline file`)
+}
+
+async function serviceAt(url: string, token: string | undefined): Promise<GantryApi> {
+  const [{ GantryApi: Api }, { serverTarget }] = await Promise.all([
+    import('../tools/client/gantry-api.js'),
+    import('../tools/client/server-url.js'),
+  ])
+  return new Api(serverTarget(url, 'http'), token)
 }

@@ -5,8 +5,8 @@ import { missingProviderReason, deviceOf } from '../backends/onnxruntime/provide
 import { shapeOption } from '../tools/perf/input-data.js'
 import { type Precision, precisions } from '../tools/optimize/model-forms.js'
 import { type Limits, type Objective, type objectives } from '../tools/optimize/objective.js'
-import type { AccuracyLimits } from '../tools/optimize/run-optimize.js'
-import type { SearchSpace } from '../tools/optimize/search-space.js'
+import type { AccuracyLimits } from '../tools/optimize/judge-forms.js'
+import { configurationsOf, type SearchSpace } from '../tools/optimize/search-space.js'
 import type { SetChoice } from '../tools/eval/read-set.js'
 import type { Split } from '../tools/eval/yolo-set.js'
 import type { ClassWish } from '../tools/eval/scored-classes.js'
@@ -58,6 +58,8 @@ export type OptimizeFlags = ModelPlace &
     shape?: readonly string[]
     trials?: string
     rounds: string
+    brief?: true
+    windowMs: string
     seed: string
     python?: string
     apply?: string
@@ -81,7 +83,9 @@ export type OptimizeSettings = Readonly<{
   shapes: Readonly<Record<string, readonly number[]>>
   trials: number | undefined
   rounds: number
+  explains: boolean
   seed: number
+  windowMs: number
   applySeconds: number
 }>
 
@@ -100,8 +104,14 @@ export function optimizeSettings(
     throw new UsageError('mAP is of a set with labels', 'Name one with --data.')
   const used = providersIn(flags.providers, providers)
   const onGpu = used.some((provider) => deviceOf(provider) === 'gpu')
+  const space = spaceOf(flags, used)
+  if (configurationsOf({ form: [''], ...space }, availableParallelism()).length === 0)
+    throw new UsageError(
+      'no configuration is left to be tried: each has more threads than twice the cores',
+      'Name smaller values with --threads and --instances.',
+    )
   return {
-    space: spaceOf(flags, used),
+    space,
     precisions: wordsIn(flags.forms ?? (onGpu ? 'float32,float16' : 'float32,int8'), '--forms', precisions),
     sizes: flags.sizes === undefined ? [] : listOf(flags.sizes, '--sizes').map(sizeIn),
     objective:
@@ -143,7 +153,9 @@ export function optimizeSettings(
     shapes: Object.fromEntries((flags.shape ?? []).map(shapeOption)),
     trials: flags.trials === undefined ? undefined : wholeNumber(flags.trials, '--trials', 1, 1e6),
     rounds: wholeNumber(flags.rounds, '--rounds', 1, 1_000),
+    explains: flags.brief !== true,
     seed: wholeNumber(flags.seed, '--seed', 0, 2 ** 32 - 1),
+    windowMs: wholeNumber(flags.windowMs, '--window-ms', 50, 60_000),
     applySeconds: wholeNumber(flags.applySeconds, '--apply-seconds', 5, 3_600),
   }
 }

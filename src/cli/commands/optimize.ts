@@ -91,6 +91,11 @@ export function optimizeCommand(context: CommandContext): Command {
     )
     .option('--trials <n>', 'most configurations that are tried (default: a tenth of all, 30 at least)')
     .option('--rounds <n>', 'turns in which the best are measured again', '3')
+    .option(
+      '--brief',
+      'leave out of the report what each step gains, the curves, and what the processor can do',
+    )
+    .option('--window-ms <n>', 'shortest measurement window; slow models get longer ones', '300')
     .option('--seed <n>', 'of the search', '1')
     .option('--python <path>', 'a Python that has the packages of python/requirements.txt')
     .option('--apply <url>', 'let the cameras of this running service take the result, on trial')

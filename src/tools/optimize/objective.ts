@@ -111,14 +111,15 @@ const breaks = 2
 
 /** Logarithm of the objective, the higher the better; what breaks limits is the worse, the further it is beyond them. */
 export function scoreOf(worth: Worth, objective: Objective, limits: Limits): number {
-  const own = gainOf(worth, objective)
+  const own = objectiveOf(worth, objective)
   if (worth.broken.length === 0) return own
   const { p99Ms = worth.p99Ms, perSecond = worth.perSecond, memoryBytes = worth.peakBytes } = limits
   const beyond = [worth.p99Ms / p99Ms, perSecond / worth.perSecond, worth.peakBytes / memoryBytes]
   return own - breaks - beyond.reduce((sum, ratio) => sum + Math.log(Math.max(1, ratio)), 0)
 }
 
-function gainOf({ perSecond, p99Ms }: Worth, objective: Objective): number {
+/** Logarithm of the objective, limits or not. */
+export function objectiveOf({ perSecond, p99Ms }: Worth, objective: Objective): number {
   switch (objective.kind) {
     case 'throughput':
       return Math.log(perSecond)

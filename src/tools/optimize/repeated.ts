@@ -45,7 +45,7 @@ function repeated(
     worth: middle(worths),
     throughput: ratios(({ perSecond }) => perSecond),
     p99: ratios(({ p99Ms }) => p99Ms),
-    gain: spreadOf(worths.map((worth, round) => Math.exp(trials.score(worth) - trials.score(base[round]!)))),
+    gain: spreadOf(worths.map((worth, round) => trials.gain(worth, base[round]!))),
   }
 }
 

@@ -1,15 +1,14 @@
 import { join } from 'node:path'
 import type { InferenceConfig } from '../../config/inference.js'
 import { type GantryError, InternalError } from '../../errors.js'
-import { nowMs } from '../../lifecycle/clock.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { OnnxModel } from '../../repository/onnx-model.js'
-import type { Detection } from '../../vision/detection.js'
 import { curvesTo, gainsOf, stepsTo } from './gain-steps.js'
-import { type AccuracyMeasure, accuracyOf, detectionsOf, type FormAccuracy } from './form-accuracy.js'
+import type { AccuracyMeasure } from './form-accuracy.js'
 import type { Journal } from './journal.js'
+import { type AccuracyLimits, judgeForms } from './judge-forms.js'
 import { type FormsRequest, makeForms, type ModelForm, originalForm } from './model-forms.js'
-import type { Limits, Objective } from './objective.js'
+import type { Limits, Objective, Worth } from './objective.js'
 import { OptimizeLimitsError, OptimizeSettingError } from './optimize-errors.js'
 import type {
   Curve,
@@ -18,6 +17,7 @@ import type {
   RepeatedConfiguration,
   TriedConfiguration,
 } from './optimize-report.js'
+import { Pace } from './pace.js'
 import { measureInTurn } from './repeated.js'
 import { measureRoofline, type Roofline } from './roofline.js'
 import { searchCandidates } from './search.js'
@@ -31,9 +31,6 @@ import {
 } from './search-space.js'
 import { runTrial } from './trial.js'
 import { Trials } from './trials.js'
-
-/** What a form must keep of its accuracy, 0..1. */
-export type AccuracyLimits = Readonly<{ map?: number; mapDrop?: number; agreement?: number }>
 
 export type OptimizeRequest = Readonly<{
   model: OnnxModel
@@ -52,7 +49,11 @@ export type OptimizeRequest = Readonly<{
   trials: number | undefined
   /** Turns in which the best are measured again. */
   rounds: number
+  /** Whether what each step gains, the curves and the roof of the processor are measured as well. */
+  explains: boolean
   seed: number
+  /** Shortest window of a trial; models that are slow get longer ones. */
+  windowMs: number
   cores: number
   inference: InferenceConfig
   /** Folder for all that is kept between two parts of a run. */
@@ -111,7 +112,7 @@ export async function runOptimize(request: OptimizeRequest): Promise<OptimizeOut
 
 class Search {
   readonly #notes: string[] = []
-  readonly #forms: FormReport[] = []
+  #forms: readonly FormReport[] = []
   readonly #tried = new Map<string, TriedConfiguration>()
   #usable: readonly ModelForm[] = []
   #space: SearchSpace
@@ -181,7 +182,10 @@ class Search {
       signal,
     })
     this.#notes.push(...made.notes)
-    this.#usable = await this.#accurate(made.forms)
+    const judged = await judgeForms(made.forms, { ...this.request, folder: join(work, 'forms') })
+    this.#forms = judged.reports
+    this.#notes.push(...judged.notes)
+    this.#usable = judged.forms
     const free = this.#usable.filter(({ config }) => (config.max_batch_size ?? 0) > 0)
     if (free.length === 0 && Math.max(...space.maxBatch) > 1)
       this.#notes.push('batches are left out: the model takes one at a time')
@@ -195,57 +199,22 @@ class Search {
     const most = Math.max(...some.map(({ config }) => config.max_batch_size ?? 0))
     if (most > 0) this.#space = { ...this.#space, maxBatch: atMost(this.#space.maxBatch, most) }
     this.#configurations = configurationsOf(this.#space, this.request.cores)
-    if (this.#configurations.length === 0)
-      throw new OptimizeSettingError(
-        'no configuration is left to be tried',
-        'Name more values: --threads, --instances, --batches, or allow less accuracy.',
-      )
-  }
-
-  /** Those that are accurate enough. */
-  async #accurate(forms: readonly ModelForm[]): Promise<readonly ModelForm[]> {
-    const { accuracy, journal, inference, log, signal, progress, work } = this.request
-    const { measure } = accuracy
-    if (measure === undefined) {
-      this.#forms.push(...forms.map(({ name, fileBytes }) => ({ name, fileBytes })))
-      return forms
-    }
-    const setting = { folder: join(work, 'forms'), inference, log, signal }
-    let expected: readonly (readonly Detection[])[] | undefined
-    let original: FormAccuracy | undefined
-    const kept: ModelForm[] = []
-    for (const form of forms) {
-      const { name, fileBytes } = form
-      const all = measure.kind === 'map' ? measure.set.pictures.length : measure.pictures.length
-      const onPicture = (done: number) => progress(`accuracy of ${name}: ${done} of ${all} pictures`)
-      const own = await journal.once(`accuracy ${name}`, async () => {
-        if (measure.kind === 'agreement' && form !== forms[0])
-          expected ??= await detectionsOf(forms[0]!, measure, { ...setting, onPicture })
-        return accuracyOf(form, measure, { ...setting, onPicture }, expected)
-      })
-      original ??= own
-      const leftOut = form === forms[0] ? undefined : this.#tooFar(own, original)
-      this.#forms.push({ name, fileBytes, accuracy: own, ...(leftOut !== undefined && { leftOut }) })
-      if (leftOut === undefined) kept.push(form)
-      else this.#notes.push(`${name} is left out: ${leftOut}`)
-    }
-    return kept
-  }
-
-  #tooFar({ kind, value }: FormAccuracy, original: FormAccuracy): string | undefined {
-    const { map, mapDrop, agreement } = this.request.accuracy.limits
-    if (kind === 'agreement')
-      return value < (agreement ?? 0)
-        ? `it agrees with the model by ${value.toFixed(3)} of ${agreement}`
-        : undefined
-    if (value < (map ?? 0)) return `its mAP is ${value.toFixed(4)} of ${map}`
-    const lost = original.value - value
-    return lost > (mapDrop ?? 1) ? `it loses ${lost.toFixed(4)} of mAP, ${mapDrop} is allowed` : undefined
   }
 
   #trials(): Trials {
-    const { objective, limits, gapsMs, concurrency, inputData, shapes, seed, cores, journal, signal } =
-      this.request
+    const {
+      objective,
+      limits,
+      gapsMs,
+      concurrency,
+      inputData,
+      shapes,
+      seed,
+      windowMs,
+      cores,
+      journal,
+      signal,
+    } = this.request
     const forms = new Map(this.#usable.map((form) => [form.name, form]))
     const original = this.#usable[0]
     if (original === undefined) throw new InternalError('the model as it is was left out')
@@ -259,6 +228,7 @@ class Search {
       inputData,
       shapes,
       seed,
+      windowMs,
       mostWindows,
       cores,
       journal,
@@ -268,13 +238,10 @@ class Search {
 
   async #search(trials: Trials): Promise<void> {
     const { request } = this
-    const { progress } = request
-    const places = this.#configurations.map((each) => placeOf(each, this.#space))
     const all = this.#configurations.length
     const most = request.trials ?? Math.max(leastTrials, Math.ceil(all / 10))
     this.#exhaustive = all <= most
-    const planned = Math.min(most, all)
-    progress('baseline')
+    request.progress('baseline')
     const first = await trials.measure('reference 0', this.#baseline)
     if (first.worth === undefined)
       throw new OptimizeSettingError(
@@ -282,47 +249,55 @@ class Search {
         'Look at it with `gantry models inspect`; sizes that it leaves free are named with --shape.',
       )
     trials.fitWindows(first.worth)
-    let reference = trials.score(first.worth)
-    let count = 0
-    let best = -Infinity
-    const beganMs = nowMs()
-    let fresh = 0
-    await searchCandidates({ places }, { trials: most, seed: request.seed, patience }, async (index) => {
-      const configuration = this.#configurations[index]!
-      if (count > 0 && count % referenceEvery === 0) {
-        const again = await trials.measure(`reference ${count / referenceEvery}`, this.#baseline)
-        if (again.worth !== undefined) reference = trials.score(again.worth)
+    const pace = new Pace(Math.min(most, all), this.#exhaustive)
+    let reference = first.worth
+    const places = this.#configurations.map((each) => placeOf(each, this.#space))
+    const options = { trials: most, seed: request.seed, patience }
+    await searchCandidates({ places }, options, async (index) => {
+      if (this.#tried.size > 0 && this.#tried.size % referenceEvery === 0) {
+        const name = `reference ${this.#tried.size / referenceEvery}`
+        reference = (await trials.measure(name, this.#baseline)).worth ?? reference
       }
-      const left = timeLeft(beganMs, fresh, planned - count)
-      progress(
-        `trial ${count + 1} of ${this.#exhaustive ? planned : `at most ${planned}`}: ${configurationText(configuration, this.#space)}${this.#bestText(best)}${left}`,
-      )
-      const isKnown = request.journal.has(`trial ${keyOf(configuration)}`)
-      const stopBelow = this.#stopBelow(best, reference)
-      const outcome = await trials.measure('trial', configuration, stopBelow)
-      count += 1
-      if (!isKnown) fresh += 1
-      const gain = outcome.worth === undefined ? undefined : trials.score(outcome.worth) - reference
-      this.#tried.set(keyOf(configuration), {
-        configuration,
-        worth: outcome.worth,
-        ...(outcome.worth === undefined && { reason: outcome.reason }),
-        gain: gain === undefined ? undefined : Math.exp(gain),
-      })
-      if (gain !== undefined && outcome.worth?.broken.length === 0) best = Math.max(best, gain)
-      return gain
+      return this.#attempt(trials, this.#configurations[index]!, reference, pace)
     })
   }
 
-  #bestText(best: number): string {
-    return best === -Infinity ? '' : `; best ${Math.exp(best).toFixed(2)} x the baseline`
+  /** @returns what the search goes by. */
+  async #attempt(
+    trials: Trials,
+    configuration: Configuration,
+    reference: Worth,
+    pace: Pace,
+  ): Promise<number | undefined> {
+    const { progress, journal } = this.request
+    const best = this.#bestGain()
+    const told = best === 0 ? '' : `; best ${best.toFixed(2)} x the baseline`
+    progress(
+      `${pace.text(this.#tried.size)}: ${configurationText(configuration, this.#space)}${told}${pace.left}`,
+    )
+    pace.begins(journal.has(`trial ${keyOf(configuration)}`))
+    const outcome = await trials.measure('trial', configuration, this.#stopBelow(best, reference))
+    const { worth } = outcome
+    this.#tried.set(keyOf(configuration), {
+      configuration,
+      worth,
+      ...(worth === undefined && { reason: outcome.reason }),
+      gain: worth && trials.gain(worth, reference),
+    })
+    return worth && trials.score(worth, reference)
+  }
+
+  /** Of what keeps the limits; 0 where nothing does. */
+  #bestGain(): number {
+    const kept = [...this.#tried.values()].filter(({ worth }) => worth?.broken.length === 0)
+    return Math.max(0, ...kept.map(({ gain }) => gain ?? 0))
   }
 
   /** Inferences per second; undefined where it is not throughput that decides. */
-  #stopBelow(best: number, reference: number): number | undefined {
+  #stopBelow(best: number, { perSecond }: Worth): number | undefined {
     const { objective, gapsMs } = this.request
-    if (objective.kind !== 'throughput' || gapsMs !== undefined || best === -Infinity) return undefined
-    return hopeless * Math.exp(best + reference)
+    if (objective.kind !== 'throughput' || gapsMs !== undefined || best === 0) return undefined
+    return hopeless * best * perSecond
   }
 
   async #chooseBest(trials: Trials): Promise<void> {
@@ -355,9 +330,9 @@ class Search {
 
   /** Where the gain comes from, and what bounds it. */
   async #explain(trials: Trials): Promise<void> {
-    const { rounds, progress, work, cores, signal, journal, model } = this.request
+    const { rounds, progress, work, cores, signal, journal, model, explains } = this.request
     const best = this.#best?.configuration
-    if (best === undefined) return
+    if (best === undefined || !explains) return
     progress('what each step gains')
     const steps = stepsTo(this.#baseline, best)
     const measured = await measureInTurn(
@@ -399,11 +374,4 @@ export function plainBaseline(cores: number): Configuration {
 function atMost(values: readonly number[], most: number): readonly number[] {
   const some = values.filter((value) => value <= most)
   return some.length > 0 ? some : [1]
-}
-
-/** By what the trials of this run took. */
-function timeLeft(beganMs: number, done: number, left: number): string {
-  if (done < 2) return ''
-  const minutes = (((nowMs() - beganMs) / done) * left) / 60_000
-  return minutes < 1 ? '; less than a minute left' : `; about ${Math.ceil(minutes)} min left`
 }

@@ -3,7 +3,15 @@ import type { TrialLoad, TrialTask } from './trial-task.js'
 import { configured } from './configured.js'
 import type { Journal } from './journal.js'
 import type { ModelForm } from './model-forms.js'
-import { type Limits, type LoadKind, type Objective, scoreOf, type Worth, worthOf } from './objective.js'
+import {
+  type Limits,
+  type LoadKind,
+  type Objective,
+  objectiveOf,
+  scoreOf,
+  type Worth,
+  worthOf,
+} from './objective.js'
 import { type Configuration, keyOf } from './search-space.js'
 
 /** What all trials have in common. */
@@ -18,6 +26,8 @@ export type TrialSetting = Readonly<{
   inputData: string
   shapes: TrialTask['shapes']
   seed: number
+  /** Shortest window. */
+  windowMs: number
   mostWindows: number
   cores: number
   journal: Journal
@@ -27,7 +37,6 @@ export type TrialSetting = Readonly<{
 /** What a trial came to: what it is worth, or why it cannot be used. */
 export type Outcome = Readonly<{ worth: Worth }> | Readonly<{ worth: undefined; reason: string }>
 
-const leastWindowMs = 300
 const mostWindowMs = 5_000
 /** Answers that a window should have, for its throughput to be known within some percent. */
 const answersOfWindow = 20
@@ -35,9 +44,11 @@ const answersOfWindow = 20
 /** Measures configurations, each once under a name: what a journal knows already is not measured again. */
 export class Trials {
   /** Grows with the time that an inference takes. */
-  #windowMs = 500
+  #windowMs: number
 
-  constructor(readonly setting: TrialSetting) {}
+  constructor(readonly setting: TrialSetting) {
+    this.#windowMs = setting.windowMs
+  }
 
   get loadKind(): LoadKind {
     return this.setting.gapsMs === undefined ? 'concurrency' : 'trace'
@@ -46,7 +57,7 @@ export class Trials {
   /** Windows are as long as this one needs them. */
   fitWindows({ perSecond }: Pick<Worth, 'perSecond'>): void {
     const wantedMs = (answersOfWindow / perSecond) * 1e3
-    this.#windowMs = Math.round(Math.min(mostWindowMs, Math.max(leastWindowMs, wantedMs)))
+    this.#windowMs = Math.round(Math.min(mostWindowMs, Math.max(this.setting.windowMs, wantedMs)))
   }
 
   /**
@@ -78,8 +89,16 @@ export class Trials {
     )
   }
 
-  score(worth: Worth): number {
-    return scoreOf(worth, this.setting.objective, this.setting.limits)
+  /** Of the objective alone: `a` over `b`. */
+  gain(a: Worth, b: Worth): number {
+    const { objective } = this.setting
+    return Math.exp(objectiveOf(a, objective) - objectiveOf(b, objective))
+  }
+
+  /** What a search goes by: the logarithm of the gain over a reference, less what breaks limits costs. */
+  score(worth: Worth, reference: Worth): number {
+    const { objective, limits } = this.setting
+    return scoreOf(worth, objective, limits) - objectiveOf(reference, objective)
   }
 
   #load({ instances, maxBatch }: Configuration): TrialLoad {

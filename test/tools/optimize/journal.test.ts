@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { Journal } from '../../../src/tools/optimize/journal.js'
@@ -49,6 +49,22 @@ it('refuses one of another search, naming what differs, and changes nothing', as
     message: expect.stringContaining('begun with threads: 1, and this one has threads: 2') as string,
   })
   expect(readFileSync(path, 'utf8')).toBe(before)
+})
+
+it('says that the disk is full, and keeps what there was', async () => {
+  const path = pathIn()
+  const journal = await Journal.open(path, 'model: a')
+  await journal.once('trial 1', () => Promise.resolve(1))
+  renameSync(path, `${path}.kept`)
+  symlinkSync('/dev/full', path)
+  await expect(journal.once('trial 2', () => Promise.resolve(2))).rejects.toMatchObject({
+    code: 'GANTRY_ENVIRONMENT',
+    message: expect.stringContaining('the disk is full') as string,
+  })
+  rmSync(path)
+  renameSync(`${path}.kept`, path)
+  const again = await Journal.open(path, 'model: a')
+  expect([again.has('trial 1'), again.has('trial 2')]).toEqual([true, false])
 })
 
 it('says what is wrong where it cannot be written', async () => {
