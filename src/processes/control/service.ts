@@ -27,12 +27,12 @@ import { EngineMetrics } from './engine-metrics.js'
 import { Engines, type EnginesDeps } from './engines.js'
 import type { GpuWatch } from './gpu-watch.js'
 import { ModelCounts } from './model-counts.js'
-import { measureProviders, providerFailures } from './provider-report.js'
+import { measureProviders } from './provider-report.js'
+import { readinessOf } from './readiness.js'
 import type { CameraView } from '../../cameras/camera-view.js'
 import type { EngineResult } from '../../cameras/engine-report.js'
 import type {
   AdmittedCamera,
-  EngineHealth,
   Gantry,
   HeadroomQuestion,
   HeadroomView,
@@ -240,31 +240,7 @@ export class GantryService implements Gantry {
   }
 
   readiness(): Readiness {
-    const engines = this.#engineHealth()
-    // Others have the cameras of one that is left, unless there are none.
-    const anyReady = engines.some(({ state }) => state === 'ready')
-    const left = engines.filter(({ state }) => anyReady && state === 'left')
-    const waiting = engines.filter((engine) => engine.state !== 'ready' && !left.includes(engine))
-    const inTheWay = [
-      ...(this.#draining ? ['the service is shutting down'] : []),
-      ...waiting.map(standing),
-      ...(this.#deps.modelServer?.reasons ?? []),
-    ]
-    return {
-      ready: inTheWay.length === 0,
-      reasons: [
-        ...inTheWay,
-        ...left.map(standing),
-        ...providerFailures(this.#engines.all, this.#deps.modelServer),
-        ...engines.flatMap(warming),
-      ],
-      engines,
-      sinks: this.#deps.sinks.map((sink) => sink.health),
-      cache: this.#deps.cache.health,
-      stream: this.stream.health,
-      modelServer: this.#deps.modelServer?.health ?? null,
-      cameras: { total: this.#deps.directory.size, byState: this.#camerasByState() },
-    }
+    return readinessOf({ ...this.#deps, engines: this.#engines.all }, this.#draining)
   }
 
   gpus(): readonly GpuFigures[] {
@@ -396,29 +372,4 @@ export class GantryService implements Gantry {
     const recordId = detectionsRecordId(this.#deps.epoch, entry.life, text)
     for (const sink of this.#deps.sinks) sink.accept(recordId, text)
   }
-
-  #engineHealth(): EngineHealth[] {
-    const cameras = [...this.#deps.directory]
-    return this.#engines.all.map(({ health }) => ({
-      ...health,
-      cameras: cameras.filter((entry) => entry.engine === health.index).length,
-    }))
-  }
-
-  #camerasByState(): Record<string, number> {
-    const byState: Record<string, number> = {}
-    for (const { status } of this.#deps.directory) byState[status.state] = (byState[status.state] ?? 0) + 1
-    return byState
-  }
-}
-
-function standing({ index, state, reason }: EngineHealth): string {
-  return `engine ${index} is ${state}${reason && `: ${reason}`}`
-}
-
-/** How far an engine is with the sizes of its batches, while some are to come. */
-function warming({ index, state, detector }: EngineHealth): readonly string[] {
-  const { warm = [], toCome = [] } = detector?.sizes ?? {}
-  if (state !== 'ready' || toCome.length === 0) return []
-  return [`engine ${index} has warmed ${warm.length} of ${warm.length + toCome.length} sizes of batches`]
 }

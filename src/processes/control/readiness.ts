@@ -1,0 +1,73 @@
+import type { EngineHealth, Readiness } from '../../api/gantry.js'
+import type { CameraDirectory } from '../../cameras/camera-directory.js'
+import type { ResultCache } from '../../cache/result-cache.js'
+import type { ResultSink } from '../../delivery/result-sink.js'
+import type { EngineProcess } from '../engine/engine-process.js'
+import type { ModelServerProcess } from '../model-server/model-server-process.js'
+import type { StreamProcess } from '../stream/stream-process.js'
+import { providerFailures } from './provider-report.js'
+
+/** The parts of a service that are asked how they stand. */
+export type ServiceParts = Readonly<{
+  engines: readonly EngineProcess[]
+  directory: CameraDirectory
+  sinks: readonly ResultSink[]
+  cache: ResultCache
+  stream: StreamProcess
+  modelServer: ModelServerProcess | undefined
+}>
+
+/** Whether a service can analyse frames, and why not. */
+export function readinessOf(parts: ServiceParts, isDraining: boolean): Readiness {
+  const { directory, modelServer } = parts
+  const engines = engineHealth(parts)
+  // Others have the cameras of one that is left, unless there are none.
+  const anyReady = engines.some(({ state }) => state === 'ready')
+  const left = engines.filter(({ state }) => anyReady && state === 'left')
+  const waiting = engines.filter((engine) => engine.state !== 'ready' && !left.includes(engine))
+  const inTheWay = [
+    ...(isDraining ? ['the service is shutting down'] : []),
+    ...waiting.map(standing),
+    ...(modelServer?.reasons ?? []),
+  ]
+  return {
+    ready: inTheWay.length === 0,
+    reasons: [
+      ...inTheWay,
+      ...left.map(standing),
+      ...providerFailures(parts.engines, modelServer),
+      ...engines.flatMap(warming),
+    ],
+    engines,
+    sinks: parts.sinks.map((sink) => sink.health),
+    cache: parts.cache.health,
+    stream: parts.stream.health,
+    modelServer: modelServer?.health ?? null,
+    cameras: { total: directory.size, byState: camerasByState(directory) },
+  }
+}
+
+function engineHealth({ directory, engines }: Pick<ServiceParts, 'directory' | 'engines'>): EngineHealth[] {
+  const cameras = [...directory]
+  return engines.map(({ health }) => ({
+    ...health,
+    cameras: cameras.filter((entry) => entry.engine === health.index).length,
+  }))
+}
+
+function camerasByState(directory: CameraDirectory): Record<string, number> {
+  const byState: Record<string, number> = {}
+  for (const { status } of directory) byState[status.state] = (byState[status.state] ?? 0) + 1
+  return byState
+}
+
+function standing({ index, state, reason }: EngineHealth): string {
+  return `engine ${index} is ${state}${reason && `: ${reason}`}`
+}
+
+/** How far an engine is with the sizes of its batches, while some are to come. */
+function warming({ index, state, detector }: EngineHealth): readonly string[] {
+  const { warm = [], toCome = [] } = detector?.sizes ?? {}
+  if (state !== 'ready' || toCome.length === 0) return []
+  return [`engine ${index} has warmed ${warm.length} of ${warm.length + toCome.length} sizes of batches`]
+}
