@@ -4,7 +4,7 @@ import type { BoxPx, Detection } from './detection.js'
 export type FoundTwice = Readonly<{ before: readonly Detection[]; after: readonly Detection[] }>
 
 /** How far two models say the same of the same pictures. */
-export type Agreement = Readonly<{
+export type ModelAgreement = Readonly<{
   /** Pictures that both looked at. */
   frames: number
   /** Detections that each found. */
@@ -27,7 +27,7 @@ const leastIou = 0.5
  * one with few. A picture in which neither found anything speaks for neither: it counts as a frame, and changes no figure. With 1 for it,
  * a model that finds nothing at all would agree well wherever there is seldom something to be seen.
  */
-export function agreementOf(pairs: Iterable<FoundTwice>): Agreement {
+export function agreementOf(pairs: Iterable<FoundTwice>): ModelAgreement {
   const sum = { frames: 0, before: 0, after: 0, matched: 0 }
   for (const { before, after } of pairs) {
     sum.frames += 1
@@ -39,7 +39,7 @@ export function agreementOf(pairs: Iterable<FoundTwice>): Agreement {
 }
 
 /** Of pictures that were compared in several places. */
-export function joinedAgreement(parts: Iterable<Omit<Agreement, 'agreement'>>): Agreement {
+export function joinedAgreement(parts: Iterable<Omit<ModelAgreement, 'agreement'>>): ModelAgreement {
   const sum = { frames: 0, before: 0, after: 0, matched: 0 }
   for (const { frames, before, after, matched } of parts) {
     sum.frames += frames
@@ -50,7 +50,7 @@ export function joinedAgreement(parts: Iterable<Omit<Agreement, 'agreement'>>): 
   return withShare(sum)
 }
 
-function withShare(sum: Omit<Agreement, 'agreement'>): Agreement {
+function withShare(sum: Omit<ModelAgreement, 'agreement'>): ModelAgreement {
   const found = sum.before + sum.after
   if (found > 0) return { ...sum, agreement: (2 * sum.matched) / found }
   return { ...sum, agreement: sum.frames > 0 ? 1 : null }
