@@ -335,6 +335,8 @@ export class GantryService implements Gantry {
       case 'warning':
         metrics.sourceWarnings.inc({ camera: message.cameraId, kind: message.kind })
         return
+      case 'triedFails':
+        return
       case 'instanceExited':
         this.#engineMetrics.instanceExited(index)
         return

@@ -7,12 +7,16 @@ import {
   type FrameCounts,
   type FrameOutcome,
 } from '../../vision/accounting.js'
-import type { Frame } from '../../vision/frame.js'
+import type { Frame, FrameFormat } from '../../vision/frame.js'
 import type { SizePx } from '../../vision/letterbox.js'
 import type { FrameSource } from '../../vision/frame-source.js'
 import type { MainStream } from '../../sources/main-picture.js'
+import type { CameraFeed } from './camera-feed.js'
 import { FreezeWatch } from './freeze-watch.js'
 import { HeldFrame } from './held-frame.js'
+import type { EngineModel } from './engine-model.js'
+import { ModelOrder } from './model-order.js'
+import type { CameraAssignment } from './protocol.js'
 import { SceneReuse } from './scene-reuse.js'
 
 /** Decode gaps kept between two results; a camera without results must not grow a list. */
@@ -21,7 +25,9 @@ const mostGaps = 256
 /** One camera inside the engine: its source, its numbering, its accounts and its last analysed frame. */
 export class CameraUnit {
   readonly counts: FrameCounts = emptyFrameCounts()
-  source: FrameSource | undefined
+  feed: CameraFeed | undefined
+  readonly order = new ModelOrder<EngineModel>()
+  loopbackClosed: CameraAssignment['loopbackClosed'] = { analysed: false, main: false }
   /** Absent where it is the main stream that is analysed. */
   main: MainStream | undefined
   /** Results leave in the order their frames were analysed, also when some wait for their picture. */
@@ -52,6 +58,16 @@ export class CameraUnit {
   watchPicture(input: SizePx): void {
     const { frozenAfterMs, staticScene } = this.camera
     this.freeze = new FreezeWatch(frozenAfterMs)
+    this.reuse = staticScene && new SceneReuse(staticScene, input)
+  }
+
+  get source(): FrameSource | undefined {
+    return this.feed?.source
+  }
+
+  /** Another model analyses its frames from now on: no result of the one before stands for them. */
+  goesOver({ input }: FrameFormat): void {
+    const { staticScene } = this.camera
     this.reuse = staticScene && new SceneReuse(staticScene, input)
   }
 
@@ -90,9 +106,9 @@ export class CameraUnit {
   }
 
   /** Keeps the frame as the newest picture and lets the one before go. */
-  keep(frame: Frame, detections: readonly Detection[]): HeldFrame {
+  keep(frame: Frame, format: FrameFormat, detections: readonly Detection[]): HeldFrame {
     this.#last?.unpin()
-    this.#last = new HeldFrame(frame, this.giveBack)
+    this.#last = new HeldFrame(frame, format, this.giveBack)
     this.#lastDetections = detections
     return this.#last
   }

@@ -10,6 +10,7 @@ export class FreezeWatch {
   #hash = -1
   #sinceMs = 0
   #told = false
+  #takesNext = false
 
   /** @param afterMs - how long the picture must have been the same; 0 never tells. */
   constructor(readonly afterMs: number) {}
@@ -19,10 +20,17 @@ export class FreezeWatch {
     return this.#told
   }
 
+  /** Pictures have another size from the next one on, which is taken for the same: a new one changes what comes after it. */
+  sizeChanges(): void {
+    this.#takesNext = true
+  }
+
   /** @returns true once for each freeze, when it has lasted long enough. */
   frame({ rgbHwc, arrivedMs }: Frame): boolean {
     if (this.afterMs === 0) return false
     const hash = pictureHash(rgbHwc)
+    if (this.#takesNext && this.#hash !== -1) this.#hash = hash
+    this.#takesNext = false
     if (hash !== this.#hash) {
       this.#hash = hash
       this.#sinceMs = arrivedMs

@@ -1,4 +1,4 @@
-import type { Frame } from '../../vision/frame.js'
+import type { Frame, FrameFormat } from '../../vision/frame.js'
 
 /**
  * A frame kept after inference for pictures, with its buffer's way home.
@@ -11,6 +11,7 @@ export class HeldFrame {
 
   constructor(
     readonly frame: Frame,
+    readonly format: FrameFormat,
     readonly giveBack: (buffer: ArrayBuffer) => void,
   ) {}
 

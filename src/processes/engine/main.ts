@@ -20,8 +20,6 @@ import { byTrueName } from '../../lifecycle/system-limit.js'
 let engine: Engine | undefined
 let log: Log | undefined
 let tempDir: string | undefined
-/** Camera changes are applied one after another for each camera. */
-const cameraWork = new Map<string, Promise<void>>()
 
 // Control says nothing over it.
 const channel = parentChannel({})
@@ -39,13 +37,8 @@ const out: EngineOutput = {
   },
 }
 
-function inOrder(cameraId: string, work: () => Promise<void>): void {
-  const before = cameraWork.get(cameraId) ?? Promise.resolve()
-  const after = before
-    .then(work)
-    .catch((error: unknown) => log?.error({ cameraId, err: error }, 'camera change failed'))
-  cameraWork.set(cameraId, after)
-  void after.then(() => cameraWork.get(cameraId) === after && cameraWork.delete(cameraId))
+function told(cameraId: string, work: Promise<void> | undefined): void {
+  work?.catch((error: unknown) => log?.error({ cameraId, err: error }, 'camera change failed'))
 }
 
 async function setUp(setup: EngineSetup): Promise<void> {
@@ -88,10 +81,10 @@ function receive(message: ToEngine): void {
       void setUp(message.setup)
       return
     case 'setCamera':
-      inOrder(message.camera.id, async () => engine?.setCamera(message))
+      told(message.camera.id, engine?.setCamera(message))
       return
     case 'removeCamera':
-      inOrder(message.cameraId, async () => engine?.removeCamera(message.cameraId))
+      told(message.cameraId, engine?.removeCamera(message.cameraId))
       return
     case 'cameraShapes':
       engine?.takeCameraShapes(message.shapes)

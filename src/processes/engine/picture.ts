@@ -9,17 +9,10 @@ import { geometryOf } from '../../sources/geometry.js'
 import type { MainPicture } from '../../sources/main-picture.js'
 import type { HeldFrame } from './held-frame.js'
 import { overlaySvg } from './overlay.js'
+import { pictureIn } from './refit.js'
 
 const liveQuality = 70
 const snapshotQuality = 88
-
-/** Size of the picture inside the letterbox of a frame. */
-function pictureSizePx(frame: Frame): SizePx {
-  return {
-    widthPx: Math.max(1, Math.round(frame.regionPx.widthPx * frame.letterbox.scale)),
-    heightPx: Math.max(1, Math.round(frame.regionPx.heightPx * frame.letterbox.scale)),
-  }
-}
 
 /** The picture of a frame without its padding, as a sharp pipeline. Reads the frame's buffer until the pipeline has ended. */
 async function unpadded(
@@ -27,7 +20,7 @@ async function unpadded(
   format: FrameFormat,
 ): Promise<Readonly<{ pipeline: Sharp; size: SizePx }>> {
   const { default: sharp } = await import('../../lifecycle/sharp.js')
-  const size = clampSize(pictureSizePx(frame), frame, format)
+  const size = pictureIn(frame, format)
   const pipeline = sharp(Buffer.from(frame.rgbHwc), {
     raw: { width: format.input.widthPx, height: format.input.heightPx, channels: 3 },
   }).extract({
@@ -37,13 +30,6 @@ async function unpadded(
     height: size.heightPx,
   })
   return { pipeline, size }
-}
-
-function clampSize(size: SizePx, frame: Frame, format: FrameFormat): SizePx {
-  return {
-    widthPx: Math.min(size.widthPx, format.input.widthPx - frame.letterbox.padXPx),
-    heightPx: Math.min(size.heightPx, format.input.heightPx - frame.letterbox.padYPx),
-  }
 }
 
 /**

@@ -14,6 +14,7 @@ import type { SourceWarning } from '../../vision/frame-source.js'
 import type { Base64 } from '../../lifecycle/base64.js'
 import type { LogSettings } from '../../lifecycle/log.js'
 import type { CountedStatistics } from '../../runtime/counted-statistics.js'
+import type { ComparedFrames, ComparisonLimits } from './model-comparison.js'
 
 /** What an engine needs to know once, at its start. Paths are absolute. */
 export type EngineSetup = Readonly<{
@@ -50,13 +51,31 @@ export const mainPictureAtMostMs = 10_000
 
 type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Body>
 
+/**
+ * A step of a change of the ensemble: another one is opened beside the one that works, compared with it, given the cameras (`tried: false`
+ * gives them back), and then kept or let go. Without a second one the last does nothing.
+ */
+export type ModelQuestion =
+  | Message<'openEnsemble', { ensemble: string; repositories: readonly string[] }>
+  | Message<'compareEnsembles', ComparisonLimits>
+  | Message<'useEnsemble', { tried: boolean }>
+  | Message<'settleEnsemble', { keeps: boolean }>
+
 /** A question with an answer: {@link FromEngine} `answer` carries the same `requestId`. */
 export type EngineQuestion =
+  | ModelQuestion
   | Message<'snapshot', { cameraId: string; overlay: boolean }>
   | Message<'pushFrame', { cameraId: string; image: Base64 }>
 
-/** What each question is answered with. */
-export type EngineAnswers = { snapshot: Base64; pushFrame: Readonly<{ seq: number }> }
+/** What each question is answered with; steps of a change with the detector that was opened, or is in use. */
+export type EngineAnswers = {
+  snapshot: Base64
+  pushFrame: Readonly<{ seq: number }>
+  openEnsemble: DetectorInfo
+  compareEnsembles: ComparedFrames
+  useEnsemble: DetectorInfo
+  settleEnsemble: DetectorInfo
+}
 
 /** Control -> engine. Messages arrive in order. */
 export type ToEngine =
@@ -108,6 +127,8 @@ export type FromEngine =
   | Message<'warning', { cameraId: string; kind: SourceWarning }>
   | Message<'beat', { beat: EngineBeat }>
   | Message<'instanceExited', { error: ErrorRecord }>
+  /** The ensemble that is tried on the cameras: its runs fail. */
+  | Message<'triedFails', { reason: string }>
   /** A decoder of the camera is about to start on the engine's GPU; answered with `card`. */
   | Message<'wantsCard', { requestId: number; cameraId: string }>
   /** It has ended. */

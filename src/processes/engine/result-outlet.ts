@@ -28,7 +28,7 @@ export class ResultOutlet {
     { model, format }: Pick<DetectorInfo, 'model' | 'format'>,
     resultOfSeq?: number,
   ): void {
-    const held = unit.keep(frame, result.detections)
+    const held = unit.keep(frame, format, result.detections)
     const left = resultOf(unit, frame, result, model, resultOfSeq)
     const watched = this.#isWatched(frame.cameraId)
     if (!watched && unit.encoding === 0) return this.out.sendResult(left)

@@ -6,6 +6,7 @@ import { encodeMainSnapshot, encodeSnapshot, haveSameShape } from './picture.js'
 /**
  * JPEG of what a camera sees: of its main stream where it has one beside that which is analysed, else the last analysed picture.
  *
+ * @param format - that the camera's frames have now.
  * @param overlay - with the boxes of the last result, on the analysed picture where the streams show different parts.
  * @throws NotFoundError while there is no picture, MainPictureError
  */
@@ -27,7 +28,7 @@ export async function snapshotOf(
     )
   last.held.pin()
   try {
-    return await encodeSnapshot(last.held.frame, format, boxes?.detections)
+    return await encodeSnapshot(last.held.frame, last.held.format, boxes?.detections)
   } finally {
     last.held.unpin()
   }

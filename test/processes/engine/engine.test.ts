@@ -1,48 +1,20 @@
 import sharp from 'sharp'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { cameraSchema } from '../../../src/config/camera.js'
-import { cameraNetworksSchema } from '../../../src/config/camera-networks.js'
-import { inferenceSchema } from '../../../src/config/inference.js'
-import type { EngineResult } from '../../../src/cameras/engine-report.js'
 import { toBase64 } from '../../../src/lifecycle/base64.js'
 import { closedDetectionsJson } from '../../../src/messages/detections-json.js'
 import { detectionsMessageSchema } from '../../../src/messages/detections-message.js'
-import { Engine } from '../../../src/processes/engine/engine.js'
-import type { EngineQuestion, FromEngine } from '../../../src/processes/engine/protocol.js'
+import type { EngineQuestion } from '../../../src/processes/engine/protocol.js'
+import { engineRig } from '../../support/engine-rig.js'
 import { addModel, redDetector } from '../../support/onnx-models.js'
-import { recordingLog } from '../../support/silent-log.js'
 import { tempDir } from '../../support/temp-dir.js'
 import { until } from '../../support/until.js'
-
-/** An engine whose messages and results are kept; `out.unsentBytes` is what control has not read. */
-function engine(repositories: readonly string[] = [], ensemble = 'none') {
-  const { log, lines } = recordingLog()
-  const messages: FromEngine[] = []
-  const results: EngineResult<string>[] = []
-  const out = {
-    send: (message: FromEngine) => void messages.push(message),
-    sendResult: (result: EngineResult<string>) => void results.push(result),
-    unsentBytes: 0,
-  }
-  const setup = {
-    index: 0,
-    repositories,
-    ensemble,
-    inference: inferenceSchema.parse({}),
-    allowJsBackends: false,
-    maxConcurrentConnects: 1,
-    mediaRoot: '/',
-    cameraNetworks: cameraNetworksSchema.parse({}),
-    log: { level: 'silent' },
-  } as const
-  return { engine: new Engine(setup as never, out, log), lines, messages, results, out }
-}
 
 /** With a detector and a camera that pictures are pushed to. */
 async function pushed() {
   const repository = tempDir()
   addModel(repository, 'red', { onnx: redDetector('uint8-nhwc') })
-  const started = engine([repository], 'red')
+  const started = engineRig([repository], 'red')
   onTestFinished(() => started.engine.stop(1_000))
   await started.engine.start()
   const camera = cameraSchema.parse({ id: 'door', url: 'push:' })
@@ -102,7 +74,7 @@ describe('a result', () => {
 
 describe('a fault of its own', () => {
   it('is internal and logged with its stack when a question is not known', async () => {
-    const { engine: asked, lines } = engine()
+    const { engine: asked, lines } = engineRig()
     const question = { type: 'riddle' } as unknown as EngineQuestion
     await expect(asked.answer(question)).rejects.toMatchObject({ code: 'GANTRY_INTERNAL' })
     expect(lines).toMatchObject([
@@ -113,13 +85,13 @@ describe('a fault of its own', () => {
   it('is internal when a camera comes before its detector', async () => {
     const camera = cameraSchema.parse({ id: 'a', url: 'push:' })
     const loopbackClosed = { analysed: false, main: false }
-    const set = engine().engine.setCamera({ camera, firstSeq: 1, loopbackClosed })
+    const set = engineRig().engine.setCamera({ camera, firstSeq: 1, loopbackClosed })
     await expect(set).rejects.toMatchObject({ code: 'GANTRY_INTERNAL' })
   })
 })
 
 it('tells who asks for a camera that it does not have so, and logs nothing', async () => {
-  const { engine: asked, lines } = engine()
+  const { engine: asked, lines } = engineRig()
   const question = { type: 'snapshot', cameraId: 'a', overlay: false } as const
   await expect(asked.answer(question)).rejects.toMatchObject({ code: 'GANTRY_CAMERA_NOT_FOUND' })
   expect(lines).toEqual([])

@@ -18,3 +18,15 @@ it('never tells when it is switched off', () => {
   const watch = new FreezeWatch(0)
   expect([0, 1e9].map((atMs) => watch.frame(grey(1, atMs)))).toEqual([false, false])
 })
+
+it('does not take another size of pictures for another picture', () => {
+  const watch = new FreezeWatch(1_000)
+  const told = (times: readonly number[], brightness: number) =>
+    times.map((atMs) => watch.frame(grey(1, atMs, brightness)))
+  expect(told([0, 1_000], 50)).toEqual([false, true])
+  watch.sizeChanges()
+  expect(told([2_000, 3_000], 70)).toEqual([false, false])
+  expect(watch.frozen).toBe(true)
+  expect(told([3_100], 71)).toEqual([false])
+  expect(watch.frozen).toBe(false)
+})

@@ -14,7 +14,11 @@ const jpeg = await sharp({ create: { width: 1_280, height: 720, channels: 3, bac
 
 /** A box of the sub-stream, whose pictures are a quarter as wide. */
 const found = (regionPx: Frame['regionPx']) => ({
-  held: new HeldFrame({ regionPx, source: { widthPx: 320, heightPx: 180 } } as Frame, () => undefined),
+  held: new HeldFrame(
+    { regionPx, source: { widthPx: 320, heightPx: 180 } } as Frame,
+    format,
+    () => undefined,
+  ),
   detections: [{ label: 'head', score: 0.9, boxPx: { x1: 100, y1: 60, x2: 140, y2: 100 } }],
 })
 
