@@ -1,5 +1,6 @@
 import type { RecentPage, RecentQuery, CacheHealth } from '../cache/result-cache.js'
 import type { CameraPatch, NewCamera } from '../config/camera.js'
+import type { EnsembleChangeRequest } from '../config/ensemble-change.js'
 import type { DetectionsMessage } from '../messages/detections-message.js'
 import type { DetectorInfo } from '../detector/camera-detector.js'
 import type { CameraView } from '../cameras/camera-view.js'
@@ -72,6 +73,35 @@ export type HeadroomView = Readonly<{
   predicted: Headroom['predicted'] | null
 }>
 
+export const ensembleStates = ['steady', 'loading', 'comparing', 'trial'] as const
+export const ensembleOutcomes = ['kept', 'taken_back', 'refused'] as const
+
+/** How the last change of the ensemble ended. */
+export type EnsembleOutcome = Readonly<{
+  name: string
+  outcome: (typeof ensembleOutcomes)[number]
+  /** With figures, for people. */
+  reason: string
+  /** 0..1; `null` where no frame was compared. */
+  agreement: number | null
+  comparedFrames: number
+  /** Capture to publish of the worst camera; `null` where none was measured. */
+  p99Ms: Readonly<{ before: number | null; after: number | null }>
+  /** RFC 3339, UTC. */
+  at: string
+}>
+
+/** Which ensemble the cameras run, and which one is being tried. */
+export type EnsembleView = Readonly<{
+  /** In force: what engines start with, and what the cameras run but for a trial. */
+  name: string
+  /** What the pipeline file says. */
+  configured: string
+  state: (typeof ensembleStates)[number]
+  to: Readonly<{ name: string; since: string }> | null
+  last: EnsembleOutcome | null
+}>
+
 /** A camera that was added or changed, with what is to be told of that. */
 export type AdmittedCamera = CameraView & Readonly<{ warnings?: readonly string[] }>
 
@@ -100,6 +130,13 @@ export interface Gantry {
   readiness(): Readiness
   /** @throws CameraNotFoundError of a camera that is to be the measure. */
   headroom(question: HeadroomQuestion): HeadroomView
+  ensemble(): EnsembleView
+  /**
+   * Begins to try another ensemble on the cameras; what becomes of it is in {@link ensemble}.
+   *
+   * @throws EnsembleBusyError; for an ensemble that cannot be used what `checkCameraModel` throws. Then nothing has changed.
+   */
+  changeEnsemble(request: EnsembleChangeRequest): Promise<EnsembleView>
   /** NVIDIA's cards of the machine, by their number; none where there are none, or they cannot be asked. */
   gpus(): readonly GpuFigures[]
   /** Prometheus text format, in pieces. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { cameraPatchSchema, newCameraSchema } from '../config/camera.js'
+import { ensembleChangeSchema } from '../config/ensemble-change.js'
 import { detectionsMessageSchema } from '../messages/detections-message.js'
 import {
   acceptedFrameSchema,
@@ -15,6 +16,7 @@ import {
   readinessStatusSchema,
   statusSchema,
 } from './api-schemas.js'
+import { ensembleSchema } from './ensemble-schema.js'
 import { problemMediaType, problemSchema } from './problem.js'
 import type { AuthRule, Route } from './route.js'
 import { apiRoutes } from './routes/index.js'
@@ -25,6 +27,7 @@ const apiVersion = '1.0.0'
 const requests = new Map<z.ZodType, string>([
   [newCameraSchema, 'NewCamera'],
   [cameraPatchSchema, 'CameraPatch'],
+  [ensembleChangeSchema, 'EnsembleChange'],
 ])
 
 const answers = new Map<z.ZodType, string>([
@@ -40,6 +43,7 @@ const answers = new Map<z.ZodType, string>([
   [readinessAnswerSchema, 'ReadinessAnswer'],
   [statusSchema, 'Status'],
   [headroomSchema, 'Headroom'],
+  [ensembleSchema, 'Ensemble'],
   [healthSchema, 'Health'],
   [problemSchema, 'Problem'],
 ])

@@ -8,7 +8,7 @@ import type { FieldProblem } from './errors.js'
  */
 export type AuthRule = 'open' | 'health' | 'token'
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** What a handler may use. */
 export type RouteContext = Readonly<{

@@ -84,6 +84,11 @@ export class CameraEntry {
     return this.#latencyMs.quantiles(0.99)?.[0]
   }
 
+  /** What was measured so far is of another ensemble. */
+  forgetLatency(): void {
+    this.#latencyMs.clear()
+  }
+
   waiting(reason: string): CameraStatus {
     return { state: 'connecting', reason, sinceMs: wallMs(), attempts: 0 }
   }

@@ -71,3 +71,15 @@ export class NoEnginesError extends GantryError {
     this.name = 'NoEnginesError'
   }
 }
+
+/** The cameras' ensemble cannot be changed now. */
+export class EnsembleBusyError extends GantryError {
+  readonly code = 'GANTRY_ENSEMBLE_BUSY'
+  constructor(
+    reason: string,
+    readonly hint = 'GET /api/v1/ensemble tells how the change goes; ask again when its state is "steady".',
+  ) {
+    super(`the ensemble of the cameras cannot be changed: ${reason}`)
+    this.name = 'EnsembleBusyError'
+  }
+}

@@ -133,6 +133,11 @@ export function createServiceMetrics(registry = new Registry()) {
       '1 for the execution provider that runs a model, 0 for one that is installed and fails to; device is the number of the GPU, engine is empty for the models of API clients.',
       ['engine', 'model', 'version', 'provider', 'device'],
     ),
+    ensembleChanges: counter(
+      'gantry_ensemble_changes_total',
+      'Changes of the ensemble of the cameras, by what became of them: kept, taken_back or refused.',
+      ['outcome'],
+    ),
     engineRestarts: counter('gantry_engine_restarts_total', 'Engine restarts.', ['engine']),
     engineInstanceExits: counter(
       'gantry_engine_instance_exits_total',

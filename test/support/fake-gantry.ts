@@ -1,7 +1,15 @@
 import type { CacheHealth, RecentPage, RecentQuery } from '../../src/cache/result-cache.js'
 import { cameraSchema, type CameraPatch, type NewCamera } from '../../src/config/camera.js'
 import { shownConfig, type CameraView } from '../../src/cameras/camera-view.js'
-import type { EngineHealth, Gantry, HeadroomQuestion, HeadroomView, Readiness } from '../../src/api/gantry.js'
+import type {
+  EngineHealth,
+  EnsembleView,
+  Gantry,
+  HeadroomQuestion,
+  HeadroomView,
+  Readiness,
+} from '../../src/api/gantry.js'
+import type { EnsembleChangeRequest } from '../../src/config/ensemble-change.js'
 import { GantryError, type ErrorCode } from '../../src/errors.js'
 import type { DetectionsMessage } from '../../src/messages/detections-message.js'
 import { pictureMessage } from '../../src/messages/picture-message.js'
@@ -39,6 +47,8 @@ export class FakeGantry implements Gantry {
   readonly queries: RecentQuery[] = []
   readonly pushed: Readonly<{ id: string; bytes: number }>[] = []
   reasons: string[] = []
+  /** What `changeEnsemble` was asked. */
+  changed: EnsembleChangeRequest | undefined
   engines: EngineHealth[] = [fakeEngine()]
   sinks: SinkHealth[] = []
   cache: CacheHealth = { backend: 'memory', state: 'up', reason: '' }
@@ -70,6 +80,20 @@ export class FakeGantry implements Gantry {
       perCamera: null,
       predicted: null,
     }
+  }
+
+  ensemble(): EnsembleView {
+    const { changed } = this
+    const to = changed && { name: changed.name, since: '2026-11-20T08:15:30.000Z' }
+    return { name: 'ppe', configured: 'ppe', state: to ? 'loading' : 'steady', to: to ?? null, last: null }
+  }
+
+  async changeEnsemble(request: EnsembleChangeRequest): Promise<EnsembleView> {
+    if (request.name === 'broken') throw new FakeError('GANTRY_MODEL_CONFIG', 'the ensemble is broken')
+    if (request.name === 'nowhere') throw new FakeError('GANTRY_MODEL_NOT_FOUND', 'there is no such model')
+    if (this.changed) throw new FakeError('GANTRY_ENSEMBLE_BUSY', 'a change is under way')
+    this.changed = request
+    return this.ensemble()
   }
 
   async addCamera({ persist, ...config }: NewCamera): Promise<CameraView> {

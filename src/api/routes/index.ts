@@ -1,6 +1,7 @@
 import type { Route } from '../route.js'
 import { cameraRoutes } from './cameras.js'
 import { documentRoutes } from './documents.js'
+import { ensembleRoutes } from './ensemble.js'
 import { healthRoute, metricsRoute, operationRoutes } from './operations.js'
 import { resultRoutes } from './results.js'
 
@@ -8,6 +9,7 @@ import { resultRoutes } from './results.js'
 export const apiRoutes: readonly Route[] = [
   ...cameraRoutes,
   ...resultRoutes,
+  ...ensembleRoutes,
   ...operationRoutes,
   ...documentRoutes,
 ]

@@ -50,18 +50,23 @@ export class Engines {
   /** What all are told, whenever they start. */
   #cameraShapes: Promise<CameraShapes> | undefined
   #isRefusing = false
+  #model: Pick<EngineSetup, 'ensemble' | 'repositories'>
+  /** Whether the ensemble is being changed: no engine takes the place of another meanwhile. */
+  isChanging: () => boolean = () => false
   #ended: () => void = () => undefined
 
   constructor(
     readonly deps: EnginesDeps,
     readonly events: EnginesEvents,
   ) {
+    this.#model = deps.engineSetup
     this.firstEnd = new Promise<void>((resolve) => (this.#ended = resolve))
     this.all = deps.engineDevices.map((deviceId, index) => this.#create(index, deviceId))
     this.#trials = new ProviderTrials({
       firstMs: deps.engineSetup.inference.retrySeconds * 1_000,
       engines: () => this.all,
       trialOf: ({ setup }) => this.#create(setup.index, setup.deviceId, true),
+      mayGoOver: (to) => !this.isChanging() && to.model === this.#model,
       goOver: (from, to) => this.#goOver(from, to),
       log: deps.log,
     })
@@ -83,6 +88,23 @@ export class Engines {
   /** To be called when one has told where its models run. */
   look(): void {
     this.#trials.look()
+  }
+
+  /** Those that have cameras, or could have: not left, and not failed for good. */
+  get serving(): readonly EngineProcess[] {
+    return this.all.filter((engine) => !engine.left && !engine.failed)
+  }
+
+  /** The ensemble that engines are started with from now on. */
+  startWith(model: Pick<EngineSetup, 'ensemble' | 'repositories'>): void {
+    this.#model = model
+    for (const engine of this.all) engine.model = model
+  }
+
+  /** Another detector analyses the cameras of the engine from now on. */
+  uses(index: number, detector: DetectorInfo): void {
+    this.all[index]?.uses(detector)
+    this.deps.loads.runs(index, detector.instances)
   }
 
   tellAll(message: ToEngine): void {
@@ -132,6 +154,7 @@ export class Engines {
       log,
       isTrial,
     )
+    engine.model = this.#model
     return engine
   }
 

@@ -9,6 +9,8 @@ export type ProviderTrialsHost = Readonly<{
   engines: () => readonly EngineProcess[]
   /** An engine beside that one, without cameras, whose detector is not to run on the CPU; not started. */
   trialOf: (engine: EngineProcess) => EngineProcess
+  /** Whether it would run what the others do; asked once it is ready. */
+  mayGoOver: (to: EngineProcess) => boolean
   /** The cameras of the first go over to the second. Never rejects. */
   goOver: (from: EngineProcess, to: EngineProcess) => Promise<void>
   log: Log
@@ -50,7 +52,7 @@ export class ProviderTrials {
 
   /** @returns whether the cameras went over. */
   async #try(engine: EngineProcess): Promise<boolean> {
-    const { trialOf, goOver, log } = this.host
+    const { trialOf, mayGoOver, goOver, log } = this.host
     const { index } = engine.health
     const trial = trialOf(engine)
     this.#trial = trial
@@ -61,10 +63,11 @@ export class ProviderTrials {
       log.info({ engine: index, reason }, 'execution provider still fails')
     }
     const isBetter = trial.ready && unused(trial.providers).length < unused(engine.providers).length
-    if (isBetter && !this.#stopped) await goOver(engine, trial)
+    const goes = isBetter && !this.#stopped && mayGoOver(trial)
+    if (goes) await goOver(engine, trial)
     else await trial.stop(0)
     this.#trial = undefined
-    return isBetter
+    return goes
   }
 }
 

@@ -1,5 +1,6 @@
 import type { RecentPage, RecentQuery, ResultCache } from '../../cache/result-cache.js'
 import type { CameraPatch, NewCamera } from '../../config/camera.js'
+import type { EnsembleChangeRequest } from '../../config/ensemble-change.js'
 import { analysedUrl } from '../../config/camera-url-settings.js'
 import { mainPictureAtMostMs, type FromEngine } from '../engine/protocol.js'
 import { detectionsRecordId } from '../../messages/cloud-event.js'
@@ -22,9 +23,11 @@ import type { OwnMessage } from '../child-messages.js'
 import type { ModelServerProcess } from '../model-server/model-server-process.js'
 import type { StreamProcess } from '../stream/stream-process.js'
 import { CameraMoves } from './camera-moves.js'
+import { camerasEnsemble } from './cameras-ensemble.js'
 import { DecoderBudget } from './decoder-budget.js'
 import { EngineMetrics } from './engine-metrics.js'
 import { Engines, type EnginesDeps } from './engines.js'
+import type { EnsembleChange } from './ensemble-change.js'
 import type { GpuWatch } from './gpu-watch.js'
 import { ModelCounts } from './model-counts.js'
 import { measureProviders } from './provider-report.js'
@@ -33,6 +36,7 @@ import type { CameraView } from '../../cameras/camera-view.js'
 import type { EngineResult } from '../../cameras/engine-report.js'
 import type {
   AdmittedCamera,
+  EnsembleView,
   Gantry,
   HeadroomQuestion,
   HeadroomView,
@@ -77,6 +81,7 @@ export class GantryService implements Gantry {
   #draining = false
   readonly #moves: CameraMoves
   readonly #decoders: DecoderBudget
+  readonly #ensemble: EnsembleChange
 
   constructor(deps: ServiceDeps) {
     this.#deps = deps
@@ -99,6 +104,7 @@ export class GantryService implements Gantry {
       metrics: deps.metrics,
       log: deps.log,
     })
+    this.#ensemble = camerasEnsemble(deps, this.#engines)
     this.#moves = new CameraMoves({
       directory: deps.directory,
       engines: this.#engines.all,
@@ -128,6 +134,7 @@ export class GantryService implements Gantry {
   refuse(): void {
     this.#draining = true
     this.#engines.refuse()
+    this.#ensemble.stop()
   }
 
   /**
@@ -197,6 +204,14 @@ export class GantryService implements Gantry {
 
   headroom(question: HeadroomQuestion): HeadroomView {
     return this.#capacity.headroom(question)
+  }
+
+  ensemble(): EnsembleView {
+    return this.#ensemble.view
+  }
+
+  changeEnsemble(request: EnsembleChangeRequest): Promise<EnsembleView> {
+    return this.#ensemble.begin(request)
   }
 
   removeCamera(id: string): Promise<void> {
@@ -283,6 +298,7 @@ export class GantryService implements Gantry {
   #engineReady(index: number, { detector, format }: DetectorInfo): void {
     this.#deps.modelServer?.camerasRun(detector.name, format.input)
     this.#engineMetrics.ready(index)
+    this.#ensemble.interrupt(`engine ${index} came up meanwhile`)
     this.#decoders.engineReady()
     this.#engines.all[index]?.tell({ type: 'pictures', cameras: [...this.stream.pictureCameras] })
     for (const entry of this.#deps.directory) if (entry.engine === index) this.#assign(entry)
@@ -291,6 +307,7 @@ export class GantryService implements Gantry {
 
   #engineGone(index: number, reason: string): void {
     this.#engineMetrics.gone(index)
+    this.#ensemble.interrupt(`engine ${index} ended: ${reason}`)
     this.#modelCounts.engineGone(index)
     this.#decoders.engineGone(index)
     for (const entry of this.#deps.directory) if (entry.engine === index) entry.engineGone(reason)
@@ -336,6 +353,7 @@ export class GantryService implements Gantry {
         metrics.sourceWarnings.inc({ camera: message.cameraId, kind: message.kind })
         return
       case 'triedFails':
+        this.#ensemble.interrupt(message.reason)
         return
       case 'instanceExited':
         this.#engineMetrics.instanceExited(index)
@@ -367,6 +385,7 @@ export class GantryService implements Gantry {
     const entry = this.#deps.directory.find(cameraId)
     if (!entry) return
     const captureToPublishMs = Math.round(entry.published(result) * 100) / 100
+    this.#ensemble.published(result, captureToPublishMs)
     const json = closedDetectionsJson(result.text, captureToPublishMs)
     const text: DetectionsText = { cameraId, seq, capturedAtMs, json }
     this.stream.publish(text, result.picture)

@@ -59,6 +59,8 @@ export class EngineProcess implements Service {
   #setups = 0
   /** It runs on its GPU or not at all. */
   #isBound = false
+  /** What it is started with from the next time on; another one takes its place while it runs (`useEnsemble`). */
+  model: Pick<EngineSetup, 'ensemble' | 'repositories'>
   /** Its GPU failed, and has not worked since. */
   #left: Readonly<{ reason: string; untilMs: number }> | undefined
 
@@ -73,6 +75,7 @@ export class EngineProcess implements Service {
     readonly log: Log,
     isTrial = false,
   ) {
+    this.model = setup
     this.#process = new SupervisedProcess<FromEngine, ToEngine>(
       {
         title: 'engine',
@@ -148,6 +151,12 @@ export class EngineProcess implements Service {
     return this.#process.ask(question, atMostMs) as Promise<EngineAnswers[Q['type']]>
   }
 
+  /** Another detector analyses its cameras from now on. */
+  uses(detector: DetectorInfo): void {
+    this.#detector = detector
+    this.#instancesReady = undefined
+  }
+
   /** Idempotent, never rejects. Asks the engine to drain, then kills it. */
   stop(drainMs: number): Promise<void> {
     return this.#process.stop(drainMs)
@@ -157,7 +166,8 @@ export class EngineProcess implements Service {
   #setupNow(isTrial: boolean): EngineSetup {
     this.#setups += 1
     this.#isBound = this.#hasOthers()
-    const setup = { ...this.setup, isTrial: isTrial && this.#setups === 1 }
+    const { ensemble, repositories } = this.model
+    const setup = { ...this.setup, ensemble, repositories, isTrial: isTrial && this.#setups === 1 }
     if (!this.#isBound) return setup
     const { inference } = setup
     return { ...setup, inference: { ...inference, providers: [...gpuProvidersOf(inference.providers)] } }
