@@ -50,6 +50,7 @@ describe('another ensemble for cameras that run', () => {
       pipeline: {
         models: { repository, control: 'explicit' },
         ensemble: 'first',
+        engines: 2,
         mediaRoot: folder,
         inference: { providers: ['cpu'], instances: 1 },
         cameras: [
@@ -125,9 +126,9 @@ describe('another ensemble for cameras that run', () => {
     }
   }
 
-  const detector = async () => {
+  const detectors = async () => {
     const { engines } = await service.readiness()
-    return engines[0]!.detector?.model.name
+    return engines.map((engine) => engine.detector?.model.name)
   }
 
   it('is refused with its own reason, and nothing changes', async () => {
@@ -174,7 +175,7 @@ describe('another ensemble for cameras that run', () => {
     expectHandedOver(from, 'first', 'same')
     await expectAccounts()
     expect(await view()).toMatchObject({ name: 'same', configured: 'first', state: 'steady' })
-    expect(await detector()).toBe('same')
+    expect(await detectors()).toEqual(['same', 'same'])
     expect(await service.metric(/gantry_ensemble_changes_total\{outcome="kept"\}/)).toBe(1)
   })
 
@@ -212,7 +213,7 @@ describe('another ensemble for cameras that run', () => {
         expect(seqs, id).toEqual([...new Set(seqs)].sort((a, b) => a - b))
       }
       await expectAccounts()
-      expect(await detector()).toBe('large')
+      expect(await detectors()).toEqual(['large', 'large'])
     },
   )
 
@@ -233,8 +234,10 @@ describe('another ensemble for cameras that run', () => {
       })
       await service.ready()
       expect(await view()).toMatchObject({ name: 'large', state: 'steady' })
-      const [result] = await stream.detections('gate')
-      expect(result?.model.name).toBe('large')
+      for (const id of cameras) {
+        const [result] = await stream.detections(id)
+        expect(result?.model.name, id).toBe('large')
+      }
       expect(await service.metric(/gantry_ensemble_changes_total\{outcome="taken_back"\}/)).toBe(3)
     },
   )
