@@ -84,6 +84,11 @@ export class CameraEntry {
     return this.#latencyMs.quantiles(0.99)?.[0]
   }
 
+  /** Results that {@link p99Ms} is of. */
+  get latencies(): number {
+    return this.#latencyMs.size
+  }
+
   /** What was measured so far is of another ensemble. */
   forgetLatency(): void {
     this.#latencyMs.clear()

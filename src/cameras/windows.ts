@@ -37,6 +37,11 @@ export class QuantileWindow {
 
   constructor(readonly capacity: number) {}
 
+  /** Values that it holds. */
+  get size(): number {
+    return this.#values.length
+  }
+
   add(value: number): void {
     this.#values[this.#next] = value
     this.#next = (this.#next + 1) % this.capacity

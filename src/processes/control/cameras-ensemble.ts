@@ -5,6 +5,9 @@ import type { ModelServerProcess } from '../model-server/model-server-process.js
 import type { Engines, EnginesDeps } from './engines.js'
 import { EnsembleChange } from './ensemble-change.js'
 
+/** A camera with fewer is measured while the ensembles are compared. */
+const leastResults = 100
+
 /** What changes the ensemble of the cameras of a service. */
 export function camerasEnsemble(
   deps: Pick<EnginesDeps, 'engineSetup' | 'log'> &
@@ -28,8 +31,10 @@ export function camerasEnsemble(
     },
     p99Ms: () =>
       new Map(
-        [...directory].flatMap(({ config, status, p99Ms }) =>
-          status.state === 'live' && p99Ms !== undefined ? [[config.id, p99Ms] as const] : [],
+        [...directory].flatMap(({ config, status, p99Ms, latencies }) =>
+          status.state === 'live' && p99Ms !== undefined && latencies >= leastResults
+            ? [[config.id, p99Ms] as const]
+            : [],
         ),
       ),
     forgetP99: () => {

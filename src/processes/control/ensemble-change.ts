@@ -11,7 +11,7 @@ import { joinedAgreement } from '../../vision/agreement.js'
 import type { ComparedFrames } from '../engine/model-comparison.js'
 import type { EngineProcess } from '../engine/engine-process.js'
 import type { ModelQuestion } from '../engine/protocol.js'
-import { TrialLatency } from './trial-latency.js'
+import { latencyFault, type P99Pair, TrialLatency, worstOf } from './trial-latency.js'
 
 /** Longest that an engine may load the ensemble, as at its start. */
 const openAtMostMs = 120_000
@@ -19,6 +19,8 @@ const openAtMostMs = 120_000
 const goOverAtMostMs = 600_000
 /** Longest for an answer beyond the time that was asked for. */
 const answerWithinMs = 10_000
+/** Of a trial, in which decoders begin and caches fill: no more than a tenth of it. */
+const settlesInMs = 2_000
 /** Frames that are compared, of all engines. */
 const mostFrames = 50
 
@@ -33,7 +35,7 @@ export type EnsembleChangeHost = Readonly<{
   repositoriesFor: (name: string) => readonly string[]
   /** @throws GantryError why the files of the repositories cannot be used so. */
   check: (name: string) => Promise<void>
-  /** p99 of capture to publish of the cameras that are live. */
+  /** p99 of capture to publish of the cameras that are live, and have results enough to tell. */
   p99Ms: () => ReadonlyMap<string, number>
   /** What it is of so far is over: from now on results of the ensemble in force count alone. */
   forgetP99: () => void
@@ -54,9 +56,11 @@ type Change = {
   state: Exclude<EnsembleView['state'], 'steady'>
   agreement: EnsembleOutcome['agreement']
   comparedFrames: number
+  /** Of the comparison, then of the trial. */
   latency: TrialLatency | undefined
   /** p99 of before the change. */
-  beforeMs: ReadonlyMap<string, number>
+  readonly beforeMs: ReadonlyMap<string, number>
+  p99Ms: P99Pair
 }
 
 /** Why a change did not go on. */
@@ -100,6 +104,7 @@ export class EnsembleChange {
     await this.host.check(request.name)
     // Another one may have begun meanwhile.
     const engines = this.#checkFree()
+    const beforeMs = this.host.p99Ms()
     const change: Change = {
       request,
       since: new Date(wallMs()).toISOString(),
@@ -108,7 +113,8 @@ export class EnsembleChange {
       agreement: null,
       comparedFrames: 0,
       latency: undefined,
-      beforeMs: this.host.p99Ms(),
+      beforeMs,
+      p99Ms: worstOf(beforeMs, new Map()),
     }
     this.#change = change
     void this.#run(change, engines)
@@ -171,14 +177,14 @@ export class EnsembleChange {
     }
     await this.#settle(change, engines, isKept)
     if (this.#stopped) return
-    if (change.latency !== undefined || isKept) this.host.forgetP99()
+    if (change.state === 'trial') this.host.forgetP99()
     this.#last = {
       name,
       outcome,
       reason,
       agreement: change.agreement,
       comparedFrames: change.comparedFrames,
-      p99Ms: change.latency?.figures ?? new TrialLatency(change.beforeMs).figures,
+      p99Ms: change.p99Ms,
       at: new Date(wallMs()).toISOString(),
     }
     this.#change = undefined
@@ -197,19 +203,25 @@ export class EnsembleChange {
     await all({ type: 'openEnsemble', ensemble: name, repositories: repositoriesFor(name) }, openAtMostMs)
     change.state = 'comparing'
     log.info({ ensemble: name }, 'ensemble is loaded, and compared with the one that works')
+    const meanwhile = new TrialLatency()
+    change.latency = meanwhile
     const agreed = await this.#compare(change, all, engines.length)
-    // None had a result when it was asked for: those that have one by now are better than nothing.
-    if (change.beforeMs.size === 0) change.beforeMs = this.host.p99Ms()
+    meanwhile.end()
+    const beforeMs = new Map([...meanwhile.p99Ms, ...change.beforeMs])
+    change.p99Ms = worstOf(beforeMs, new Map())
     change.state = 'trial'
     log.info({ ensemble: name, seconds: trial.seconds, agreed }, 'cameras go over to the ensemble, on trial')
     const detectors = await all({ type: 'useEnsemble', tried: true }, goOverAtMostMs)
     for (const [index, detector] of detectors) this.host.uses(index, detector, false)
-    const latency = new TrialLatency(change.beforeMs)
+    const forMs = trial.seconds * 1_000
+    const latency = new TrialLatency(Math.min(settlesInMs, forMs / 10))
     change.latency = latency
-    await unlessAborted(wait(trial.seconds * 1_000, signal), signal)
-    const fault = latency.fault(trial.maxP99Ratio)
+    await unlessAborted(wait(forMs, signal), signal)
+    latency.end()
+    change.p99Ms = worstOf(beforeMs, latency.p99Ms)
+    const fault = latencyFault(change.p99Ms, trial.maxP99Ratio)
     if (fault !== undefined) throw new Stopped(fault)
-    return `${agreed}; ${latencyText(latency)}`
+    return `${agreed}; ${latencyText(change.p99Ms)}`
   }
 
   /** @returns how far the two agree, for people. @throws Error where they do too little, or it fails */
@@ -272,7 +284,7 @@ async function askAll<Q extends ModelQuestion>(
   return new Map(await Promise.all(answers))
 }
 
-function latencyText({ figures: { before, after } }: TrialLatency): string {
+function latencyText({ before, after }: P99Pair): string {
   if (before === null) return 'no camera was live before, so that maxP99Ratio does not apply'
   return `p99 of capture to publish ${before} ms before and ${after} ms in the trial`
 }

@@ -91,7 +91,7 @@ describe('a change of the ensemble', () => {
     })
     await is('trial')
     await until('cameras on it', () => used.length === 1)
-    change.published({ cameraId: 'gate', arrivedMs: nowMs() }, 41)
+    change.published({ cameraId: 'gate', arrivedMs: nowMs() + 10_000 }, 41)
     endTrial()
     await is('steady')
     expect(change.view).toMatchObject({
@@ -165,7 +165,7 @@ describe('a change of the ensemble', () => {
     const { change, begin, is, endTrial, used, asked } = rig([() => undefined], { gate: 40 })
     await begin()
     await until('cameras on it', () => used.length === 1)
-    change.published({ cameraId: 'gate', arrivedMs: nowMs() }, 90)
+    change.published({ cameraId: 'gate', arrivedMs: nowMs() + 10_000 }, 90)
     endTrial()
     await is('steady')
     expect(change.view).toMatchObject({
@@ -174,6 +174,24 @@ describe('a change of the ensemble', () => {
     })
     expect(asked.at(-1)).toBe('0 settleEnsemble false')
     expect(used).toEqual(['0 on trial', '0 in force', 'p99 forgotten'])
+  })
+
+  it('measures cameras with few results while it is compared', async () => {
+    let compared: (answer: unknown) => void = () => undefined
+    const comparing = new Promise((resolve) => (compared = resolve))
+    const { change, begin, is, endTrial, used } = rig(
+      [({ type }) => (type === 'compareEnsembles' ? comparing : undefined)],
+      { gate: 40 },
+    )
+    await begin()
+    await is('comparing')
+    for (const cameraId of ['gate', 'new']) change.published({ cameraId, arrivedMs: nowMs() + 10_000 }, 70)
+    compared(same)
+    await until('cameras on it', () => used.length === 1)
+    change.published({ cameraId: 'new', arrivedMs: nowMs() + 10_000 }, 72)
+    endTrial()
+    await is('steady')
+    expect(change.view.last).toMatchObject({ outcome: 'kept', p99Ms: { before: 70, after: 72 } })
   })
 
   it('is refused when an engine cannot load it, and the others let it go', async () => {
