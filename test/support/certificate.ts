@@ -5,12 +5,16 @@ import { tempDir } from './temp-dir.js'
 
 export type Certificate = Readonly<{ key: Buffer; certificate: Buffer }>
 
+/** The same in files, for programs that want paths. */
+export type CertificateFiles = Certificate & Readonly<{ keyFile: string; certificateFile: string }>
+
 /** A certificate for 127.0.0.1 that vouches for itself, PEM. */
-export function selfSigned(): Certificate {
+export function selfSigned(): CertificateFiles {
   const dir = tempDir()
-  const [keyFile, file] = [join(dir, 'key.pem'), join(dir, 'certificate.pem')]
+  const [keyFile, certificateFile] = [join(dir, 'key.pem'), join(dir, 'certificate.pem')]
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', keyFile]
   const names = ['-subj', '/CN=gantry test', '-addext', 'subjectAltName=IP:127.0.0.1']
-  execFileSync('openssl', ['req', '-x509', '-days', '1', ...key, ...names, '-out', file], { stdio: 'pipe' })
-  return { key: readFileSync(keyFile), certificate: readFileSync(file) }
+  const args = ['req', '-x509', '-days', '1', ...key, ...names, '-out', certificateFile]
+  execFileSync('openssl', args, { stdio: 'pipe' })
+  return { key: readFileSync(keyFile), certificate: readFileSync(certificateFile), keyFile, certificateFile }
 }

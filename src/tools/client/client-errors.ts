@@ -3,13 +3,21 @@ import { GantryError } from '../../errors.js'
 /** No server answers there, or one that answered does not any more. */
 export class ServerUnreachableError extends GantryError {
   readonly code = 'GANTRY_SERVER_UNREACHABLE'
-  readonly hint =
-    'Start the server, or name its address with --url; a model server of Gantry wants modelServer.enabled.'
+  readonly hint: string
   override readonly retryable = true
   constructor(url: string, detail: string, cause?: unknown) {
     super(`no server answers at ${url}: ${detail}`, { cause })
+    this.hint = isOfCertificate(cause)
+      ? 'Name a PEM file of the certificates that vouch for it: NODE_EXTRA_CA_CERTS=FILE, or --ca FILE of gantry perf.'
+      : 'Start the server, or name its address with --url; a model server of Gantry wants modelServer.enabled.'
     this.name = 'ServerUnreachableError'
   }
+}
+
+/** The certificate of the server is what is wrong; codes are those of OpenSSL, and of Node for the name in it. */
+function isOfCertificate(cause: unknown): boolean {
+  const { code } = (cause ?? {}) as { code?: unknown }
+  return typeof code === 'string' && /CERT|ISSUER|LEAF_SIGNATURE|INVALID_CA/.test(code)
 }
 
 /** A server was reached and then closed the connection, or was silent, with a request under way. */

@@ -3,10 +3,11 @@ import { readAnswer } from '../../backends/kserve/infer-answer.js'
 import { decodeMessage, encodeMessage, grpcRoot, type Message } from '../../kserve/grpc-schema.js'
 import type { Tensor } from '../../tensors/tensor.js'
 import { ServerRefusalError } from './client-errors.js'
-import { framed, GrpcChannel, GrpcLane } from './grpc-channel.js'
-import type { ServerTrust } from './http-lane.js'
+import { GrpcChannel } from './grpc-channel.js'
+import { framed, GrpcLane } from './grpc-lane.js'
 import type { InferLane, LaneAnswer, PreparedRequest } from './infer-lane.js'
 import { KServeClient, type ModelRef, type ServerMetadata } from './kserve-client.js'
+import type { ServerTrust } from './server-socket.js'
 import type { ServerTarget } from './server-url.js'
 
 /** Lanes that share a connection, as with Triton's own clients. */

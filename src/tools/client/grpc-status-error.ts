@@ -1,6 +1,6 @@
-import type { IncomingHttpHeaders } from 'node:http2'
 import type { GantryError } from '../../errors.js'
 import { ServerRefusalError, ServerTokenError } from './client-errors.js'
+import type { HeaderFields } from './hpack-decoder.js'
 
 const unauthenticated = 16
 
@@ -18,21 +18,17 @@ const httpStatuses: Readonly<Record<number, number>> = {
 }
 
 /** What a call's status says went wrong; undefined when nothing did. */
-export function statusError(url: string, headers: IncomingHttpHeaders): GantryError | undefined {
-  const code = Number(headers['grpc-status'])
+export function statusError(url: string, fields: HeaderFields): GantryError | undefined {
+  const code = Number(fields.get('grpc-status'))
   if (code === 0) return undefined
   if (code === unauthenticated) return new ServerTokenError(url)
-  return new ServerRefusalError(
-    url,
-    messageIn(headers) ?? `status ${code} of gRPC`,
-    httpStatuses[code] ?? 500,
-  )
+  return new ServerRefusalError(url, messageIn(fields) ?? `status ${code} of gRPC`, httpStatuses[code] ?? 500)
 }
 
 /** Percent-encoded UTF-8. */
-function messageIn(headers: IncomingHttpHeaders): string | undefined {
-  const text = headers['grpc-message']
-  if (typeof text !== 'string' || text === '') return undefined
+function messageIn(fields: HeaderFields): string | undefined {
+  const text = fields.get('grpc-message')
+  if (text === undefined || text === '') return undefined
   try {
     return decodeURIComponent(text)
   } catch {

@@ -3,9 +3,10 @@ import type { Tensor } from '../../tensors/tensor.js'
 import { ServerRefusalError, ServerTokenError } from './client-errors.js'
 import type { HttpAnswer } from './http-answer-reader.js'
 import { answeredTensors, inferBody, type WireForm } from './http-infer.js'
-import { HttpLane, type ServerTrust } from './http-lane.js'
+import { HttpLane } from './http-lane.js'
 import type { InferLane, LaneAnswer, PreparedRequest } from './infer-lane.js'
 import { KServeClient, type ModelRef, type ServerMetadata } from './kserve-client.js'
+import type { ServerTrust } from './server-socket.js'
 import type { ServerTarget } from './server-url.js'
 
 /** Up to this size a request is one piece: a copy costs less than another write. */

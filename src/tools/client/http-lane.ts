@@ -1,17 +1,10 @@
-import { connect, type Socket } from 'node:net'
-import { connect as connectTls } from 'node:tls'
 import type { GantryError } from '../../errors.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import { ServerAnswerError, ServerLostError, ServerUnreachableError } from './client-errors.js'
 import { type HttpAnswer, HttpAnswerReader } from './http-answer-reader.js'
 import type { InferLane, LaneOutcome, PreparedRequest } from './infer-lane.js'
+import { serverSocket, type ServerSocket, type ServerTrust } from './server-socket.js'
 import type { ServerTarget } from './server-url.js'
-
-/** What vouches for a server, beside what the system trusts. */
-export type ServerTrust = Readonly<{
-  /** PEM of certificates. */
-  ca: Buffer | undefined
-}>
 
 type UnderWay = {
   readonly keep: boolean
@@ -23,7 +16,7 @@ type UnderWay = {
 
 /** One connection of HTTP/1.1. */
 export class HttpLane implements InferLane {
-  #socket: Socket | undefined
+  #socket: ServerSocket | undefined
   #connected = false
   #reader = new HttpAnswerReader()
   #underWay: UnderWay | undefined
@@ -53,17 +46,9 @@ export class HttpLane implements InferLane {
     this.#socket?.destroy()
   }
 
-  #connect(): Socket {
-    const { host, port, tls } = this.target
-    const where = { host, port, noDelay: true }
-    const socket = tls
-      ? connectTls({
-          ...where,
-          ...(this.trust.ca && { ca: this.trust.ca }),
-          ALPNProtocols: ['http/1.1'],
-          ...named(host),
-        })
-      : connect(where)
+  #connect(): ServerSocket {
+    const { tls } = this.target
+    const socket = serverSocket(this.target, this.trust, 'http/1.1')
     this.#connected = false
     this.#reader = new HttpAnswerReader()
     let cause: Error | undefined
@@ -100,7 +85,7 @@ export class HttpLane implements InferLane {
     this.#settle(error, error === undefined && this.#underWay?.keep === true ? { head, body } : undefined)
   }
 
-  #closed(socket: Socket, cause: Error | undefined): void {
+  #closed(socket: ServerSocket, cause: Error | undefined): void {
     if (this.#socket !== socket) return
     const { url } = this.target
     const detail = cause?.message ?? 'the connection was closed'
@@ -135,9 +120,4 @@ export class HttpLane implements InferLane {
       answer,
     })
   }
-}
-
-/** Names of hosts are for certificates; addresses are none. */
-function named(host: string): { servername?: string } {
-  return /^[\d.]+$|:/.test(host) ? {} : { servername: host }
 }

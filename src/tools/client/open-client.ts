@@ -8,7 +8,7 @@ export type ClientOptions = Readonly<{
   /** Undefined: as the address says, else HTTP. */
   protocol?: ServerProtocol | undefined
   token?: string | undefined
-  /** PEM of certificates that vouch for the server, beside those of the system. */
+  /** PEM of certificates that vouch for the server, in place of those that come with Node. */
   ca?: Buffer | undefined
   /** Of tensors over HTTP; undefined: binary where the server says that it reads them. */
   form?: WireForm | undefined

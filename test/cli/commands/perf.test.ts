@@ -9,6 +9,7 @@ import { clientRepository } from '../../support/model-repository.js'
 import { servedModels } from '../../support/served-models.js'
 import { TestService } from '../../support/service.js'
 import { tempDir } from '../../support/temp-dir.js'
+import { tlsFront } from '../../support/tls-front.js'
 import { until } from '../../support/until.js'
 
 const models = { plain: { datatype: 'FP32', shape: [-1, 4] } } as const
@@ -79,6 +80,22 @@ describe('gantry perf', () => {
     expect(err).toContain(problem)
     expect(err).toMatch(/\nhint: ./)
     expect(code).toBe(args[0] === '--csv' ? 1 : 2)
+  })
+
+  it.each([
+    ['http', 'https'],
+    ['grpc', 'grpcs'],
+  ] as const)('measures %s over TLS, where --ca vouches for the server', async (way, scheme) => {
+    const served = await servedModels(models)
+    const { port, files } = await tlsFront(Number(new URL(served[way]).port))
+    const args = ['-u', `${scheme}://127.0.0.1:${port}`, '-m', 'plain', '--concurrency', '3']
+    const { code, out, err } = await perf(...args, '--ca', files.certificateFile, '--json')
+    expect([code, err]).toEqual([0, ''])
+    expect(JSON.parse(out)).toMatchObject({ protocol: way, levels: [{ level: 3, errors: 0 }] })
+    const refused = await perf(...args)
+    expect(refused.code).toBe(1)
+    expect(refused.err).toMatch(/GANTRY_SERVER_UNREACHABLE: .*self-signed certificate/)
+    expect(refused.err).toContain('--ca')
   })
 
   it('R50: says that no server is there', async () => {
