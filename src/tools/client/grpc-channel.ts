@@ -55,10 +55,10 @@ export class GrpcChannel {
   /** A lane of it was closed; the last one ends the connection. */
   release(): void {
     this.lanes -= 1
-    if (this.lanes === 0) this.#connection?.close()
+    if (this.lanes === 0) this.#connection?.closeWhenIdle()
   }
 
   close(): void {
-    this.#connection?.destroy()
+    this.#connection?.close()
   }
 }

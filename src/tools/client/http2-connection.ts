@@ -140,12 +140,12 @@ export class Http2Connection implements FrameSink {
   }
 
   /** Ends when nothing is under way. */
-  close(): void {
+  closeWhenIdle(): void {
     this.#isClosing = true
     this.#endIfIdle()
   }
 
-  destroy(): void {
+  close(): void {
     this.#isClosing = true
     this.#socket.destroy()
   }
@@ -204,7 +204,7 @@ export class Http2Connection implements FrameSink {
     } catch (error) {
       if (!(error instanceof Http2SyntaxError)) throw error
       this.#cause ??= this.#isEstablished ? error : new Http2SyntaxError('it does not speak HTTP/2')
-      this.destroy()
+      this.close()
     } finally {
       socket.uncork()
     }

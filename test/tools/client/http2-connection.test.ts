@@ -36,7 +36,7 @@ function connect(port: number): Http2Connection {
   const connection = new Http2Connection(serverTarget(`grpc://127.0.0.1:${port}`, undefined), {
     ca: undefined,
   })
-  onTestFinished(() => connection.destroy())
+  onTestFinished(() => connection.close())
   return connection
 }
 
@@ -222,7 +222,7 @@ describe('a connection of HTTP/2', () => {
   it('ends when nothing is under way', async () => {
     const { connection, sessions } = await served(echo)
     const answer = ask(connection, large)
-    connection.close()
+    connection.closeWhenIdle()
     expect(connection.isOpen).toBe(false)
     expect((await answer).body.equals(large)).toBe(true)
     await new Promise<void>((resolve) =>
