@@ -54,6 +54,7 @@ it.each([
   ['a number that is cut off', 'ff'],
   ['an entry that there is not', 'be'],
   ['the entry 0', '80'],
+  ['an entry that has left the table', '400161016220be'],
   ['a text that is longer than the block', '400a61'],
   ['a table larger than it may be', '3fe17f'],
   ['an end of a string within it', '4084ffffffff00'],
