@@ -6,17 +6,9 @@ import type { StepFailures } from './later-steps.js'
 import type { BackendName } from '../repository/supported-config.js'
 import type { Frame, FrameFormat } from '../vision/frame.js'
 import type { SizePx } from '../vision/letterbox.js'
-import type { BatchSizes, SizeCost } from '../runtime/batch-sizes.js'
+import type { SizesInUse } from '../runtime/batch-sizes.js'
 import type { CountedStatistics } from '../runtime/counted-statistics.js'
 import type { ShedCause } from '../vision/accounting.js'
-
-/** Sizes of batches where a session takes one. */
-export type SizesInUse = Readonly<{
-  /** Those that batches are filled up to now, and what each takes. */
-  warm: readonly SizeCost[]
-  /** Those that have not run yet: batches get these sizes later. */
-  toCome: BatchSizes
-}>
 
 /** What runs behind the cameras. */
 export type DetectorInfo = Readonly<{

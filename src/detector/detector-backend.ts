@@ -3,8 +3,9 @@ import { ModelInvalidError } from '../repository/errors.js'
 import { toOrt } from '../backends/onnxruntime/onnx-session.js'
 import { type OrtModel } from '../backends/onnxruntime/ort-model.js'
 import { packInputs } from '../backends/pack-inputs.js'
-import { type CardMemory, takenBy } from '../backends/onnxruntime/card-memory.js'
+import type { CardMemory } from '../backends/onnxruntime/card-memory.js'
 import { deviceOf } from '../backends/onnxruntime/providers.js'
+import { SizeRuns } from '../backends/onnxruntime/size-runs.js'
 import type { SizeCost } from '../runtime/batch-sizes.js'
 import { warmUpError } from '../runtime/warm-up.js'
 import type { Outgoing, WorkerBackend } from '../runtime/worker-runtime.js'
@@ -36,9 +37,6 @@ import {
   type SizeInput,
   writeFrame,
 } from './input-tensor.js'
-
-/** Runs of a size by whose shortest it is weighed. */
-const timedRuns = 2
 
 /** Preprocess, detect and postprocess, in a worker thread: frames in, boxes in source pixels out. */
 export class DetectorBackend implements WorkerBackend<
@@ -161,15 +159,16 @@ class LoadedDetector {
   readonly #known = new Set<number>()
   /** Where sessions take one size each: those that are warm, ascending. */
   readonly sizeCosts: SizeCost[] = []
-  /** What the first run of a size took of the card's memory, as far as that is known. */
-  readonly #taken = new Map<number, number | undefined>()
+  /** Where sessions take one size each: those that have run. */
+  readonly #sizeRuns: SizeRuns
 
   constructor(
     readonly model: OrtModel,
     readonly options: DetectorOptions,
     /** Of the card, where what the model takes of it is to be known. */
-    readonly memory: CardMemory | undefined,
+    memory: CardMemory | undefined,
   ) {
+    this.#sizeRuns = new SizeRuns(model.sessions, memory)
     this.#maxBatchSize = options.maxBatchSize[deviceOf(model.provider)]
     const isNewSize = options.exportedSize !== undefined
     this.#reader = new FrameReader(options.head, options.input.size, options, isNewSize)
@@ -177,48 +176,26 @@ class LoadedDetector {
 
   /**
    * Runs on zeros, so that the first frame finds memory allocated and code compiled, and checks the real output shape. Where sessions take
-   * one size each, the first sizes are run, as many as are to be warm at once.
+   * one size each, the first of them is run.
    */
   async warmUp(): Promise<void> {
     const { sizes } = this.model.sessions
     if (sizes === undefined)
       for (const size of new Set([1, this.#maxBatchSize])) await this.run(this.#zeros(size))
-    else for (const size of sizes.slice(0, this.options.sizesAtOnce)) await this.warm(size)
+    else for (const size of sizes.slice(0, 1)) await this.warm(size)
   }
 
   /** Runs a size for the first time, and then to see what that takes: the shortest of a few. @param size - above those that are warm. */
   async warm(size: number): Promise<DetectorAnswer> {
     const beganMs = nowMs()
-    const ms = await this.timeOf(size)
-    const bytes = this.#taken.get(size)
-    const memoryBytes = bytes === undefined ? undefined : bytes + (this.model.sessions.openedBytes ?? 0)
-    const sizeCost = {
-      size,
-      ms,
-      ...(memoryBytes !== undefined && { memoryBytes: Math.round(memoryBytes) }),
-    }
+    const sizeCost = await this.#sizeRuns.costOf(size, () => this.run(this.#zeros(size), size))
     this.sizeCosts.push(sizeCost)
     return { startedMs: beganMs, inferMs: nowMs() - beganMs, inputMs: 0, frames: [], sizeCost }
   }
 
   /** What a run of a size takes, once it has run. */
-  async timeOf(size: number): Promise<number> {
-    if (!this.#taken.has(size)) {
-      const { bytes } = await takenBy(this.memory, () => this.run(this.#zeros(size)))
-      this.#taken.set(size, bytes)
-    }
-    const times: number[] = []
-    while (times.length < timedRuns) {
-      const { startedMs } = await this.run(this.#zeros(size))
-      times.push(nowMs() - startedMs)
-    }
-    return Math.min(...times)
-  }
-
-  /** Rows that so many frames run with: of a size that is warm, unless none of these is large enough. */
-  #rowsFor(frames: number): number {
-    const warm = this.sizeCosts.find(({ size }) => size >= frames)
-    return this.model.sessions.rowsFor(warm?.size ?? frames)
+  timeOf(size: number): Promise<number> {
+    return this.#sizeRuns.timeOf(size, () => this.run(this.#zeros(size), size))
   }
 
   #zeros(frames: number): DetectorJob {
@@ -235,7 +212,7 @@ class LoadedDetector {
   async runWarmUps(): Promise<void> {
     for (const { batch, count } of this.options.warmUps) {
       const fits = batch.slice(0, this.#maxBatchSize)
-      const rows = this.options.batched ? this.#rowsFor(fits.length) : 1
+      const rows = this.options.batched ? this.#sizeRuns.rowsFor(fits.length) : 1
       while (fits.length < rows) fits.push(batch[0]!)
       try {
         const { inputs } = await packInputs(fits, this.options.batched)
@@ -250,9 +227,9 @@ class LoadedDetector {
     }
   }
 
-  async run({ frames }: DetectorJob): Promise<DetectorAnswer> {
+  /** @param rows - that the frames are filled up to; by default of a size that has run, unless none of these is large enough. */
+  async run({ frames }: DetectorJob, rows = this.#sizeRuns.rowsFor(frames.length)): Promise<DetectorAnswer> {
     const startedMs = nowMs()
-    const rows = this.#rowsFor(frames.length)
     const input = this.#fill(
       frames.map((frame) => frame.rgbHwc),
       rows,

@@ -1,5 +1,7 @@
 import { Instance } from '../runtime/instance.js'
-import type { GroupInstance } from '../runtime/instances/slot.js'
+import type { SizeCost } from '../runtime/batch-sizes.js'
+import type { GroupInstance, InstanceSizes } from '../runtime/instances/slot.js'
+import { InternalError } from '../errors.js'
 import type { DetectorAnswer, DetectorJob, DetectorLoad, DetectorReady } from './detector-protocol.js'
 
 /** Longest a thread is waited for that could not be loaded. */
@@ -10,6 +12,7 @@ const closeMs = 10_000
 /** A thread with a detector, seen from the loop that gives it frames. */
 export class DetectorInstance implements GroupInstance<DetectorJob, DetectorAnswer> {
   readonly #instance: Instance<DetectorLoad, DetectorReady, DetectorJob, DetectorAnswer>
+  #sizes: InstanceSizes | undefined
 
   private constructor(name: string, entry: string) {
     this.#instance = new Instance(name, entry)
@@ -23,7 +26,10 @@ export class DetectorInstance implements GroupInstance<DetectorJob, DetectorAnsw
   ): Promise<Readonly<{ instance: DetectorInstance; ready: DetectorReady }>> {
     const instance = new DetectorInstance(name, entry)
     try {
-      return { instance, ready: await instance.#instance.load(load) }
+      const ready = await instance.#instance.load(load)
+      const { sizes: all, sizeCosts: warm = [] } = ready
+      instance.#sizes = all && { all, warm, run: (size) => instance.#warm(size) }
+      return { instance, ready }
     } catch (error) {
       await instance.close(failedMs)
       throw error
@@ -38,12 +44,22 @@ export class DetectorInstance implements GroupInstance<DetectorJob, DetectorAnsw
     return this.#instance.thread
   }
 
+  get sizes(): InstanceSizes | undefined {
+    return this.#sizes
+  }
+
   /** The buffers of the frames move to the thread, whatever becomes of the run. @throws InferenceFailedError, WorkerExitedError */
   execute(job: DetectorJob): Promise<DetectorAnswer> {
     return this.#instance.run(
       job,
       job.frames.map(({ rgbHwc }) => rgbHwc),
     )
+  }
+
+  async #warm(size: number): Promise<SizeCost> {
+    const { sizeCost } = await this.execute({ frames: [], warms: size })
+    if (sizeCost === undefined) throw new InternalError('a detector that was to warm a size did not')
+    return sizeCost
   }
 
   close(drainMs = closeMs): Promise<boolean> {

@@ -17,11 +17,6 @@ export type DetectorLoad = Readonly<{
   scoreThreshold: number
   iouThreshold: number
   maxDetections: number
-  /**
-   * Where sessions take one size each: how many of the sizes, the smallest first, are run before it is ready. The others wait for
-   * {@link DetectorJob.warms}: each takes a GPU seconds for the first time.
-   */
-  sizesAtOnce: number
   /** What sizes take of the card's memory is to be known. */
   measuresMemory: boolean
 }>
@@ -56,7 +51,10 @@ export type DetectorReady = Readonly<{
   notes: readonly ProviderNote[]
   loadMs: number
   warmUpMs: number
-  /** Where sessions take one size each: all of them, ascending. */
+  /**
+   * Where sessions take one size each: all of them, ascending. Only the first has run; the others wait for {@link DetectorJob.warms}: each takes a
+   * GPU seconds for the first time.
+   */
   sizes?: BatchSizes
   /** What those of them take that are warm. */
   sizeCosts?: readonly SizeCost[]

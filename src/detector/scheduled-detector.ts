@@ -3,7 +3,7 @@ import { type Frame, frameBytes } from '../vision/frame.js'
 import { TensorShapeError } from '../runtime/errors.js'
 import { type BatchRunner, BatchScheduler } from '../runtime/batch-scheduler.js'
 import type { QueueItem } from '../runtime/policies/latest-slots.js'
-import { RunChoice } from '../runtime/batch-sizes.js'
+import { RunChoice, type SizesInUse } from '../runtime/batch-sizes.js'
 import { type BatchLimits, NewestPerStream } from '../runtime/policies/newest-per-stream.js'
 import { StreamOrder } from '../runtime/stream-order.js'
 import { type CountedStatistics, counted } from '../runtime/counted-statistics.js'
@@ -11,7 +11,7 @@ import { timers } from '../runtime/scheduler-clock.js'
 import type { ExecutionTimes } from '../runtime/statistics.js'
 import type { StatisticsRecorder } from '../runtime/statistics-recorder.js'
 import { nowMs } from '../lifecycle/clock.js'
-import type { CameraDetector, DetectorInfo, DetectorListener, SizesInUse } from './camera-detector.js'
+import type { CameraDetector, DetectorInfo, DetectorListener } from './camera-detector.js'
 import {
   type DetectorAnswer,
   type DetectorJob,

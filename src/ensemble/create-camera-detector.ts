@@ -4,20 +4,14 @@ import { acceleratedProviders, nativeOptions } from '../backends/onnxruntime/pro
 import { type DeviceKind, deviceOf, gpuProvidersOf, takesDevice } from '../backends/onnxruntime/providers.js'
 import { graphOptimization } from '../repository/model-config.js'
 import { InstanceGroup } from '../runtime/instance-group.js'
-import { type BatchSizes, type SizeCost, tellSizes } from '../runtime/batch-sizes.js'
+import { tellSizes, warnOfColdSizes } from '../runtime/batch-sizes.js'
 import { slowRunTeller } from '../runtime/slow-runs.js'
 import { timers } from '../runtime/scheduler-clock.js'
 import { StatisticsRecorder } from '../runtime/statistics-recorder.js'
 import { warmUpRequests } from '../runtime/warm-up.js'
 import type { OnnxModel } from '../repository/onnx-model.js'
 import { type Repositories, repositoryWith } from '../repository/repository-files.js'
-import {
-  failureIn,
-  failuresOf,
-  noteText,
-  warnOfColdSizes,
-  warnOfSizes,
-} from '../backends/onnxruntime/provider-notes.js'
+import { failureIn, failuresOf, noteText, warnOfSizes } from '../backends/onnxruntime/provider-notes.js'
 import { type ModelUses, ProviderUses } from '../backends/onnxruntime/provider-uses.js'
 import { sessionSettings } from '../backends/onnxruntime/session-settings.js'
 import { entryPath } from '../lifecycle/entry.js'
@@ -41,8 +35,6 @@ import { detectionLimits } from '../detector/detection-head/head-parameters.js'
 import type { Float16Findings } from '../detector/float16-findings.js'
 import type { DetectionLimits } from '../detector/frame-reader.js'
 import type { LaterSteps } from '../detector/later-steps.js'
-import { WarmSizes, type WarmSizesHost } from '../detector/warm-sizes.js'
-import { InternalError } from '../errors.js'
 import { ModelConfigError } from '../repository/errors.js'
 import { RunHungError } from '../runtime/errors.js'
 import { type CameraGraphHost, hasOtherSteps, openCameraGraph, type StepModels } from './open-camera-graph.js'
@@ -112,7 +104,6 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
   let instanceFreed: () => void = () => undefined
   let firstReady: DetectorReady | undefined
   let use: ModelUses | undefined
-  let sizes: WarmSizes | undefined
   let sizesChanged: () => void = () => undefined
   const name = `${model.name}:${model.version}`
   const entry = options.workerEntry ?? entryPath(import.meta.url, '../detector/detector-worker.js')
@@ -125,7 +116,6 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
       const load = {
         ...loadOptions(model, tried ?? choices, inference, deviceId),
         ...options.limits,
-        sizesAtOnce: Math.max(1, sizes?.usable.length ?? 0),
         // Its sessions are as those of the others.
         measuresMemory: firstReady === undefined,
       }
@@ -140,16 +130,10 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
       use ??= (options.uses ?? new ProviderUses(log)).open(detector.name, detector.version)
       // Only the first has tried what comes before its provider.
       use.started(index, { provider: ready.provider, notes: firstReady.notes }, deviceId)
-      sizes ??= ready.sizes && new WarmSizes(sizesHost(ready.sizes))
-      try {
-        await sizes?.started(index, ready.sizeCosts ?? [], (size) => warmed(instance.execute(warmJob(size))))
-      } catch (error) {
-        await instance.close()
-        throw error
-      }
       return instance
     },
-    onUp: (index) => sizes?.joins(index),
+    onSizes: () => sizesChanged(),
+    onSizesLeftOut: (leftOut, error) => warnOfColdSizes(log, own.name, leftOut, error),
     // Each plans its convolutions for seconds, while the first one can run.
     othersFollow: () => deviceOf(firstReady!.provider) === 'gpu',
     clock: timers,
@@ -159,13 +143,6 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
     aheadUpToMs,
     runTimeoutMs: inference.runTimeoutMs,
     onHung: (instance) => listener.hung(new RunHungError(instance, inference.runTimeoutMs)),
-  })
-  const sizesHost = (all: BatchSizes): WarmSizesHost => ({
-    sizes: all,
-    warm: (index, size) => warmed(instances.prepare(index, warmJob(size))),
-    isUp: (index) => instances.isUp(index),
-    onChange: () => sizesChanged(),
-    onLeftOut: (leftOut, error) => warnOfColdSizes(log, own.name, leftOut, error),
   })
   const recorders = choices.map(
     ({ detector: { name: model, version, config } }) =>
@@ -202,7 +179,7 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
       providerFailures: failuresOf(first.notes),
       instances: settings.instances,
       maxBatchSize: settings.maxBatchSize,
-      ...(sizes && { sizes: sizes.inUse }),
+      ...(instances.sizes && { sizes: instances.sizes }),
       ...float16.told(running, first.float16),
     },
     settings.maxQueueDelayMs,
@@ -220,27 +197,16 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
   instanceFreed = () => detector.pump()
   logReady(log, model, choice, first, settings)
   await float16.keep(first.float16, log)
-  const warming = sizes
-  if (warming === undefined) return detector
   sizesChanged = () => {
-    detector.useSizes(warming.inUse)
-    recorder.sizes = warming.inUse.warm
-    if (warming.inUse.toCome.length === 0) tellSizes(log, running.name, warming.inUse.warm)
+    const { sizes } = instances
+    if (sizes === undefined) return
+    detector.useSizes(sizes)
+    recorder.sizes = sizes.warm
+    if (sizes.toCome.length === 0) tellSizes(log, running.name, sizes.warm)
   }
   sizesChanged()
-  // One of several warms a size while the others serve.
-  void instances.followed.then(() => warming.goOn())
+  instances.warmSizes()
   return detector
-}
-
-function warmJob(size: number): DetectorJob {
-  return { frames: [], warms: size }
-}
-
-async function warmed(running: Promise<DetectorAnswer>): Promise<SizeCost> {
-  const { sizeCost } = await running
-  if (sizeCost === undefined) throw new InternalError('a detector that was to warm a size did not')
-  return sizeCost
 }
 
 /** Steps behind the head, with the models they run; they end with the detector. @throws why they cannot be run */
@@ -329,7 +295,7 @@ function loadOptions(
   choices: readonly Choice[],
   inference: InferenceConfig,
   deviceId: number,
-): Omit<DetectorLoad, 'sizesAtOnce' | 'measuresMemory'> {
+): Omit<DetectorLoad, 'measuresMemory'> {
   const candidates = choices.map(({ isFloat16, detector, plan, warmUps, providers }): DetectorCandidate => {
     const batchOn = (device: DeviceKind) =>
       instanceSettings(device, inference, detector, plan.maxBatchSize, deviceId).maxBatchSize

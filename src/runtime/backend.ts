@@ -1,6 +1,5 @@
 import type { Log } from '../lifecycle/log.js'
 import type { ModelConfig } from '../repository/model-config.js'
-import type { SizeCost } from './batch-sizes.js'
 import type { ExecutionTimes, ModelStatistics } from './statistics.js'
 import type { SequencePosition } from './infer.js'
 import type { GroupInstance } from './instances/slot.js'
@@ -61,14 +60,12 @@ export interface OpenedModel {
   readonly isReplaceable?: boolean
   /** Whether the instances that were started run on a GPU; absent for backends that never do. */
   onGpu?(): boolean
-  /** Once an instance has started: what a run of each size takes, where batches are filled up to these sizes. */
-  sizeCosts?(): readonly SizeCost[] | undefined
   /** Memory of GPUs that its instances were measured to take; absent for backends that run on none. */
   gpuMemory?(): ModelStatistics['memory']
   /** Class names in the model file, for outputs that have none in the model's folder. */
   readonly labels?: readonly string[]
   /**
-   * Starts one instance, warm.
+   * Starts one instance, warm; where sessions take certain sizes of batches, for the first of them.
    *
    * @param index - counts over all groups of the model.
    * @param onBegan - called with the number of its thread before that loads anything, so that what it takes is known as the model's.

@@ -18,6 +18,14 @@ export type SizeCost = Readonly<{
   memoryBytes?: number
 }>
 
+/** How far a model is with sizes that have a session each. */
+export type SizesInUse = Readonly<{
+  /** Those that batches are filled up to now, and what each takes. */
+  warm: readonly SizeCost[]
+  /** Those that have not run yet: batches get these sizes later. */
+  toCome: BatchSizes
+}>
+
 /** Between one size and the next: at most three quarters of a run are rows that were added, and few sizes need memory. */
 const step = 4
 
@@ -81,4 +89,10 @@ export function tellSizes(log: Log, model: string, sizes: readonly SizeCost[]): 
     return `${size}: ${ms.toFixed(1)} ms${memory}`
   })
   log.info({ model, sizes: texts }, 'sizes of batches are warm')
+}
+
+/** Tells that sizes of batches do not run, though they have a session: batches stay smaller. */
+export function warnOfColdSizes(log: Log, model: string, sizes: BatchSizes, error: unknown): void {
+  const reason = error instanceof Error ? error.message : String(error)
+  log.warn({ model, sizes, reason }, 'sizes of batches do not run: batches stay smaller')
 }

@@ -54,11 +54,16 @@ export async function batchingPays(
 
 /** How many items a model may be tried with at once; 0 where one is too much. */
 export function mostItems(config: ModelConfig): number {
+  return Math.min(mostProbedItems, Math.floor(mostZeroBytes / itemBytes(config)))
+}
+
+/** Of the inputs of an item, at least 1; open sizes count as 1. */
+export function itemBytes(config: ModelConfig): number {
   const bytes = config.input.reduce((sum, { data_type, dims, reshape }) => {
     const elements = (reshape?.shape ?? dims).reduce((product, size) => product * Math.abs(size), 1)
     return sum + elements * (elementBytes(datatypeOfConfig(data_type) ?? 'BYTES') || 4)
   }, 0)
-  return Math.min(mostProbedItems, Math.floor(mostZeroBytes / Math.max(1, bytes)))
+  return Math.max(1, bytes)
 }
 
 /** One item of zeros. */

@@ -2,7 +2,7 @@ import type { ModelConfig, ModelInstanceGroup } from '../repository/model-config
 import { checkCompleted } from '../repository/supported-config.js'
 import type { Log } from '../lifecycle/log.js'
 import type { OpenedModel } from './backend.js'
-import type { SizeCost } from './batch-sizes.js'
+import { type SizeCost, tellSizes, warnOfColdSizes } from './batch-sizes.js'
 import { roomForOthers } from './memory/room-for-others.js'
 import type { MemoryAccounts } from './memory/memory-accounts.js'
 import { outputLabels } from '../repository/output-labels.js'
@@ -74,6 +74,7 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
   const sequences = await openSequences(name, opened.config, modelDir)
   const warmUps = await warmUpRequests(opened.config, modelDir)
   let instanceFreed: () => void = () => undefined
+  let sizesChanged: () => void = () => undefined
   let breakModel: (reason: string) => void = () => undefined
   const broken = new Promise<string>((resolve) => (breakModel = resolve))
   const memory = options.memory?.open(name)
@@ -91,6 +92,8 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
     onHung: (instance, forMs) => options.onHung(`instance ${instance} has not ended a run for ${forMs} ms`),
     runTimeoutMs: options.hungAfterMs ?? defaultHungAfterMs,
     onBroken: breakModel,
+    onSizes: () => sizesChanged(),
+    onSizesLeftOut: (leftOut, error) => warnOfColdSizes(log, name, leftOut, error),
     beforeOthers: roomForOthers(name, memory && (() => memory.takenNow())),
     shortRuns: new ShortRuns(({ times }) => times.computeInferNs / 1e6),
     turns: rateLimiter?.register(instanceClaims(opened.config)),
@@ -105,19 +108,21 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
     throw error
   })
   memory?.loaded()
-  const costs = opened.sizeCosts?.()
-  statistics.sizes = costs ?? []
+  const rulesNow = () => requestSchedulerRules(chosen.config, instances.sizes?.warm)
   const scheduler: Scheduler =
     sequences === undefined
-      ? new RequestScheduler(
-          requestSchedulerRules(chosen.config, costs),
-          instances,
-          outcome,
-          statistics,
-          clock,
-        )
-      : new SequenceScheduler(sequences(costs), instances, outcome, statistics, clock)
+      ? new RequestScheduler(rulesNow(), instances, outcome, statistics, clock)
+      : new SequenceScheduler(sequences(instances.sizes?.warm), instances, outcome, statistics, clock)
   instanceFreed = () => scheduler.pump()
+  sizesChanged = () => {
+    const { sizes } = instances
+    if (sizes === undefined) return
+    statistics.sizes = sizes.warm
+    if (scheduler instanceof RequestScheduler) scheduler.useBatches(rulesNow().batches)
+    if (sizes.toCome.length === 0) tellSizes(log, name, sizes.warm)
+  }
+  sizesChanged()
+  instances.warmSizes()
   statistics.recordLoaded()
   const rules = requestRules(name, chosen.config)
   return new ScheduledModel({
@@ -161,13 +166,14 @@ async function openSequences(
   })
 }
 
-/** Batching that nobody asked for stays only where it pays. */
+/** Batching that nobody asked for stays only where it pays. Where sizes take what was measured of them, that is weighed for each run. */
 async function settleBatching(
   opened: OpenedModel,
   instances: ModelInstances,
   { batching, log }: ScheduledModelOptions,
 ): Promise<OpenedModel> {
-  if (opened.batchingIsAutomatic !== true || opened.config.dynamic_batching === undefined) return opened
+  const isAutomatic = opened.batchingIsAutomatic === true && opened.config.dynamic_batching !== undefined
+  if (!isAutomatic || instances.sizes !== undefined) return opened
   const measure = () => batchingPays(opened.config, (batch) => instances.run(batch))
   const probe = await (batching === undefined ? measure() : batching(opened.config, measure))
   if (probe.pays) return opened

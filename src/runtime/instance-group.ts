@@ -3,6 +3,7 @@ import type { Log } from '../lifecycle/log.js'
 import { atMost } from '../lifecycle/delay.js'
 import { WorkerExitedError } from './errors.js'
 import type { BatchResult, Execution } from './backend.js'
+import type { BatchSizes, SizesInUse } from './batch-sizes.js'
 import { watchRuns } from './instances/hung-watch.js'
 import { replaceLater } from './instances/replacement.js'
 import type { ShortRuns } from './instances/short-runs.js'
@@ -10,6 +11,7 @@ import { type GroupInstance, Slot } from './instances/slot.js'
 import { EndCount, startAgain } from './instances/start-again.js'
 import { startFew } from './instances/start-few.js'
 import { startLater } from './instances/start-later.js'
+import { runSize, WarmSizes } from './instances/warm-sizes.js'
 import type { Promised } from './memory/room-for-others.js'
 import type { MemoryAccount } from './memory/memory-account.js'
 import type { InstanceTurns } from './rate-limit/rate-limiter.js'
@@ -26,8 +28,10 @@ export type InstanceGroupOptions<Job, Result> = Readonly<{
   log: Log
   /** A run could start. */
   onIdle: () => void
-  /** The instance of that number is up, for the first time or again. */
-  onUp?: (index: number) => void
+  /** {@link InstanceGroup.sizes} are others. */
+  onSizes?: () => void
+  /** Sizes of batches do not run: they are left out. */
+  onSizesLeftOut?: (sizes: BatchSizes, error: unknown) => void
   /** Longest a run may take. */
   runTimeoutMs: number
   /** A run has taken longer. Nothing in the process can end it; whoever owns the process must end that. */
@@ -64,6 +68,8 @@ export class InstanceGroup<Job, Result> {
   readonly #stopped = new AbortController()
   readonly #starting = new Set<Promise<unknown>>()
   readonly #ends = new EndCount()
+  /** Absent: instances take batches as they are. */
+  #sizes: WarmSizes | undefined
   #stopWatch: (() => void) | undefined
   #ended: Promise<boolean> | undefined
   /** Resolves when those that follow the first are up, or have failed for now; they are started once {@link start} is over. */
@@ -139,6 +145,16 @@ export class InstanceGroup<Job, Result> {
     return this.#slots[index]?.isUp === true
   }
 
+  /** Where instances take certain sizes of batches: how far they are with them. */
+  get sizes(): SizesInUse | undefined {
+    return this.#sizes?.inUse
+  }
+
+  /** From now on sizes that are to come are warmed, once the first instances are up: on one of them at a time, while the others serve. */
+  warmSizes(): void {
+    void this.followed.then(() => this.#sizes?.goOn())
+  }
+
   /**
    * Runs a job on the instance of that number; without one on an idle instance, or behind the run that began first.
    *
@@ -178,17 +194,21 @@ export class InstanceGroup<Job, Result> {
   /**
    * Has an instance do what takes longer than a run may, such as a first run. Nothing is put behind it; it hangs where it takes minutes.
    *
-   * @throws what the instance throws, WorkerExitedError where it is not up
+   * @throws what the work throws, WorkerExitedError where it is not up
    */
-  async prepare(index: number, job: Job): Promise<Result> {
-    const { name, clock, onHung, onIdle, runTimeoutMs } = this.options
+  async prepare<T>(index: number, work: (instance: GroupInstance<Job, Result>) => Promise<T>): Promise<T> {
+    const { name, clock, onHung, onIdle, runTimeoutMs, memory } = this.options
     const slot = this.#slots[index]
-    if (slot?.instance === undefined) throw new WorkerExitedError(name, undefined)
+    const instance = slot?.instance
+    if (slot === undefined || instance === undefined) throw new WorkerExitedError(name, undefined)
+    const { thread } = instance
     const atMostMs = Math.max(preparesAtMostMs, runTimeoutMs)
     const cancel = clock.after(atMostMs, () => onHung(`${name}#${index}`, atMostMs))
     slot.isPreparing = true
     try {
-      return await this.#execute(slot.instance, job)
+      return await (memory === undefined || thread === undefined
+        ? work(instance)
+        : memory.prepare(thread, () => work(instance)))
     } finally {
       cancel()
       slot.isPreparing = false
@@ -289,16 +309,37 @@ export class InstanceGroup<Job, Result> {
 
   async #startInstance(slot: Slot<Job, Result>): Promise<void> {
     const { start, memory } = this.options
-    const instance = await (memory === undefined
-      ? start(slot.index)
-      : memory.start((onBegan) => start(slot.index, onBegan)))
+    const warm = async (onBegan?: (thread: number) => void) =>
+      this.#withSizes(slot.index, await start(slot.index, onBegan))
+    const instance = await (memory === undefined ? warm() : memory.start(warm))
     if (this.#stopped.signal.aborted) {
       await instance.close()
       return
     }
     slot.instance = instance
-    this.options.onUp?.(slot.index)
+    this.#sizes?.joins(slot.index)
     void instance.exited?.then((error) => this.#exited(slot, instance, error))
+  }
+
+  /** @throws why a size does not run that is in use; the instance is closed then */
+  async #withSizes(index: number, instance: GroupInstance<Job, Result>): Promise<GroupInstance<Job, Result>> {
+    const { sizes } = instance
+    if (sizes === undefined) return instance
+    const { onSizes = nothing, onSizesLeftOut = nothing } = this.options
+    this.#sizes ??= new WarmSizes({
+      sizes: sizes.all,
+      warm: (at, size) => this.prepare(at, ({ sizes: own }) => runSize(own, size)),
+      isUp: (at) => this.isUp(at),
+      onChange: onSizes,
+      onLeftOut: onSizesLeftOut,
+    })
+    try {
+      await this.#sizes.started(index, sizes)
+    } catch (error) {
+      await instance.close()
+      throw error
+    }
+    return instance
   }
 
   #exited(slot: Slot<Job, Result>, instance: GroupInstance<Job, Result>, error: Error): void {

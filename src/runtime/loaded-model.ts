@@ -1,5 +1,6 @@
 import type { Service } from '../lifecycle/service.js'
 import type { ModelConfig } from '../repository/model-config.js'
+import type { SizesInUse } from './batch-sizes.js'
 import type { InferRequest } from './infer.js'
 import type { ModelStatistics } from './statistics.js'
 import type { Tensor, TensorSpec } from '../tensors/tensor.js'
@@ -16,6 +17,8 @@ export interface LoadedModel extends Service {
   readonly outputs: readonly TensorSpec[]
   /** Whether it runs on a GPU. Absent: it does not. */
   readonly onGpu?: boolean
+  /** How far it is with sizes of batches that have a session each. Absent: batches run as they are. */
+  readonly sizes?: SizesInUse | undefined
   /** Of an ensemble: outputs with a row for each box that was found. */
   readonly rowsPerBox?: readonly string[]
   /** Class names of an output, for classification; empty if it has none. */

@@ -89,6 +89,12 @@ export class RequestScheduler implements Scheduler, BatchRunner<PendingRequest> 
     void this.#run(batch)
   }
 
+  /** Other sizes of batches are warm. */
+  useBatches(batches: RequestSchedulerRules['batches']): void {
+    this.#queue.batches = batches
+    this.#scheduler.pump()
+  }
+
   clear(): readonly PendingRequest[] {
     const left = this.#scheduler.clear()
     for (const pending of left) this.#leave(pending)

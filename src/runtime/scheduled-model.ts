@@ -78,6 +78,10 @@ export class ScheduledModel implements LoadedModel {
     return this.parts.opened.onGpu?.() ?? false
   }
 
+  get sizes(): LoadedModel['sizes'] {
+    return this.parts.instances.sizes
+  }
+
   get inputs(): LoadedModel['inputs'] {
     return this.parts.opened.inputs
   }

@@ -101,6 +101,22 @@ describe('a detector on a provider that charges for a change of shape', () => {
     },
   )
 
+  it('keeps its throughput while the number of cameras changes: no change is charged once sizes are warm', async () => {
+    const runs = recordShapes()
+    const rig = await start('uint8-nhwc', ['cuda', 'cpu'])
+    await warm(rig)
+    runs()
+    const cameras = Array.from({ length: 24 }, (_, n) => 1 + ((n * 3) % 4))
+    for (const [index, count] of cameras.entries()) await burst(rig, count, index + 1)
+    const ran = runs()
+    // With a run of as many frames as came, each burst would have been charged.
+    expect(ran.length).toBeGreaterThanOrEqual(cameras.length)
+    expect(ran.filter(({ changed }) => changed)).toEqual([])
+    expect(rig.outcomes.filter(({ result }) => result !== undefined)).toHaveLength(
+      cameras.reduce((sum, count) => sum + count, 0),
+    )
+  })
+
   it.each([
     ['1', [4]],
     ['2', [1, 4]],

@@ -47,6 +47,26 @@ describe.skipIf(process.platform !== 'linux')('a service on several GPUs', () =>
     (await readiness(service)).engines.map(({ state, device, cameras }) => ({ state, device, cameras }))
   const frames = ({ stats }: CameraView) => ({ ...emptyFrameCounts(), ...stats.frames })
 
+  it(
+    'serves clients with the first size of batch, and tells how many are warm',
+    { timeout: 120_000 },
+    async () => {
+      const gpus = new VirtualGpus(1)
+      // Longer than from one beat of the model server to the next.
+      gpus.set(0, { slowMs: 700 })
+      const echo = tempDir()
+      addModel(echo, 'echo', { onnx: echoOnnx('float32', ['n', 3]), config: 'max_batch_size: 4' })
+      const models = { repository: echo, control: 'explicit', load: ['echo'] } as const
+      const modelServer = { enabled: true, probe: { enabled: false } }
+      const service = await running(gpus, { engines: 0, models, modelServer })
+      await until('the model serves', async () => (await service.fetch('/v2/models/echo/ready')).ok, 30_000)
+      const told = 'model echo version 1 has warmed 1 of 2 sizes of batches'
+      await until('its sizes are told', async () => (await readiness(service)).reasons.includes(told))
+      expect(await readiness(service)).toMatchObject({ status: 200, ready: true })
+      await until('all sizes are warm', async () => (await readiness(service)).reasons.length === 0)
+    },
+  )
+
   it('is ready with the first size of batch, and tells how many are warm', { timeout: 120_000 }, async () => {
     const gpus = new VirtualGpus(1)
     gpus.set(0, { slowMs: 300 })

@@ -99,7 +99,7 @@ describe('InstanceGroup', () => {
   it('has one prepare for as long as that takes: nothing is put behind it, and it does not hang', async () => {
     const { set, clock, started, hung } = setOf(2)
     await set.start()
-    const preparing = set.prepare(0, [])
+    const preparing = set.prepare(0, (instance) => instance.execute([]))
     expect([set.idle, set.ahead, set.isUp(0)]).toEqual([1, 0, true])
     clock.advance(60_000)
     expect(hung).toEqual([])
@@ -115,7 +115,7 @@ describe('InstanceGroup', () => {
   it('takes one that prepares for minutes for one that hangs', async () => {
     const { set, clock, started, hung } = setOf(1)
     await set.start()
-    const preparing = set.prepare(0, [])
+    const preparing = set.prepare(0, (instance) => instance.execute([]))
     clock.advance(119_000)
     expect(hung).toEqual([])
     clock.advance(1_000)
@@ -127,11 +127,13 @@ describe('InstanceGroup', () => {
   it('tells why one does not prepare, and which is up', async () => {
     const { set, started } = setOf(1)
     await set.start()
-    const preparing = expect(set.prepare(0, [])).rejects.toThrow('gone')
+    const preparing = expect(set.prepare(0, (instance) => instance.execute([]))).rejects.toThrow('gone')
     started[0]!.exit(new Error('gone'))
     await preparing
     expect(set.isUp(0)).toBe(false)
-    await expect(set.prepare(0, [])).rejects.toMatchObject({ code: 'GANTRY_WORKER_EXITED' })
+    await expect(set.prepare(0, (instance) => instance.execute([]))).rejects.toMatchObject({
+      code: 'GANTRY_WORKER_EXITED',
+    })
   })
 
   it('tries again when an instance cannot be started again', async () => {

@@ -4,6 +4,9 @@ import { entryPath } from '../../lifecycle/entry.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import { atOnce, inTurns } from '../../lifecycle/in-turns.js'
 import type { BackendInstance, BatchResult, Execution } from '../../runtime/backend.js'
+import type { SizeCost } from '../../runtime/batch-sizes.js'
+import type { InstanceSizes } from '../../runtime/instances/slot.js'
+import { InternalError } from '../../errors.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import type { Tensor } from '../../tensors/tensor.js'
 import { packInputs } from '../pack-inputs.js'
@@ -17,6 +20,8 @@ const closeMs = 10_000
 /** A thread with a session, seen from the loop that serves requests. */
 export class OnnxInstance implements BackendInstance {
   readonly #instance: Instance<OnnxLoad, OnnxReady, OnnxJob, OnnxAnswer>
+  /** Those that can be warmed; absent: batches run as they come. */
+  sizes: InstanceSizes | undefined
 
   private constructor(
     name: string,
@@ -82,6 +87,14 @@ export class OnnxInstance implements BackendInstance {
         shapes: answer.shapes,
       },
     }
+  }
+
+  /** Runs a batch of a size for the first time, all rows of which are the one of the execution. @throws what the run throws */
+  async warm(one: Execution, size: number): Promise<SizeCost> {
+    const { inputs, transfer } = await packInputs([one], this.batched)
+    const { sizeCost } = await this.#run({ inputs, outputs: one.outputs, warms: size }, transfer)
+    if (sizeCost === undefined) throw new InternalError('a model that was to warm a size did not')
+    return sizeCost
   }
 
   async close(): Promise<void> {

@@ -2,7 +2,7 @@ import type { ExecutionProvider } from '../../config/inference.js'
 import type { OrtSessionOptions } from './ort-session.js'
 import type { ProviderNote } from './provider-notes.js'
 import type { Datatype, OnnxType } from '../../tensors/element-type.js'
-import type { BatchSizes } from '../../runtime/batch-sizes.js'
+import type { BatchSizes, SizeCost } from '../../runtime/batch-sizes.js'
 import type { RunShapes } from '../../runtime/statistics.js'
 import type { PackedInput } from '../pack-inputs.js'
 
@@ -32,13 +32,13 @@ export type OnnxReady = Readonly<{
   sizes: BatchSizes | undefined
   /** Why sizes that were asked for are not among them. */
   sizesLeftOut: string | undefined
-  /** Of the card's memory, what a session took before its first run; undefined where nothing tells. */
-  openedBytes: number | undefined
 }>
 
 export type OnnxJob = Readonly<{
   inputs: readonly PackedInput[]
   outputs: readonly string[]
+  /** A size to be run for the first time, and to be timed: inputs have one row, which is repeated. Outputs stay there. */
+  warms?: number
 }>
 
 export type OnnxJobOutput = Readonly<{
@@ -56,4 +56,6 @@ export type OnnxAnswer = Readonly<{
   /** In the thread, before the run. */
   copiedBytes: number
   shapes: RunShapes | undefined
+  /** Of the size that was to be run for the first time. */
+  sizeCost?: SizeCost
 }>

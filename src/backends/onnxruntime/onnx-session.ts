@@ -1,4 +1,5 @@
 import ort from './onnxruntime.js'
+import { InternalError } from '../../errors.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import { ortTensor } from './ort-tensor.js'
 import { runFailure } from './ort-session.js'
@@ -12,11 +13,14 @@ import { CardMemory } from './card-memory.js'
 import type { OnnxAnswer, OnnxJob, OnnxJobOutput, OnnxLoad, OnnxReady } from './onnx-protocol.js'
 import { KnownShapes } from './known-shapes.js'
 import { Sessions } from './sessions.js'
+import { SizeRuns } from './size-runs.js'
 import { decodeStrings, encodeStrings } from './strings.js'
 
 /** An instance of an ONNX model in a thread of its own. */
 export class OnnxSession implements WorkerBackend<OnnxLoad, OnnxReady, OnnxJob, OnnxAnswer> {
   #sessions: Sessions | undefined
+  /** Where a session takes one size of batch. */
+  #sizeRuns: SizeRuns | undefined
   #explain: (error: unknown) => unknown = (error) => error
   #inputTypes: OnnxLoad['inputTypes'] = {}
   /** Where a session may see one shape only. */
@@ -26,28 +30,51 @@ export class OnnxSession implements WorkerBackend<OnnxLoad, OnnxReady, OnnxJob, 
   async load({ session, inputTypes, batchRows, measuresMemory }: OnnxLoad): Promise<OnnxReady> {
     const memory = measuresMemory ? new CardMemory(session.deviceId) : undefined
     this.#sessions = await Sessions.open(session, batchRows?.sizes, memory)
-    const { provider, notes, sizes, leftOut, openedBytes } = this.#sessions
+    const { provider, notes, sizes, leftOut } = this.#sessions
     this.#explain = (error) => runFailure(error, provider, session)
     this.#inputTypes = inputTypes
-    if (sizes !== undefined && batchRows !== undefined) this.#padding = new BatchPadding(batchRows.idle)
-    return { provider, notes, sizes, sizesLeftOut: leftOut, openedBytes }
+    if (sizes !== undefined && batchRows !== undefined) {
+      this.#padding = new BatchPadding(batchRows.idle)
+      this.#sizeRuns = new SizeRuns(this.#sessions, memory)
+    }
+    return { provider, notes, sizes, sizesLeftOut: leftOut }
   }
 
   /** The buffers of the inputs are given back when it ends. */
   async run(job: OnnxJob): Promise<Outgoing<OnnxAnswer>> {
     try {
-      return await this.#run(job)
+      const { warms } = job
+      return await (warms === undefined ? this.#run(job) : this.#warm(job, warms))
     } finally {
       giveBack(new Set(job.inputs.flatMap(({ parts }) => parts.map(({ buffer }) => buffer as ArrayBuffer))))
     }
   }
 
-  async #run(job: OnnxJob): Promise<Outgoing<OnnxAnswer>> {
+  /** @throws TensorShapeError for an output that has not a row for each of the batch, and what the run throws */
+  async #warm(job: OnnxJob, size: number): Promise<Outgoing<OnnxAnswer>> {
+    if (this.#sizeRuns === undefined)
+      throw new InternalError('a session that takes any batch has no sizes to warm')
+    const runStartedMs = nowMs()
+    const sizeCost = await this.#sizeRuns.costOf(size, () => this.#run(job, size))
+    const answer = {
+      outputs: [],
+      runStartedMs,
+      runEndedMs: nowMs(),
+      copiedBytes: 0,
+      shapes: undefined,
+      sizeCost,
+    }
+    return { result: answer, transfer: [] }
+  }
+
+  /** @param wanted - rows that the batch is filled up to; by default of a size that has run, unless none of these is large enough. */
+  async #run(job: OnnxJob, wanted?: number): Promise<Outgoing<OnnxAnswer>> {
     let copiedBytes = 0
     const feeds: Record<string, ort.Tensor> = {}
     const sessions = this.#sessions!
+    const sizeRuns = this.#sizeRuns
     const items = job.inputs[0]?.shape[0]
-    const rows = sessions.rowsFor(items ?? 1)
+    const rows = wanted ?? sizeRuns?.rowsFor(items ?? 1) ?? sessions.rowsFor(items ?? 1)
     const shapes = this.#shapes.next(job.inputs, rows, sessions.sizes === undefined ? 0 : rows)
     for (const input of job.inputs) {
       const type = this.#inputTypes[input.name] ?? 'other'
@@ -57,12 +84,11 @@ export class OnnxSession implements WorkerBackend<OnnxLoad, OnnxReady, OnnxJob, 
       copiedBytes += fed.copiedBytes + (whole === input ? 0 : bytesOf(input))
     }
     const runStartedMs = nowMs()
-    const results = await sessions
-      .of(rows)
-      .run(feeds, job.outputs)
-      .catch((error: unknown) => {
-        throw this.#explain(error)
-      })
+    const running = () => sessions.of(rows).run(feeds, job.outputs)
+    const run = wanted !== undefined || sizeRuns === undefined ? running() : sizeRuns.run(rows, running)
+    const results = await run.catch((error: unknown) => {
+      throw this.#explain(error)
+    })
     const runEndedMs = nowMs()
     const outputs = job.outputs.map((name) => {
       const output = fromOrt(name, results[name])

@@ -1,24 +1,20 @@
 import { dirname } from 'node:path'
-import { type ErrorCode, RemoteError } from '../../errors.js'
-import { nowMs } from '../../lifecycle/clock.js'
 import type { InferenceConfig } from '../../config/inference.js'
 import { ModelInvalidError } from '../../repository/errors.js'
-import { InferenceFailedError, TensorShapeError, WorkerExitedError } from '../../runtime/errors.js'
-import { graphOptimization, type ModelConfig, stateOutputs } from '../../repository/model-config.js'
+import { graphOptimization, type ModelConfig } from '../../repository/model-config.js'
 import { labelsFromMetadata } from '../../repository/labels.js'
 import type { OnnxInfo } from '../../repository/onnx-file.js'
 import { openOnnxVersion } from '../../repository/onnx-model.js'
-import { CardMemory, takenBy } from './card-memory.js'
+import { firstRuns, sizesAtOnce } from './first-runs.js'
 import { failureIn, warnOfSizes } from './provider-notes.js'
 import { acceleratedProviders, nativeOptions } from './provider-options.js'
 import { ProviderUses } from './provider-uses.js'
 import { type DeviceKind, deviceOf, missingProviderReason, oneShape } from './providers.js'
 import { sessionSettings } from './session-settings.js'
-import { describeTensor, type Tensor, type TensorSpec } from '../../tensors/tensor.js'
+import { describeTensor, type TensorSpec } from '../../tensors/tensor.js'
 import { datatypeOfConfig, datatypeOfOnnx, isArrayDatatype } from '../../tensors/element-type.js'
 import type { Backend, BackendContext, BackendInstance, OpenedModel } from '../../runtime/backend.js'
-import { type BatchSizes, type SizeCost, sizesUpTo, tellSizes } from '../../runtime/batch-sizes.js'
-import { mostItems, zeros } from '../../runtime/batching-probe.js'
+import { type SizeCost, sizesUpTo } from '../../runtime/batch-sizes.js'
 import { sequenceControls } from '../../runtime/sequence-controls.js'
 import { implicitState } from '../../runtime/sequence-state.js'
 import type { ModelStatistics } from '../../runtime/statistics.js'
@@ -85,7 +81,9 @@ async function openModel(context: BackendContext, settings: OnnxSettings): Promi
   const devices = new Set<DeviceKind>()
   /** GPU of each instance that runs on one by its number. */
   const onCards = new Map<number, number>()
-  let costs: readonly SizeCost[] | undefined
+  /** By size, of the instance that is measured. */
+  const costs = new Map<number, SizeCost>()
+  let measured: number | undefined
   return {
     config,
     platform: 'onnxruntime_onnx',
@@ -96,7 +94,7 @@ async function openModel(context: BackendContext, settings: OnnxSettings): Promi
     async start(index, onBegan): Promise<BackendInstance> {
       const place = places[index % places.length]!
       // Its sessions are as those of the others.
-      const measuresMemory = place.providers.some(oneShape) && costs === undefined
+      const measuresMemory = place.providers.some(oneShape) && (measured ?? index) === index
       const load: OnnxLoad = { session: { ...session, ...place }, inputTypes, batchRows, measuresMemory }
       const { instance, ready } = await OnnxInstance.start(
         `${name}#${index}`,
@@ -120,18 +118,26 @@ async function openModel(context: BackendContext, settings: OnnxSettings): Promi
         log.info({ model: name, provider: ready.provider, instances: places.length }, 'model instances start')
       }
       try {
-        const memory = measuresMemory ? new CardMemory(place.deviceId) : undefined
-        const measured = await runOnce(instance, config, ofSequences, { ...ready, memory })
-        if (costs === undefined && measured !== undefined) tellSizes(log, name, measured)
-        costs ??= measured
+        const atOnce = sizesAtOnce(ready.sizes ?? [], config, onnx)
+        const sizes = await firstRuns(instance, config, ofSequences, ready.sizes, atOnce)
+        if (measuresMemory && sizes !== undefined) measured = index
+        const keeps = measured === index
+        if (keeps) for (const cost of sizes?.warm ?? []) costs.set(cost.size, cost)
+        instance.sizes = sizes && {
+          ...sizes,
+          run: async (size) => {
+            const cost = await sizes.run(size)
+            if (keeps) costs.set(size, cost)
+            return cost
+          },
+        }
       } catch (error) {
         await instance.close()
         throw error
       }
       return instance
     },
-    sizeCosts: () => costs,
-    gpuMemory: () => memoryOf(costs ?? [], [...onCards.values()]),
+    gpuMemory: () => memoryOf([...costs.values()], [...onCards.values()]),
     onGpu: () => devices.has('gpu') && !devices.has('cpu'),
     close: () => {
       uses.closed()
@@ -174,78 +180,6 @@ function memoryOf(costs: readonly SizeCost[], cards: readonly number[]): ModelSt
       id,
       bytes: each * cards.filter((card) => card === id).length,
     }))
-}
-
-/** Of a first run: no other run will do better. */
-const refusals: readonly ErrorCode[] = ['GANTRY_PROVIDER_OPTIONS', 'GANTRY_DEVICE_UNFIT']
-
-type WarmSetting = Readonly<{
-  /** Of batches that have a session each; undefined: batches run as they are. */
-  sizes: BatchSizes | undefined
-  openedBytes: number | undefined
-  /** Of the card, where what runs take of it is to be known. */
-  memory: CardMemory | undefined
-}>
-
-/**
- * The first run allocates and is slow. Models whose sizes are open, or that refuse zeros, do it with their first request. Two items tell
- * whether outputs have the batch as their first dimension.
- *
- * @param ofSequences - inputs that the sequence scheduler adds.
- * @param setting - every size is run, the smallest first, and once more to see what that takes.
- * @returns what each size takes; undefined without sizes.
- * @throws ModelInvalidError for an output without a row for each item
- */
-async function runOnce(
-  instance: OnnxInstance,
-  config: ModelConfig,
-  ofSequences: readonly Tensor[],
-  { sizes, openedBytes = 0, memory }: WarmSetting,
-): Promise<readonly SizeCost[] | undefined> {
-  const most = mostItems(config)
-  const items = Math.min(2, Math.max(1, config.max_batch_size ?? 0), most)
-  if (items < 1 || config.input.some((input) => input.dims.includes(-1))) return undefined
-  try {
-    const one = zeros(config)
-    const inputs = new Map([...one.inputs, ...ofSequences.map((tensor) => [tensor.name, tensor] as const)])
-    const outputs = [...new Set([...one.outputs, ...stateOutputs(config)])]
-    const execution = { ...one, inputs, outputs }
-    const run = (count: number) => instance.execute(Array.from({ length: count }, () => execution))
-    if (sizes === undefined) {
-      await run(items)
-      return undefined
-    }
-    const costs: SizeCost[] = []
-    for (const size of sizes.filter((each) => each <= most)) {
-      const { bytes } = await takenBy(memory, () => run(size))
-      const beganMs = nowMs()
-      await run(size)
-      const memoryBytes = bytes === undefined ? {} : { memoryBytes: Math.round(bytes + openedBytes) }
-      costs.push({ size, ms: nowMs() - beganMs, ...memoryBytes })
-    }
-    return costs.length === sizes.length ? costs : undefined
-  } catch (error) {
-    if (error instanceof WorkerExitedError) throw error
-    const { cause } = error as Error
-    if (cause instanceof InferenceFailedError && refusals.includes(cause.record.code))
-      throw new RemoteError(cause.record)
-    if (isOfShape(error))
-      throw new ModelInvalidError(
-        `model "${config.name ?? ''}": ${error.message}`,
-        'Write max_batch_size: 0 and the whole shapes in dims, or export the model with the batch first in every output.',
-        error,
-      )
-    return undefined
-  }
-}
-
-/** Whether an output has not a row for each item, as the thread or its answer tells. */
-function isOfShape(error: unknown): error is Error {
-  const cause = error instanceof Error ? error.cause : undefined
-  return (
-    cause instanceof TensorShapeError ||
-    (cause instanceof InferenceFailedError && cause.record.code === 'GANTRY_TENSOR_SHAPE')
-  )
 }
 
 function checkTypes(onnx: OnnxInfo, path: string): void {

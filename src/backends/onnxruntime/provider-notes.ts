@@ -1,7 +1,6 @@
 import type { ExecutionProvider } from '../../config/inference.js'
 import { GantryError } from '../../errors.js'
 import type { Log } from '../../lifecycle/log.js'
-import type { BatchSizes } from '../../runtime/batch-sizes.js'
 
 /** Why a provider does not run a model. */
 export type ProviderNote = Readonly<{
@@ -26,12 +25,6 @@ export function warnOfSizes(log: Log, model: string, reason: string): void {
     { model, reason },
     'there is no room for a session of each batch size: those left out are filled up to a larger one',
   )
-}
-
-/** Tells that sizes of batches do not run, though they have a session: batches stay smaller. */
-export function warnOfColdSizes(log: Log, model: string, sizes: BatchSizes, error: unknown): void {
-  const reason = error instanceof Error ? error.message : String(error)
-  log.warn({ model, sizes, reason }, 'sizes of batches do not run: batches stay smaller')
 }
 
 /** None of the configured execution providers can run the model. Where one is installed and fails, it may do so later. */

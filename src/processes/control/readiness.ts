@@ -37,6 +37,7 @@ export function readinessOf(parts: ServiceParts, isDraining: boolean): Readiness
       ...left.map(standing),
       ...providerFailures(parts.engines, modelServer),
       ...engines.flatMap(warming),
+      ...(modelServer?.warming ?? []),
     ],
     engines,
     sinks: parts.sinks.map((sink) => sink.health),

@@ -18,6 +18,7 @@ import { KserveBackend } from '../../backends/kserve/kserve-backend.js'
 import { type DeviceFailure, onnxRuntimeBackend } from '../../backends/onnxruntime/onnxruntime-backend.js'
 import { LocalModelServer } from '../../serving/local-model-server.js'
 import { recorderOf } from '../../serving/metrics/recorder-of.js'
+import type { LoadedModel } from '../../runtime/loaded-model.js'
 import { MemoryAccounts } from '../../runtime/memory/memory-accounts.js'
 import { ServingMetrics } from '../../serving/metrics/serving-metrics.js'
 import { ModelOpener } from '../../serving/model-opener.js'
@@ -51,7 +52,13 @@ import { AdoptedConnections } from './adopted-connections.js'
 import { type GrpcServer, startGrpc } from '../../api/grpc/grpc-server.js'
 import { GrpcListener } from './grpc-listener.js'
 import { ModelServerLog } from './model-server-log.js'
-import type { ModelMetrics, ModelMetricsQuestion, ModelServerBeat, ModelServerSetup } from './protocol.js'
+import type {
+  ModelMetrics,
+  ModelMetricsQuestion,
+  ModelServerBeat,
+  ModelServerSetup,
+  ModelWarming,
+} from './protocol.js'
 import { RunRecordFile, runRecordFile } from './run-record.js'
 
 /** Between two looks whether the repositories can be read. */
@@ -204,7 +211,10 @@ export class ModelServerHost implements Service {
     this.#poller?.start()
   }
 
-  state(): Pick<ModelServerBeat, 'models' | 'unreadable' | 'grpcPort' | 'grpcReason' | 'providers'> {
+  state(): Pick<
+    ModelServerBeat,
+    'models' | 'unreadable' | 'grpcPort' | 'grpcReason' | 'providers' | 'warming'
+  > {
     const wanted = this.#manager.records().filter((record) => record.wanted)
     const ready = wanted.filter((record) => record.ready).length
     const { port, reason } = this.#grpc.state
@@ -214,6 +224,7 @@ export class ModelServerHost implements Service {
       grpcPort: port,
       grpcReason: reason,
       providers: this.#uses.all.filter(({ model }) => wanted.some(({ name }) => name === model)),
+      warming: wanted.flatMap((record) => record.serving).flatMap(warmingOf),
     }
   }
 
@@ -370,4 +381,9 @@ function endHung(reason: string, log: Log): never {
   log.fatal({ err: new InternalError(reason) }, 'a run of a model does not end, ending the model server')
   process.kill(process.pid, 'SIGKILL')
   throw new InternalError(reason)
+}
+
+function warmingOf({ name: model, version, sizes }: LoadedModel): readonly ModelWarming[] {
+  const { warm = [], toCome = [] } = sizes ?? {}
+  return toCome.length === 0 ? [] : [{ model, version, warm: warm.length, toCome: toCome.length }]
 }

@@ -145,6 +145,14 @@ export class ModelServerProcess implements Service {
     return this.#beat?.providers ?? []
   }
 
+  /** Of its models, how far those are whose batches get more sizes later, for people. Work is done meanwhile. */
+  get warming(): readonly string[] {
+    return (this.#beat?.warming ?? []).map(
+      ({ model, version, warm, toCome }) =>
+        `model ${model} version ${version} has warmed ${warm} of ${warm + toCome} sizes of batches`,
+    )
+  }
+
   /** What makes the service not ready: a repository that cannot be read. Known from the start on, and while the process is away. */
   get reasons(): readonly string[] {
     return [...this.#unreadable].map(([repository, reason]) => unreadableText(repository, reason))

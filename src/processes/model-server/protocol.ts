@@ -78,6 +78,9 @@ export type ToModelServer =
   | Message<'ask', { requestId: number; question: ModelServerQuestion }>
   | Message<'stop', { drainMs: number }>
 
+/** A model that serves while sizes of its batches are to come: how many have run. */
+export type ModelWarming = Readonly<{ model: string; version: string; warm: number; toCome: number }>
+
 /** State of the process, once a second; its absence tells a hung one. */
 export type ModelServerBeat = Readonly<{
   rssBytes: number
@@ -92,6 +95,7 @@ export type ModelServerBeat = Readonly<{
   grpcReason: string
   /** Where models run, and where not though they should. */
   providers: readonly ProviderUse[]
+  warming: readonly ModelWarming[]
 }>
 
 /** Model server -> control. */

@@ -1,9 +1,23 @@
+import type { BatchSizes, SizeCost } from '../batch-sizes.js'
+
+/** Of an instance that takes batches of certain sizes: each has a session of its own, whose first run takes a GPU seconds. */
+export type InstanceSizes = Readonly<{
+  /** Ascending. */
+  all: BatchSizes
+  /** Those that had run when it started, the smallest first; one at least. */
+  warm: readonly SizeCost[]
+  /** Runs one for the first time, while the instance does nothing else. @throws why it does not run */
+  run: (size: number) => Promise<SizeCost>
+}>
+
 /** What a group runs jobs on: one at a time, in a thread of its own or elsewhere. */
 export interface GroupInstance<Job, Result> {
   /** @throws when the whole job failed. */
   execute(job: Job): Promise<Result>
   /** Number of the thread that runs it, by `ownThread`: what that takes of memory is the model's. Absent: it takes none here. */
   readonly thread?: number | undefined
+  /** Absent: batches run as they are. */
+  readonly sizes?: InstanceSizes | undefined
   /** Resolves with the cause if the instance ends unasked; it is then started again. Absent: it never does. */
   readonly exited?: Promise<Error>
   /**

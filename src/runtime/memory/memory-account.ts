@@ -107,6 +107,19 @@ export class MemoryAccount {
     }
   }
 
+  /** Charges what an instance needs beside its load, such as the first run of a size: it is no part of what its runs take. */
+  async prepare<T>(thread: number, work: () => Promise<T>): Promise<T> {
+    this.#starts += 1
+    const before = this.#taken.get(thread) ?? 0
+    try {
+      return await this.run(thread, work)
+    } finally {
+      this.host.look()
+      this.#taken.set(thread, Math.min(before, this.#taken.get(thread) ?? 0))
+      this.#starts -= 1
+    }
+  }
+
   /** From here on it is charged what it takes above what it has. */
   loaded(): void {
     this.host.look()

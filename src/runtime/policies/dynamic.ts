@@ -12,13 +12,16 @@ export type DynamicRules = Readonly<{
 /** Requests that know nothing of each other: batched as they come, by level and arrival, or alone. */
 export class Dynamic<T extends QueueEntry> implements Policy<T> {
   readonly #queue: RequestQueue<T>
+  /** `undefined`: every request runs alone. They may change. */
+  batches: BatchRules | undefined
 
   /** @param onTimeout - gets requests that have left the queue because they waited too long. */
   constructor(
-    readonly rules: DynamicRules,
+    { queue, batches }: DynamicRules,
     readonly onTimeout: (entry: T) => void,
   ) {
-    this.#queue = new RequestQueue(rules.queue)
+    this.#queue = new RequestQueue(queue)
+    this.batches = batches
   }
 
   get waiting(): number {
@@ -39,7 +42,7 @@ export class Dynamic<T extends QueueEntry> implements Policy<T> {
     this.#expire(nowMs)
     const oldestMs = this.#queue.oldestMs()
     if (oldestMs === undefined) return { kind: 'idle' }
-    const { batches } = this.rules
+    const { batches } = this
     if (batches === undefined) return { kind: 'run', count: 1 }
     const waiting = {
       candidates: this.#queue,
@@ -51,7 +54,7 @@ export class Dynamic<T extends QueueEntry> implements Policy<T> {
 
   /** A request that runs alone. A batch that is handed over ahead of time can no longer grow. */
   ahead(nowMs: number): number {
-    if (this.rules.batches !== undefined) return 0
+    if (this.batches !== undefined) return 0
     this.#expire(nowMs)
     return Math.min(1, this.#queue.size)
   }
@@ -146,6 +149,7 @@ function gather(
  * Without preferred sizes, the largest is preferred. `undefined` for models that take no batches.
  *
  * @param preferred - 1 to `maxBatchSize`.
+ * @param costs - of sizes, ascending, where batches are filled up to these: none gets larger.
  */
 export function batchRules(
   maxBatchSize: number,
@@ -154,9 +158,11 @@ export function batchRules(
   costs?: readonly SizeCost[],
 ): BatchRules | undefined {
   if (maxBatchSize <= 0) return undefined
+  const most = Math.min(maxBatchSize, costs?.at(-1)?.size ?? maxBatchSize)
+  const reachable = preferred.filter((size) => size <= most)
   return {
-    maxBatchSize,
-    preferredSizes: preferred.length === 0 ? [maxBatchSize] : preferred.toSorted((a, b) => a - b),
+    maxBatchSize: most,
+    preferredSizes: reachable.length === 0 ? [most] : reachable.toSorted((a, b) => a - b),
     maxDelayMs: maxDelayUs / 1e3,
     choice: costs && new RunChoice(costs),
   }

@@ -35,6 +35,10 @@ export class ServedModel implements LoadedModel {
     return this.inner.onGpu ?? false
   }
 
+  get sizes(): LoadedModel['sizes'] {
+    return this.inner.sizes
+  }
+
   labels(output: string): readonly string[] {
     return this.inner.labels(output)
   }

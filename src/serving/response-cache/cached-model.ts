@@ -42,6 +42,10 @@ export class CachedModel implements LoadedModel {
     return this.inner.onGpu ?? false
   }
 
+  get sizes(): LoadedModel['sizes'] {
+    return this.inner.sizes
+  }
+
   get inputs(): LoadedModel['inputs'] {
     return this.inner.inputs
   }

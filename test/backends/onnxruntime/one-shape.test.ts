@@ -16,13 +16,19 @@ import { nothingIsMissing, gpuWorkers, recordShapes, tellMemory } from '../../su
 import { adder, controls, mirror } from '../../support/sequence-models.js'
 import { recordingLog, silentLog } from '../../support/silent-log.js'
 import { tempDir } from '../../support/temp-dir.js'
+import { until } from '../../support/until.js'
 
-/** A model behind its scheduler, on the provider that charges for a change of shape. */
-async function served(onnx: Uint8Array, config: string, log = silentLog()): Promise<ScheduledModel> {
+/** A model behind its scheduler, on the provider that charges for a change of shape; it serves, and sizes of batches may be to come. */
+async function serving(
+  onnx: Uint8Array,
+  config: string,
+  log = silentLog(),
+  instances = 1,
+): Promise<ScheduledModel> {
   const versionDir = join(tempDir(), 'm', '1')
   mkdirSync(versionDir, { recursive: true })
   writeFileSync(join(versionDir, 'model.onnx'), onnx)
-  const text = `instance_group { kind: KIND_GPU count: 1 } ${config}`
+  const text = `instance_group { kind: KIND_GPU count: ${instances} } ${config}`
   const context = { ...contextOf('m', parseModelConfig(text, 'config.pbtxt'), versionDir), log }
   const backend = onnxRuntimeBackend({
     providers: ['cuda', 'cpu'],
@@ -34,6 +40,16 @@ async function served(onnx: Uint8Array, config: string, log = silentLog()): Prom
   const model = await scheduled(await backend.open(context), context)
   onTestFinished(() => model.stop(5_000))
   return model
+}
+
+const isWarm = (model: ScheduledModel) =>
+  until('all sizes are warm', () => (model.sizes?.toCome.length ?? 0) === 0)
+
+/** The same once batches have all sizes. */
+async function served(...model: Parameters<typeof serving>): Promise<ScheduledModel> {
+  const started = await serving(...model)
+  await isWarm(started)
+  return started
 }
 
 const row = (value: number) => [value, -value, value / 2]
@@ -72,7 +88,8 @@ describe('a model on a provider that charges for a change of shape', () => {
     'shows each session one shape, however many clients ask at once for whatever they like (%s)',
     async (preferred) => {
       const runs = recordShapes()
-      const model = await served(
+      // The first of them come while sizes are warmed.
+      const model = await serving(
         echoOnnx('float32', ['n', 3]),
         `max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 500 ${preferred} }`,
       )
@@ -85,22 +102,69 @@ describe('a model on a provider that charges for a change of shape', () => {
             expect(valuesOf(answer)).toEqual(values)
           }),
         )
-      expect(oddSessions(runs()), JSON.stringify(bursts)).toEqual([])
+      await isWarm(model)
+      const all = runs()
+      expect(oddSessions(all), JSON.stringify(bursts)).toEqual([])
+      expect(changes(all)).toHaveLength(model.sizes?.warm.length ?? 0)
     },
   )
 
-  it('answers sizes that change all the time as fast as one size', async () => {
+  it('keeps its throughput while sizes change all the time: no change is charged once they are warm', async () => {
+    const runs = recordShapes()
     const model = await served(echoOnnx('float32', ['n', 3]), 'max_batch_size: 8')
-    const msOf = async (counts: readonly number[]) => {
-      const beganMs = performance.now()
-      for (const count of counts) await model.infer(requestOf([fp32('in0', [count, 3], rows(0, count))]))
-      return performance.now() - beganMs
-    }
+    runs()
     const counts = Array.from({ length: 40 }, (_, n) => 1 + ((n * 5) % 8))
-    await msOf(counts)
-    const alikeMs = await msOf(counts.map(() => 3))
-    // A charge for each of them would be 800 ms.
-    expect(await msOf(counts)).toBeLessThan(alikeMs + 400)
+    for (const count of counts) await model.infer(requestOf([fp32('in0', [count, 3], rows(0, count))]))
+    const ran = runs()
+    // As they came, 39 of them would have been charged.
+    expect([ran.length, changes(ran)]).toEqual([40, []])
+  })
+
+  it('serves with the smallest size, and warms the others one instance after another', async () => {
+    const runs = recordShapes()
+    const { log, lines } = recordingLog()
+    const model = await serving(echoOnnx('float32', ['n', 3]), 'max_batch_size: 8', log, 2)
+    expect([model.sizes?.warm.map(({ size }) => size), model.sizes?.toCome]).toEqual([[1], [4, 8]])
+    expect(model.recorder.sizes.map(({ size }) => size)).toEqual([1])
+    const answers = await Promise.all(
+      [10, 20, 30].map((first) => model.infer(requestOf([fp32('in0', [1, 3], rows(first, 1))]))),
+    )
+    expect(answers.map(([answer]) => valuesOf(answer))).toEqual([10, 20, 30].map((first) => rows(first, 1)))
+    await isWarm(model)
+    expect(model.recorder.sizes.map(({ size }) => size)).toEqual([1, 4, 8])
+    const firstRuns = changes(runs()).map(({ shapes }) => shapes)
+    expect(firstRuns).toEqual(['in0 1x3', 'in0 1x3', 'in0 4x3', 'in0 4x3', 'in0 8x3', 'in0 8x3'])
+    expect(lines.filter(({ msg }) => msg === 'sizes of batches are warm')).toHaveLength(1)
+  })
+
+  it('answers a request that is larger than what is warm: its run is the first of its size', async () => {
+    const runs = recordShapes()
+    const model = await serving(echoOnnx('float32', ['n', 3]), 'max_batch_size: 8')
+    const [answer] = await model.infer(requestOf([fp32('in0', [7, 3], rows(1, 7))]))
+    expect(valuesOf(answer)).toEqual(rows(1, 7))
+    await isWarm(model)
+    expect(changes(runs())).toHaveLength(3)
+  })
+
+  it('keeps to the sizes that run where the card has no room for a larger run, and says so', async () => {
+    process.env.MOST_ROWS = '4'
+    onTestFinished(() => void delete process.env.MOST_ROWS)
+    const { log, lines } = recordingLog()
+    const model = await served(echoOnnx('float32', ['n', 3]), 'max_batch_size: 8', log)
+    expect(model.sizes?.warm.map(({ size }) => size)).toEqual([1, 4])
+    const answers = await Promise.all(
+      Array.from({ length: 9 }, (_, n) => model.infer(requestOf([fp32('in0', [1, 3], rows(n, 1))]))),
+    )
+    expect(answers.map(([answer]) => valuesOf(answer))).toEqual(
+      Array.from({ length: 9 }, (_, n) => rows(n, 1)),
+    )
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        msg: 'sizes of batches do not run: batches stay smaller',
+        sizes: [8],
+        reason: expect.stringContaining('out of memory') as string,
+      }),
+    )
   })
 
   it('measures what each size takes of the memory of the card, and tells it', async () => {

@@ -52,7 +52,6 @@ async function naive(job: CeilingJob, context: Context, windows: Window[]): Prom
     scoreThreshold: 0.3,
     iouThreshold: 0.5,
     maxDetections: 300,
-    sizesAtOnce: 1,
     measuresMemory: false,
   })
   const whole = { x: 0, y: 0, ...input.size }

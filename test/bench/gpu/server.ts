@@ -1,6 +1,7 @@
 /** The model server under clients that ask again as soon as they are answered, in processes of their own. */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { planDetector } from '../../../src/detector/detector-plan.js'
 import { cameraDetectorOf } from '../../support/camera-detector-of.js'
@@ -15,6 +16,8 @@ import { nameOf, placesOf, protocols, type ServerJob } from './plan.js'
 /** One process cannot write what a card takes. */
 const clientProcesses = 4
 const loadedWithinMs = 120_000
+/** A beat of the model server, and more. */
+const toldEveryMs = 1_500
 
 type Answers = Readonly<{ n: number; allUs: readonly number[]; tookMs: number }>
 
@@ -39,6 +42,7 @@ export async function measureServer(
   })
   const isReady = async () => (await service.fetch(`/v2/models/${model}/ready`)).ok
   await until(`model ${model}`, isReady, loadedWithinMs)
+  await until(`sizes of batches of ${model}`, async () => !(await isWarming(service)), loadedWithinMs)
   const addresses = { HTTP: `127.0.0.1:${service.httpPort}`, gRPC: await grpcAddress(service) }
   const places = placesOf(job)
   for (const [at, { clients, batch }] of loads.entries())
@@ -95,6 +99,13 @@ async function ask(
     return JSON.parse(stdout) as Answers
   }
   return Promise.all(Array.from({ length: processes }, run))
+}
+
+/** Whether sizes of batches are to come. The model server tells once a second. */
+async function isWarming(service: TestService): Promise<boolean> {
+  await setTimeout(toldEveryMs)
+  const { reasons } = await service.json<{ reasons: readonly string[] }>('/readyz')
+  return reasons.some((reason) => reason.includes('sizes of batches'))
 }
 
 async function countsOf(

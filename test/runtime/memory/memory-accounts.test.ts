@@ -192,6 +192,23 @@ describe('S11: what a model takes of memory', () => {
     expect(over).toEqual([])
   })
 
+  it('is not what an instance needs beside its load, such as the first run of a size', async () => {
+    const { model, passes, over } = rig()
+    const account = model('a')
+    const [served, warmed] = [work(), work()]
+    const serving = account.run(11, served.run)
+    passes(300, { 11: 10 })
+    served.end()
+    await serving
+    const warming = account.prepare(11, warmed.run)
+    passes(900, { 11: 10 })
+    expect(account.takenBytes / MiB).toBe(1200)
+    warmed.end()
+    await warming
+    expect(account.takenBytes / MiB).toBe(300)
+    expect(over).toEqual([])
+  })
+
   it('is told as kept once it does nothing, until the instance is gone', async () => {
     const { model, passes, clock } = rig()
     const a = model('a')

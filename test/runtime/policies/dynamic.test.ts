@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decideDynamic } from '../../../src/runtime/policies/dynamic.js'
+import { batchRules, decideDynamic } from '../../../src/runtime/policies/dynamic.js'
 import type { BatchDecision } from '../../../src/runtime/policies/policy.js'
 
 const run = (count: number): BatchDecision => ({ kind: 'run', count })
@@ -56,5 +56,24 @@ describe('decideDynamic, without delay', () => {
     expect(
       decideDynamic({ candidates: candidates(waiting), oldestMs: 0, timeoutInMs: undefined }, rules),
     ).toEqual(decision)
+  })
+})
+
+describe('rules of batches that are filled up to sizes', () => {
+  const costs = [
+    { size: 1, ms: 5 },
+    { size: 4, ms: 6 },
+  ]
+
+  it('go up to the largest size that is warm, and prefer what can be reached', () => {
+    expect(batchRules(16, [2, 4, 16], 0, costs)).toMatchObject({ maxBatchSize: 4, preferredSizes: [2, 4] })
+    expect(batchRules(16, [16], 0, costs)).toMatchObject({ maxBatchSize: 4, preferredSizes: [4] })
+    expect(batchRules(16, [16], 0)).toMatchObject({ maxBatchSize: 16, preferredSizes: [16] })
+  })
+
+  it('run a larger request alone', () => {
+    const rules = batchRules(16, [], 1_000, costs)!
+    const waiting = { candidates: candidates('9 1'), oldestMs: 0, timeoutInMs: undefined }
+    expect(decideDynamic(waiting, rules)).toEqual(run(1))
   })
 })

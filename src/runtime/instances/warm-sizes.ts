@@ -1,5 +1,6 @@
-import type { BatchSizes, SizeCost } from '../runtime/batch-sizes.js'
-import type { SizesInUse } from './camera-detector.js'
+import { InternalError } from '../../errors.js'
+import type { BatchSizes, SizeCost, SizesInUse } from '../batch-sizes.js'
+import type { InstanceSizes } from './slot.js'
 
 export type WarmSizesHost = Readonly<{
   /** All, ascending. */
@@ -14,8 +15,14 @@ export type WarmSizesHost = Readonly<{
   onLeftOut: (sizes: BatchSizes, error: unknown) => void
 }>
 
+/** @throws why it does not run */
+export async function runSize(sizes: InstanceSizes | undefined, size: number): Promise<SizeCost> {
+  if (sizes === undefined) throw new InternalError('an instance that takes batches as they are warms no size')
+  return sizes.run(size)
+}
+
 /**
- * Which sizes of batches are warm in all instances of a detector. Each takes a GPU seconds for the first time, so that cameras begin with the
+ * Which sizes of batches are warm in all instances of a model. Each takes a GPU seconds for the first time, so that the model begins with the
  * smallest, and the others come one after another, on one instance at a time: the others serve meanwhile.
  */
 export class WarmSizes {
@@ -42,23 +49,22 @@ export class WarmSizes {
    * An instance has started, with the first sizes warm. It is not to take batches yet: those that are usable by now and that it lacks are
    * warmed first.
    *
-   * @param warm - runs one on it.
-   * @throws what `warm` throws
+   * @throws why one does not run
    */
-  async started(
-    instance: number,
-    costs: readonly SizeCost[],
-    warm: (size: number) => Promise<SizeCost>,
-  ): Promise<void> {
-    const own = [...costs]
-    while (own.length < this.usable.length) own.push(await warm(this.#sizes[own.length]!))
+  async started(instance: number, { warm, run }: InstanceSizes): Promise<void> {
+    const own = [...warm]
+    while (own.length < this.usable.length) own.push(await run(this.#sizes[own.length]!))
     this.#started.set(instance, own)
   }
 
-  /** An instance that has started takes batches. */
+  /** An instance that has started takes batches; without {@link started} it takes them as they are, and waits for no size. */
   joins(instance: number): void {
-    const own = this.#started.get(instance) ?? []
+    const own = this.#started.get(instance)
     this.#started.delete(instance)
+    if (own === undefined) {
+      this.#counts.delete(instance)
+      return
+    }
     for (const cost of own) this.#keep(cost)
     this.#counts.set(instance, own.length)
     this.#grow()

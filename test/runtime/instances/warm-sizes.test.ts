@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { WarmSizes } from '../../src/detector/warm-sizes.js'
+import { WarmSizes } from '../../../src/runtime/instances/warm-sizes.js'
 
 type Asked = Readonly<{ instance: number; size: number; end: (error?: Error) => void }>
 
@@ -23,9 +23,13 @@ function rig(sizes: readonly number[]) {
   const usable = () => warm.usable.map(({ size }) => size)
   const joined: number[] = []
   const join = async (instance: number, count: number) => {
-    await warm.started(instance, sizes.slice(0, count).map(cost), (size) => {
-      joined.push(size)
-      return Promise.resolve(cost(size))
+    await warm.started(instance, {
+      all: sizes,
+      warm: sizes.slice(0, count).map(cost),
+      run: (size) => {
+        joined.push(size)
+        return Promise.resolve(cost(size))
+      },
     })
     up.add(instance)
     warm.joins(instance)
@@ -95,6 +99,19 @@ describe('sizes of batches', () => {
     await end()
     expect(usable()).toEqual([1, 4])
     await join(0, 2)
+    expect([usable(), waiting()]).toEqual([[1, 4], []])
+  })
+
+  it('wait for no instance that takes batches as they are', async () => {
+    const { warm, up, usable, join, end, waiting } = rig([1, 4])
+    await join(0, 1)
+    await join(1, 1)
+    // It came back without a GPU.
+    up.add(1)
+    warm.joins(1)
+    warm.goOn()
+    expect(waiting()).toEqual(['0: 4'])
+    await end()
     expect([usable(), waiting()]).toEqual([[1, 4], []])
   })
 
