@@ -51,12 +51,18 @@ export class DecodeWays {
   #tenBit = false
   #fruitless = 0
   #now: ChosenWay = { way: inSoftware, reason: '' }
+  #isRefused = false
 
   constructor(readonly camera: Pick<CameraConfig, 'hwaccel' | 'region'>) {}
 
   /** That of the decoder that runs, or ran last. */
   get now(): ChosenWay {
     return this.#now
+  }
+
+  /** Whether it is in software for want of room on a card alone. */
+  get isRefused(): boolean {
+    return this.#isRefused
   }
 
   /** Whether room on a card is to be asked for. */
@@ -72,6 +78,7 @@ export class DecodeWays {
    */
   choose(card: CardAnswer | undefined, scalesOnCard: boolean): ChosenWay {
     this.#now = this.#choice(card, scalesOnCard)
+    this.#isRefused = this.wantsCard && card?.refusal !== undefined
     return this.#now
   }
 

@@ -100,6 +100,14 @@ export class DecoderSession implements Session {
     return this.#process?.cpuSeconds() ?? 0
   }
 
+  /** A file that is shown once goes on as it is: it would begin anew. */
+  cardHasRoom(): void {
+    if (!this.options.memory.ways.isRefused || !this.#stream().restartable) return
+    if (this.#restartReason !== undefined || this.#process === undefined) return
+    this.#restartReason = 'the GPU has room by now: decoding there'
+    this.#process.stop()
+  }
+
   /** Where the pictures of a camera are chosen by `auto`, a silence also ends it: key frames are too few then, and all are decoded. */
   waitsForKey(silentMs: number): boolean {
     if (this.#mode !== 'keyframes') return false

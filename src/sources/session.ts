@@ -18,6 +18,8 @@ export interface Session {
   /** Asks it to end, and forces it soon after. Idempotent. */
   stop(): void
   cpuSeconds(): number
+  /** A card has room for it by now, which was refused that: it ends, to begin again there. Absent: it needs no card. */
+  cardHasRoom?(): void
   /** Asked after a silence: whether it may be that only the next key frame is waited for. Absent: never. */
   waitsForKey?(silentMs: number): boolean
 }

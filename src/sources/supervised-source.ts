@@ -68,6 +68,10 @@ export class SupervisedSource implements FrameSource {
     return this.#endedCpuSeconds + (this.#session?.cpuSeconds() ?? 0)
   }
 
+  cardHasRoom(): void {
+    if (this.#state.phase.name === 'live') this.#session?.cardHasRoom?.()
+  }
+
   start(): void {
     this.#event({ type: 'start' })
   }

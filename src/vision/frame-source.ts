@@ -27,6 +27,8 @@ export interface FrameSource {
   readonly status: CameraStatus
   /** CPU seconds the decoder has used, children included; 0 where there is none. */
   decoderCpuSeconds(): number
+  /** The card of its engine has room for a decoder by now, which was refused one. Absent: it has no decoder. */
+  cardHasRoom?(): void
   start(): void
   /** Idempotent, never rejects. After it no listener is called and no child is left. */
   stop(): Promise<void>

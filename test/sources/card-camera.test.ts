@@ -4,6 +4,7 @@ import { newestFfmpeg } from '../../scripts/lib/newest-ffmpeg.mjs'
 import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
 import { StandInFfmpeg, type StandInMode } from '../support/stand-in-ffmpeg.js'
 import { tempDir } from '../support/temp-dir.js'
+import { until } from '../support/until.js'
 import { makeClip, tempFolder } from '../support/video-clips.js'
 import { unboundedCard, WatchedSource } from '../support/watched-source.js'
 
@@ -95,6 +96,32 @@ describe('an RTSP camera that is decoded on a card', () => {
     ])
     expect(decode).toMatchObject({ by: 'software', byReason: 'no picture came by GPU 0' })
     expect(ffmpeg.starts).toHaveLength(4)
+  })
+
+  it('R48: goes over to the card once that has room, for a reconnect', { timeout: 30_000 }, async () => {
+    const ffmpeg = new StandInFfmpeg(tempDir(), 'card')
+    vi.stubEnv('PATH', ffmpeg.path)
+    const card: { refusal?: string } = {
+      refusal: 'GPU 0 has 0.1 of 15.0 GiB left, and a decoder takes 560 MiB',
+    }
+    const camera = await WatchedSource.start(
+      { url: server.url('/dock'), hwaccel: 'cuda' },
+      { hardware: { ...unboundedCard(), askForCard: async () => ({ device: 0, isSeen: true, ...card }) } },
+    )
+    watched = camera
+    await camera.untilFrames(1)
+    expect(camera.source.status.decode).toMatchObject({ by: 'software', byReason: card.refusal })
+    delete card.refusal
+    camera.source.cardHasRoom?.()
+    await until('it is decoded on the card', () => camera.source.status.decode?.by === 'cuda-scaled')
+    expect(camera.source.status).toMatchObject({ attempts: 2, decode: { byReason: '' } })
+    expect(camera.statuses.map(({ state }) => state)).not.toContain('backoff')
+    // It is there by now.
+    camera.source.cardHasRoom?.()
+    await camera.untilFrames(camera.frames.length + 2)
+    expect(camera.source.status.attempts).toBe(2)
+    // Those on a card.
+    expect(ffmpeg.starts).toHaveLength(1)
   })
 
   it('asks for room before each start, tells when it has left, and says why it has none', async () => {

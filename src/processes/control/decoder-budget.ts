@@ -14,6 +14,10 @@ const freeShare = 0.05
 const readingAtMostMs = 5_000
 /** Until the memory of a decoder that was started is there, and has been read. */
 const settledAfterMs = 10_000
+/** A decoder that was told of room is told again no sooner. */
+const toldAgainMs = 60_000
+/** Longest that one that was told is waited for until it asks. */
+const asksWithinMs = 10_000
 
 /** A decoder that asks, or is on a card. */
 export type DecoderPlace = Readonly<{ engine: number; cameraId: string; device: number }>
@@ -37,6 +41,8 @@ export type DecoderBudgetDeps = Readonly<{
   log: Log
   /** From one reading of the cards to the next. */
   intervalMs: number
+  /** A decoder that was refused may ask again: it begins anew for that. */
+  hasRoom: (place: DecoderPlace) => void
   clock?: () => number
 }>
 
@@ -50,6 +56,12 @@ export class DecoderBudget {
   readonly #asking = new Map<string, symbol>()
   /** By device: when a decoder on it ended last. */
   readonly #leftMs = new Map<number, number>()
+  /** Those that run in software for want of room, the longest first. */
+  readonly #refused = new Map<string, DecoderPlace>()
+  /** When each was last told that there is room. */
+  readonly #toldMs = new Map<string, number>()
+  /** The one that was told last, until it has asked. */
+  #told: Readonly<{ key: string; sinceMs: number }> | undefined
   readonly #costs = new Map<number, DecoderCost>()
   /** By device: what there is. */
   readonly #totals = new Map<number, number>()
@@ -78,6 +90,7 @@ export class DecoderBudget {
   left({ engine, cameraId }: Omit<DecoderPlace, 'device'>): void {
     const key = keyOf(engine, cameraId)
     this.#asking.delete(key)
+    this.#refused.delete(key)
     const held = this.#held.get(key)
     if (held === undefined) return
     this.#held.delete(key)
@@ -94,9 +107,34 @@ export class DecoderBudget {
   /** An engine is gone, and its decoders with it. */
   engineGone(engine: number): void {
     for (const held of [...this.#held.values()]) if (held.engine === engine) this.left(held)
-    for (const key of [...this.#asking.keys()])
-      if (key.startsWith(keyOf(engine, ''))) this.#asking.delete(key)
+    for (const keys of [this.#asking, this.#refused])
+      for (const key of [...keys.keys()]) if (key.startsWith(keyOf(engine, ''))) keys.delete(key)
     this.engineReady()
+  }
+
+  /** To be called now and then: tells decoders that were refused once there is room, one after another. */
+  look(): void {
+    const now = this.#clock()
+    for (const [key, toldMs] of this.#toldMs) if (now - toldMs >= toldAgainMs) this.#toldMs.delete(key)
+    if (now - (this.#told?.sinceMs ?? -Infinity) >= asksWithinMs) this.#told = undefined
+    // What an engine takes that is ready since may not have been read.
+    const isKnown = now - this.#changedMs >= this.#settledMs
+    if (this.#refused.size === 0 || this.#told !== undefined || !isKnown) return
+    const next = [...this.#refused].find(([key, place]) => !this.#toldMs.has(key) && this.#hasRoom(place))
+    if (next === undefined) return
+    const [key, place] = next
+    this.#toldMs.set(key, now)
+    this.#told = { key, sinceMs: now }
+    this.deps.hasRoom(place)
+  }
+
+  #hasRoom({ device }: DecoderPlace): boolean {
+    const figures = this.#figures(device)
+    const total = figures?.memoryTotalBytes ?? this.#totals.get(device)
+    const used = figures?.memoryUsedBytes ?? undefined
+    return (
+      total !== undefined && this.#refusal(device, this.#costOf(device).eachBytes, total, used) === undefined
+    )
   }
 
   /** Takes what is known by now, for whoever reads the metrics. */
@@ -118,6 +156,8 @@ export class DecoderBudget {
     const figures = this.#figures(device)
     const answer = { device, isSeen: this.deps.gpus.gpus.length > 0 }
     this.#held.delete(key)
+    this.#refused.delete(key)
+    if (this.#told?.key === key) this.#told = undefined
     // While nothing tells what is in use, their share holds all the same.
     const total = figures?.memoryTotalBytes ?? this.#totals.get(device)
     const used = figures?.memoryUsedBytes ?? undefined
@@ -129,7 +169,10 @@ export class DecoderBudget {
     this.#totals.set(device, total)
     const cost = this.#costOf(device)
     const refusal = this.#refusal(device, cost.eachBytes, total, used)
-    if (refusal !== undefined) return { ...answer, refusal }
+    if (refusal !== undefined) {
+      if (this.deps.share > 0) this.#refused.set(key, place)
+      return { ...answer, refusal }
+    }
     const isSettled =
       this.#young(device) === 0 && this.#clock() - (this.#leftMs.get(device) ?? -Infinity) >= this.#settledMs
     cost.began(place.cameraId, isSettled ? used : undefined)

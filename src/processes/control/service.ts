@@ -103,6 +103,7 @@ export class GantryService implements Gantry {
       isLive: (cameraId) => deps.directory.find(cameraId)?.status.state === 'live',
       metrics: deps.metrics,
       log: deps.log,
+      hasRoom: ({ engine, cameraId }) => this.#engines.all[engine]?.tell({ type: 'cardHasRoom', cameraId }),
     })
     this.#ensemble = camerasEnsemble(deps, this.#engines)
     this.#moves = new CameraMoves({
@@ -363,6 +364,7 @@ export class GantryService implements Gantry {
         this.#capacity.watch.engineUsed(this.#engineMetrics.beat(index, message.beat))
         this.#modelCounts.report(index, models)
         this.#engines.look()
+        this.#decoders.look()
         for (const camera of cameras) {
           const leaving = directory.leaving(camera.cameraId)
           if (leaving) leaving.ledger.report(camera.counts)

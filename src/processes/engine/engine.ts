@@ -132,6 +132,11 @@ export class Engine implements Service {
     this.#cards.answered(requestId, answer)
   }
 
+  /** The decoder of a camera may ask again. */
+  cardHasRoom(cameraId: string): void {
+    this.#units.get(cameraId)?.source?.cardHasRoom?.()
+  }
+
   /** Takes a camera on, or changes one; the others do not notice. */
   setCamera(assignment: CameraAssignment): Promise<void> {
     return this.#turns.take(assignment.camera.id, () => this.#setCamera(assignment))

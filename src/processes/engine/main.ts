@@ -92,6 +92,9 @@ function receive(message: ToEngine): void {
     case 'card':
       engine?.takeCard(message.requestId, message.answer)
       return
+    case 'cardHasRoom':
+      engine?.cardHasRoom(message.cameraId)
+      return
     case 'pictures':
       engine?.showPictures(message.cameras)
       return

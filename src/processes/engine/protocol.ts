@@ -88,6 +88,8 @@ export type ToEngine =
   | Message<'cameraShapes', { shapes: CameraShapes }>
   /** What a decoder wanted to know. */
   | Message<'card', { requestId: number; answer: CardAnswer }>
+  /** The decoder of a camera was refused room on the card, which has it by now. */
+  | Message<'cardHasRoom', { cameraId: string }>
   | Message<'ask', { requestId: number; question: EngineQuestion }>
   | Message<'stop', { drainMs: number }>
 

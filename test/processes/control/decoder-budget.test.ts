@@ -28,6 +28,7 @@ function budgetOf(share: number, ...cards: readonly GpuFigures[]) {
   const { log, lines } = recordingLog()
   const metrics = createServiceMetrics()
   const state = { gpus: cards, nowMs: 0, reading: Promise.resolve() }
+  const told: string[] = []
   const budget = new DecoderBudget({
     share,
     gpus: {
@@ -41,9 +42,18 @@ function budgetOf(share: number, ...cards: readonly GpuFigures[]) {
     log,
     intervalMs: 2_000,
     clock: () => state.nowMs,
+    hasRoom: ({ cameraId }) => told.push(cameraId),
   })
+  /** Looks once a second. */
+  const looks = (seconds: number) => {
+    for (let second = 0; second < seconds; second += 1) {
+      state.nowMs += 1_000
+      budget.look()
+    }
+    return told.splice(0)
+  }
   const ask = (cameraId: string, device = 0, engine = device) => budget.ask({ engine, cameraId, device })
-  return { budget, state, lines, metrics, ask }
+  return { budget, state, lines, metrics, ask, looks }
 }
 
 describe('the memory of a card that decoders take', () => {
@@ -59,6 +69,47 @@ describe('the memory of a card that decoders take', () => {
     expect(await ask('cam-3')).toEqual({ device: 0, isSeen: true })
     budget.left({ engine: 0, cameraId: 'cam-3' })
     expect(await ask('cam-8')).not.toHaveProperty('refusal')
+  })
+
+  it('is told to those that were refused once there is some, one after another', async () => {
+    // 0.15 of 16 GiB are 4 times 560 MiB.
+    const { ask, budget, looks } = budgetOf(0.15, gpu(0, 16, 1))
+    const leave = (cameraId: string) => budget.left({ engine: 0, cameraId })
+    for (const camera of ['a', 'b', 'c', 'd', 'x', 'y']) await ask(camera)
+    expect(looks(100)).toEqual([])
+    for (const camera of ['a', 'b']) leave(camera)
+    // The next is told when the first has asked.
+    expect(looks(9)).toEqual(['x'])
+    leave('x')
+    expect(await ask('x')).not.toHaveProperty('refusal')
+    expect(looks(9)).toEqual(['y'])
+    leave('y')
+    expect(await ask('y')).not.toHaveProperty('refusal')
+    expect(looks(100)).toEqual([])
+  })
+
+  it('is told to a decoder once a minute at most, and to none that has gone', async () => {
+    const { ask, budget, looks, state } = budgetOf(1, gpu(0, 16, 15.2))
+    for (const camera of ['x', 'y']) expect(await ask(camera)).toHaveProperty('refusal')
+    // Somebody else left the card; what is told does not come.
+    state.gpus = [gpu(0, 16, 1)]
+    expect(looks(120)).toEqual(['x', 'y', 'x', 'y'])
+    budget.left({ engine: 0, cameraId: 'x' })
+    expect(looks(60)).toEqual(['y'])
+    budget.engineGone(0)
+    expect(looks(120)).toEqual([])
+  })
+
+  it('is told to none where the share is 0, or before the models of an engine are in the figures', async () => {
+    const none = budgetOf(0, gpu(0, 16, 1))
+    await none.ask('a')
+    expect(none.looks(30)).toEqual([])
+    const { ask, budget, looks, state } = budgetOf(1, gpu(0, 16, 15.2))
+    await ask('a')
+    state.gpus = [gpu(0, 16, 1)]
+    budget.engineReady()
+    expect(looks(13)).toEqual([])
+    expect(looks(1)).toEqual(['a'])
   })
 
   it('is never more than is free, with what those take that were just let in', async () => {
