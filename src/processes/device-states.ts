@@ -40,9 +40,16 @@ export class DeviceStates {
     const times = before === undefined || worksForMs >= provenMs ? 0 : before.times + 1
     const forMs = Math.min(heldBack.capMs, heldBack.baseMs * 2 ** times)
     this.#failed.set(device, { times, untilMs: now + forMs, worksSinceMs: undefined })
-    setTimeout(() => this.onChange(), forMs).unref()
+    this.#tellFrom(now + forMs)
     this.onChange()
     return forMs
+  }
+
+  /** A timer counts from when the turn of the loop began, and so ends before its time where that was long. */
+  #tellFrom(atMs: number): void {
+    const leftMs = atMs - this.clock()
+    if (leftMs <= 0) return this.onChange()
+    setTimeout(() => this.#tellFrom(atMs), Math.ceil(leftMs)).unref()
   }
 
   /** It was tried again, and works. */

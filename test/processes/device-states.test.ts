@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { DeviceStates } from '../../src/processes/device-states.js'
 
 /** With a time of its own. */
@@ -44,6 +44,21 @@ describe('GPUs that fail', () => {
     devices.failed(2)
     devices.failed(3)
     expect(devices.used).toEqual([2, 3])
+  })
+
+  it('are told when they are tried again, also where the timer ends before its time', () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const { time, devices } = states([0, 1])
+    const told: (readonly number[])[] = []
+    devices.onChange = () => told.push(devices.used)
+    devices.failed(1)
+    time.ms += 4_990
+    vi.advanceTimersByTime(5_000)
+    expect(told).toEqual([[0]])
+    time.ms += 10
+    vi.advanceTimersByTime(10)
+    expect(told).toEqual([[0], [0, 1]])
   })
 
   it('are told whenever that may have changed', () => {
