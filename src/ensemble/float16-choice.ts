@@ -18,6 +18,18 @@ export type Choice = Readonly<{
   providers: readonly ExecutionProvider[]
 }>
 
+/** What is measured of a detector and the same one in float16. */
+export function comparedOn(
+  deviceId: number,
+  detector: OnnxModel,
+  { maxBatchSize }: DetectorPlan,
+  float16: OnnxModel,
+  inference: InferenceConfig,
+): Compared {
+  const size = gpuBatchSizes(inference, detector, maxBatchSize).at(-1) ?? 1
+  return { paths: [detector.path, float16.path], size, deviceId }
+}
+
 /** Which of a detector in float32 and the same one in float16 is tried on a GPU: what was measured there before decides, if anything was. */
 export class Float16Choice {
   readonly #choices: readonly Choice[]
@@ -35,13 +47,7 @@ export class Float16Choice {
     this.#findings = findings ?? new Float16Findings()
     const { detector, plan } = choices[choices.findIndex(({ isFloat16 }) => isFloat16) - 1] ?? {}
     this.#compared =
-      this.#float16 && detector && plan
-        ? {
-            paths: [detector.path, this.#float16.path],
-            size: gpuBatchSizes(inference, detector, plan.maxBatchSize).at(-1) ?? 1,
-            deviceId,
-          }
-        : undefined
+      this.#float16 && detector && plan && comparedOn(deviceId, detector, plan, this.#float16, inference)
   }
 
   /** Where nothing is known, the one in float16 stands behind the other, marked: whoever loads them measures both. */

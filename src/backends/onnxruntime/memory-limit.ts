@@ -11,13 +11,35 @@ export function memoryLimitOf(
   return limit > 0 ? limit : undefined
 }
 
-/** @throws ProviderOptionsError for a limit that not even the file of the model fits into, most of which are weights */
-export function checkMemoryLimit(path: string, options: NativeOptions, provider: ExecutionProvider): void {
+/**
+ * Of a model that cannot be read whoever opens it tells.
+ *
+ * @throws ProviderOptionsError for a limit that not even the files of the model fit into, most of which are weights
+ */
+export async function checkMemoryLimit(
+  path: string,
+  options: NativeOptions,
+  provider: ExecutionProvider,
+): Promise<void> {
   const limit = memoryLimitOf(options, provider)
   const bytes = limit === undefined ? undefined : statSync(path, { throwIfNoEntry: false })?.size
-  if (limit === undefined || bytes === undefined || bytes <= limit) return
+  if (limit === undefined || bytes === undefined) return
+  const beside = await bytesBeside(path)
+  if (bytes + beside <= limit) return
+  const files =
+    beside === 0 ? `its file alone has ${bytes}` : `its file and the data beside it have ${bytes + beside}`
   throw new ProviderOptionsError(
-    `gpu_mem_limit of ${provider} is ${limit} bytes, which is under what the model needs: its file alone has ${bytes}`,
+    `gpu_mem_limit of ${provider} is ${limit} bytes, which is under what the model needs: ${files}`,
     'Raise gpu_mem_limit: it is of each session, and an instance has one for each size of batch.',
   )
+}
+
+/** What reads files of models is a library that most threads never need. */
+async function bytesBeside(path: string): Promise<number> {
+  const { externalBytes } = await import('../../repository/external-data.js')
+  try {
+    return externalBytes(path)
+  } catch {
+    return 0
+  }
 }

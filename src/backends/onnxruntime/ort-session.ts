@@ -125,7 +125,7 @@ function faultOf(
 async function openOn(provider: ExecutionProvider, options: OrtSessionOptions): Promise<OrtSession> {
   const settings = settingsOf(options)
   const { path, altered, deviceId } = options
-  checkMemoryLimit(path, options, provider)
+  await checkMemoryLimit(path, options, provider)
   const model = altered?.() ?? path
   if (nativeWish(options, provider) !== undefined)
     return openCSession({ model, provider, deviceId }, settings, options)

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
-import { dirname, isAbsolute, join, relative } from 'node:path'
 import type { ModelConfig } from '../../repository/model-config.js'
+import { fileBeside } from '../../repository/external-data.js'
 import { readOnnx } from '../../repository/onnx-file.js'
 import {
   type DataPlace,
@@ -194,9 +194,8 @@ function isWide(weight: Weight, path: string, fd: number): boolean {
 
 /** Weights in a file of their own; undefined where it is not there, or not in the model's folder. */
 function openBeside(path: string, location: string): number | undefined {
-  const file = join(dirname(path), location)
-  const inFolder = relative(dirname(path), file)
-  if (isAbsolute(location) || inFolder.startsWith('..')) return undefined
+  const file = fileBeside(path, location)
+  if (file === undefined) return undefined
   try {
     return openSync(file, 'r')
   } catch {

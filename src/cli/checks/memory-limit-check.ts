@@ -15,12 +15,12 @@ import { runningProvider } from './provider-check.js'
  * What `gpu_mem_limit` comes to for the detector of cameras: it is of each session, and people mean the card. Nothing where no limit is set, or
  * no GPU runs the models; of a model that cannot be used its own check tells.
  */
-export function checkMemoryLimits(
+export async function checkMemoryLimits(
   repositories: Repositories,
   ensemble: string,
   inference: InferenceConfig,
   states: readonly ProviderState[],
-): readonly Finding[] {
+): Promise<readonly Finding[]> {
   const provider = runningProvider(states)
   if (provider === undefined || !oneShape(provider)) return []
   try {
@@ -36,17 +36,16 @@ export function checkMemoryLimits(
     const sessions = instances * sizes.length
     const subject = 'gpu_mem_limit'
     const detail = `${gib(limit)} GiB for each session: ${instances} instances of ${detector.name} with ${sizes.length} sizes of batches (${sizes.join(', ')}) have ${sessions}, ${gib(limit * sessions)} GiB of a card at most`
-    return [
-      { subject, state: 'ok', detail, ...faultOf(() => checkMemoryLimit(detector.path, options, provider)) },
-    ]
+    const fault = await faultOf(checkMemoryLimit(detector.path, options, provider))
+    return [{ subject, state: 'ok', detail, ...fault }]
   } catch {
     return []
   }
 }
 
-function faultOf(check: () => void): Partial<Finding> {
+async function faultOf(check: Promise<void>): Promise<Partial<Finding>> {
   try {
-    check()
+    await check
     return {}
   } catch (error) {
     const { message, hint } = toErrorRecord(error)

@@ -95,12 +95,14 @@ async function checkDetector(
     { deviceFindings, providerFinding },
     { checkProviderOptions },
     { checkMemoryLimits },
+    { checkFloat16 },
   ] = await Promise.all([
     import('../checks/repository-check.js'),
     import('../checks/model-check.js'),
     import('../checks/provider-check.js'),
     import('../checks/provider-options-check.js'),
     import('../checks/memory-limit-check.js'),
+    import('../checks/float16-check.js'),
   ])
   if (config.engines === 0 || !(await canLookForModel(config))) return []
   const repositories = repositoriesFrom(repositoriesOf(config), config.ensemble)
@@ -109,7 +111,8 @@ async function checkDetector(
   const { inference } = config
   const options = [
     ...checkProviderOptions(inference, states),
-    ...checkMemoryLimits(repositories, config.ensemble, inference, states),
+    ...(await checkMemoryLimits(repositories, config.ensemble, inference, states)),
   ]
-  return [...model, providerFinding(states), ...options, ...(await deviceFindings(inference))]
+  const float16 = await checkFloat16(repositories, config.ensemble, inference, states)
+  return [...model, ...float16, providerFinding(states), ...options, ...(await deviceFindings(inference))]
 }

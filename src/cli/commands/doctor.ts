@@ -65,25 +65,31 @@ async function examineService({ config }: DoctorOptions, { terminal }: CommandCo
   const repository = { flag: 'doctor', path: 'models.repository', text: join(installation, 'models') }
   const flags = config === undefined ? [repository] : []
   const settings = loadPipeline(config, { env: terminal.env, flags }).config
-  const [{ examinePorts }, { checkModel }, { checkInt8 }, { checkLimits }, { lookAtProviders }] =
-    await Promise.all([
-      import('../doctor/ports.js'),
-      import('../checks/model-check.js'),
-      import('../checks/int8-check.js'),
-      import('../checks/limits-check.js'),
-      import('../checks/provider-check.js'),
-    ])
+  const [
+    { examinePorts },
+    { checkModel },
+    { checkFloat16 },
+    { checkInt8 },
+    { checkLimits },
+    { lookAtProviders },
+  ] = await Promise.all([
+    import('../doctor/ports.js'),
+    import('../checks/model-check.js'),
+    import('../checks/float16-check.js'),
+    import('../checks/int8-check.js'),
+    import('../checks/limits-check.js'),
+    import('../checks/provider-check.js'),
+  ])
   const { ensemble, engines, inference, server, modelServer } = settings
   const providers = await lookAtProviders(inference)
+  const repositories = repositoriesFrom(repositoriesOf(settings), ensemble)
   const models =
     engines === 0
       ? []
-      : checkModel(
-          repositoriesFrom(repositoriesOf(settings), ensemble),
-          ensemble,
-          providers,
-          settings.models.allowJsBackends,
-        )
+      : [
+          ...checkModel(repositories, ensemble, providers, settings.models.allowJsBackends),
+          ...(await checkFloat16(repositories, ensemble, inference, providers)),
+        ]
   return [
     ...checkLimits(settings),
     ...models,

@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path'
 import { systemLimit } from '../../lifecycle/system-limit.js'
 import type { Finding } from '../findings.js'
 import { programOutput } from '../../lifecycle/program-output.js'
+import { filtersIn } from '../../sources/ffmpeg-filters.js'
 
 const install = 'sudo apt-get install ffmpeg'
 
@@ -108,7 +109,7 @@ export async function examineHardwareDecoding(ask = programOutput): Promise<Find
     return {
       subject,
       state: 'ok',
-      detail: `a device opens for ${usable.join(', ')}; a camera asks for it with hwaccel`,
+      detail: `a device opens for ${usable.join(', ')}; a camera asks for it with hwaccel${usable.includes('cuda') ? await scalingText(ask) : ''}`,
     }
   return {
     subject,
@@ -116,4 +117,12 @@ export async function examineHardwareDecoding(ask = programOutput): Promise<Find
     detail: `built for ${built.join(', ')}, but no device opens: cameras are decoded in software`,
     fix: 'install the driver of the card (Debian: va-driver-all or nvidia-driver), or leave hwaccel at none',
   }
+}
+
+/** Where pictures are scaled that a card has decoded. */
+async function scalingText(ask: typeof programOutput): Promise<string> {
+  const filters = filtersIn((await ask('ffmpeg', listingArguments('filters'))) ?? '')
+  return filters.includes('scale_cuda')
+    ? '; this ffmpeg has scale_cuda: pictures are scaled on the card'
+    : '; this ffmpeg has no filter scale_cuda: pictures that the card decodes are scaled in software'
 }

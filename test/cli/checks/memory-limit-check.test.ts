@@ -9,8 +9,8 @@ const onCpu = [{ provider: 'cpu', state: 'runs', reason: '' }] as const
 const findings = (cuda: object, states: Parameters<typeof checkMemoryLimits>[3] = onCuda, ensemble = 'ppe') =>
   checkMemoryLimits(models, ensemble, inferenceSchema.parse({ cuda, maxBatchSize: 16 }), states)
 
-it('says what a memory limit comes to, which is of each session', () => {
-  expect(findings({ gpu_mem_limit: 2 * 1024 ** 3 })).toEqual([
+it('says what a memory limit comes to, which is of each session', async () => {
+  expect(await findings({ gpu_mem_limit: 2 * 1024 ** 3 })).toEqual([
     {
       subject: 'gpu_mem_limit',
       state: 'ok',
@@ -20,8 +20,8 @@ it('says what a memory limit comes to, which is of each session', () => {
   ])
 })
 
-it('names one that the model does not fit into, and what to change', () => {
-  expect(findings({ gpu_mem_limit: 4_000_000 })).toMatchObject([
+it('names one that the model does not fit into, and what to change', async () => {
+  expect(await findings({ gpu_mem_limit: 4_000_000 })).toMatchObject([
     {
       state: 'failed',
       detail: expect.stringMatching(
@@ -32,8 +32,8 @@ it('names one that the model does not fit into, and what to change', () => {
   ])
 })
 
-it('says nothing without a limit, without a GPU, or of a model that cannot be used', () => {
-  expect(findings({})).toEqual([])
-  expect(findings({ gpu_mem_limit: 1 }, onCpu)).toEqual([])
-  expect(findings({ gpu_mem_limit: 1 }, onCuda, 'nobody')).toEqual([])
+it('says nothing without a limit, without a GPU, or of a model that cannot be used', async () => {
+  expect(await findings({})).toEqual([])
+  expect(await findings({ gpu_mem_limit: 1 }, onCpu)).toEqual([])
+  expect(await findings({ gpu_mem_limit: 1 }, onCuda, 'nobody')).toEqual([])
 })

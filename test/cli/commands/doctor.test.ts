@@ -11,8 +11,10 @@ import { swiftShader, vulkanPresent } from '../../support/vulkan.js'
 import { tempDir } from '../../support/temp-dir.js'
 
 /** An ffmpeg that was built for the accelerators and opens the devices. */
-function ffmpeg(built: readonly string[], opens: readonly string[]) {
+function ffmpeg(built: readonly string[], opens: readonly string[], filters: readonly string[] = []) {
   return (_program: string, args: readonly string[]): Promise<string | undefined> => {
+    if (args.includes('-filters'))
+      return Promise.resolve(filters.map((name) => ` ... ${name} V->V what it does\n`).join(''))
     if (args.includes('-hwaccels'))
       return Promise.resolve(`Hardware acceleration methods:\n${built.join('\n')}\n`)
     const asked = args[args.indexOf('-init_hw_device') + 1] ?? ''
@@ -67,6 +69,17 @@ describe('hardware decoding', () => {
     const finding = await examineHardwareDecoding(ffmpeg(built, opens))
     expect(finding).toMatchObject({ state, detail: expect.stringContaining(detail) as string })
     expect(finding.fix !== undefined).toBe(state === 'warning')
+  })
+
+  it.each([
+    [['scale', 'scale_cuda'], 'this ffmpeg has scale_cuda: pictures are scaled on the card'],
+    [
+      ['scale'],
+      'this ffmpeg has no filter scale_cuda: pictures that the card decodes are scaled in software',
+    ],
+  ])('says where a card has pictures scaled, with the filters %j', async (filters, detail) => {
+    const finding = await examineHardwareDecoding(ffmpeg(['cuda'], ['cuda'], filters))
+    expect(finding.detail).toBe(`a device opens for cuda; a camera asks for it with hwaccel; ${detail}`)
   })
 
   it('is a warning on a machine without a device, whatever its ffmpeg was built for', async () => {
