@@ -361,6 +361,26 @@ describe.skipIf(skipsBrowser())('the page', () => {
     await page.context().close()
   })
 
+  it('shows where a camera is decoded, and why not on the card', async () => {
+    const gantry = await gantryWith(2)
+    const decode = { mode: 'full', reason: '', keyFrameGapMs: null } as const
+    const byReason = 'GPU 0 has 0.1 of 15.0 GiB left, and a decoder takes 560 MiB'
+    gantry.setStatus('cam-1', { decode: { ...decode, by: 'software', byReason } })
+    gantry.setStatus('cam-2', { decode: { ...decode, by: 'cuda-scaled', byReason: '' } })
+    const { url } = await serveFake({}, { gantry })
+    const { page } = await openPage(browser, url)
+    for (const [camera, text] of [
+      ['cam-1', `software (${byReason})`],
+      ['cam-2', 'GPU, scaled there'],
+    ]) {
+      await page.locator(`[data-camera=${camera}] .tile-open`).click()
+      const fact = page.locator('dialog .facts div', { has: page.getByText('Decoder', { exact: true }) })
+      await expect.poll(() => fact.locator('dd').textContent()).toContain(text)
+      await page.keyboard.press('Escape')
+    }
+    await page.context().close()
+  })
+
   it('shows why the service is not ready or degraded, and the state of each camera', async () => {
     const gantry = await gantryWith(2)
     gantry.setStatus('cam-2', { state: 'failed', reason: 'no such file' })

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { Camera, DecodeMode } from '../api/types.js'
+import type { Camera, DecodeMode, DecodePlace } from '../api/types.js'
 import { useDashboard } from '../state/context.js'
 import { useStore } from '../state/store.js'
 import { cameraName, StateBadge, StateNotice } from './camera-state.js'
@@ -111,6 +111,14 @@ const decodedAs: Readonly<Record<DecodeMode, string>> = {
   keyframes: 'key frames alone',
 }
 
+const decodedBy: Readonly<Record<DecodePlace, string>> = {
+  software: 'software',
+  'cuda-scaled': 'GPU, scaled there',
+  cuda: 'GPU',
+  vaapi: 'vaapi',
+  auto: 'an accelerator',
+}
+
 function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
   const { config, status, stats } = camera
   return (
@@ -145,8 +153,8 @@ function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
             : `p50 ${milliseconds(stats.latencyMs.p50)}, p99 ${milliseconds(stats.latencyMs.p99)}`}
         </Fact>
         <Fact name="Decoder">
-          {share(stats.decoderCpuShare)} of a core, {config.hwaccel === 'none' ? 'software' : config.hwaccel},{' '}
-          {count(status.attempts)} {status.attempts === 1 ? 'start' : 'starts'}
+          {share(stats.decoderCpuShare)} of a core, {decoderText(camera)}, {count(status.attempts)}{' '}
+          {status.attempts === 1 ? 'start' : 'starts'}
         </Fact>
         {status.decode !== undefined && (
           <Fact name="Decoded">
@@ -165,6 +173,13 @@ function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
       <FrameFates counts={stats.frames} />
     </>
   )
+}
+
+/** Where it is decoded, and why not where the settings ask for; what these ask for while it is not. */
+function decoderText({ config, status: { decode } }: Camera): string {
+  if (decode === undefined) return config.hwaccel === 'none' ? 'software' : config.hwaccel
+  const { by, byReason } = decode
+  return byReason === '' ? decodedBy[by] : `${decodedBy[by]} (${byReason})`
 }
 
 function Fact({ name, children }: Readonly<{ name: string; children: ComponentChildren }>): JSX.Element {
