@@ -15,11 +15,12 @@ const fields = [
 ]
 const bytes = (mib: number) => Math.round(mib * 1024 ** 2)
 
-/** Asks it for a line of each card, without heads and units. */
-export const gpuQuery: readonly string[] = [
-  `--query-gpu=${fields.join(',')}`,
-  '--format=csv,noheader,nounits',
-]
+/** Asks it for a line of each card, without heads and units. @param before - other fields, whose cells come first. */
+export function gpuQueryWith(before: readonly string[]): readonly string[] {
+  return [`--query-gpu=${[...before, ...fields].join(',')}`, '--format=csv,noheader,nounits']
+}
+
+export const gpuQuery: readonly string[] = gpuQueryWith([])
 
 /** What a line tells of a card. A card that was lost may not even tell its uuid. */
 export type GpuReading = Omit<GpuFigures, 'uuid' | 'energyJoules'> & Readonly<{ uuid: string | undefined }>

@@ -75,12 +75,12 @@ const isPart = (text: string): text is Part => (parts as readonly string[]).incl
 const isGpuProvider = (text: string): text is 'cuda' | 'tensorrt' => text === 'cuda' || text === 'tensorrt'
 
 /** What is measured on, or why nothing can be. */
-function whatOn(
+async function whatOn(
   provider: ExecutionProvider,
   deviceId: number,
-): Readonly<{ card: string } | { missing: string }> {
+): Promise<Readonly<{ card: string } | { missing: string }>> {
   if (provider === 'cpu') return { card: 'CPU, small sizes' }
-  const card = cardText(deviceId)
+  const card = await cardText(deviceId)
   if (card === undefined)
     return { missing: `no NVIDIA card ${deviceId} (nvidia-smi); --cpu shows that the parts run` }
   const missing = missingProviderReason(provider)
@@ -105,7 +105,7 @@ if (values.table) {
 }
 const provider = values.cpu ? 'cpu' : named
 const deviceId = Number(values.device)
-const on = whatOn(provider, deviceId)
+const on = await whatOn(provider, deviceId)
 if ('missing' in on) {
   note(`skipped: ${on.missing}`)
   process.exit(0)
@@ -113,7 +113,7 @@ if ('missing' in on) {
 const results = new Results(out, on.card)
 const scratch = mkdtempSync(join(tmpdir(), 'gantry-bench-'))
 const measurer = new Measurer(scratch)
-const watch = provider === 'cpu' ? undefined : CardWatch.start(deviceId)
+const watch = provider === 'cpu' ? undefined : await CardWatch.start(deviceId)
 
 /** By what nothing more is begun. */
 const cutOff: { signal?: 'SIGINT' | 'SIGTERM' | 'SIGHUP' } = {}

@@ -4,12 +4,13 @@ import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import fc from 'fast-check'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CardWatch, cardText } from '../bench/gpu/card.js'
 import { largestThat } from '../bench/gpu/largest-that.js'
 import { jobsOf, nameOf, parts, partSeconds, placesOf } from '../bench/gpu/plan.js'
 import { cardsIn, type Line, Results } from '../bench/gpu/results.js'
 import { tableOf } from '../bench/gpu/table.js'
+import { h100 } from '../support/fake-nvidia-smi.js'
 import { alive, descendants } from '../support/processes.js'
 import { tempDir } from '../support/temp-dir.js'
 import { until } from '../support/until.js'
@@ -109,6 +110,8 @@ describe('the plan', () => {
 describe('the card', () => {
   /** Programs of the tests before those of the machine. */
   const withProgram = (name: string, text: string) => {
+    vi.stubEnv('CUDA_VISIBLE_DEVICES', undefined)
+    onTestFinished(() => void vi.unstubAllEnvs())
     const dir = tempDir()
     writeFileSync(join(dir, name), text, { mode: 0o755 })
     const path = process.env['PATH']
@@ -116,27 +119,28 @@ describe('the card', () => {
     onTestFinished(() => void (process.env['PATH'] = path))
   }
 
-  it('is told by nvidia-smi', () => {
-    withProgram('nvidia-smi', '#!/bin/sh\necho "NVIDIA H100 80GB HBM3, 580.159.03"\n')
-    expect(cardText(0)).toBe('NVIDIA H100 80GB HBM3, driver 580.159.03')
+  it('is told by nvidia-smi', async () => {
+    withProgram('nvidia-smi', `#!/bin/sh\necho "${h100.row}"\n`)
+    expect(await cardText(0, '580.159.03')).toBe('NVIDIA H100 80GB HBM3, driver 580.159.03')
+    expect(await cardText(1)).toBeUndefined()
   })
 
-  it('is not there where nvidia-smi fails', () => {
+  it('is not there where nvidia-smi fails', async () => {
     withProgram('nvidia-smi', '#!/bin/sh\necho "No devices were found"\nexit 6\n')
-    expect(cardText(0)).toBeUndefined()
+    expect(await cardText(0)).toBeUndefined()
   })
 
   it('is watched beside what is measured', async () => {
     withProgram(
       'nvidia-smi',
       `#!/bin/sh
-echo "50, 1000, 200.50, [N/A]"
-echo "70, 3000, 299.50, [N/A]"
+echo "[N/A], 0, GPU-aaaaaaaa-1, 50, 81559, 1000, 200.50, 700.00, NVIDIA H100"
+echo "[N/A], 0, GPU-aaaaaaaa-1, 70, 81559, 3000, 299.50, 700.00, NVIDIA H100"
 echo "not a line of figures"
-exec sleep 60
+case "$*" in *--loop-ms*) exec sleep 60 ;; esac
 `,
     )
-    const watch = CardWatch.start(0)
+    const watch = await CardWatch.start(0)
     onTestFinished(() => watch.stop())
     const from = Date.now()
     await until('a sample', () => watch.mib === 3000)

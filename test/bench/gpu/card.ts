@@ -1,24 +1,26 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import { askGpus } from '../../../src/backends/onnxruntime/ask-gpus.js'
+import { cardOfDevice, driverVersion } from '../../../src/backends/onnxruntime/nvidia-cards.js'
+import { gpuQueryWith, type GpuReading, gpuReading } from '../../../src/metrics/gpu-reading.js'
 import type { Figures } from '../bench.js'
 import type { Window } from './measure.js'
 
-/** What `nvidia-smi` says of a card: its name and the driver; undefined where there is none, or no such program. */
-export function cardText(deviceId: number): string | undefined {
-  const query = ['-i', String(deviceId), '--query-gpu=name,driver_version', '--format=csv,noheader']
-  const { status, stdout } = spawnSync('nvidia-smi', query, { encoding: 'utf8', timeout: 10_000 })
-  const [name, driver] = (status === 0 ? stdout : '').trim().split(', ')
-  return name && driver ? `${name}, driver ${driver}` : undefined
+/** The name of a card, and the driver where that tells its version; undefined where there is no card, or no `nvidia-smi`. */
+export async function cardText(deviceId: number, driver = driverVersion()): Promise<string | undefined> {
+  const name = (await cardOf(deviceId))?.name
+  return name && [name, ...(driver === undefined ? [] : [`driver ${driver}`])].join(', ')
 }
 
-/** As `nvidia-smi` calls them, and as figures do. */
-const watched = {
-  'utilization.gpu': 'gpuPercent',
-  'memory.used': 'gpuMiB',
-  'power.draw': 'watts',
-  'utilization.decoder': 'decoderPercent',
-} as const
-type Figure = (typeof watched)[keyof typeof watched]
+/** Where cards differ, and nobody knows which CUDA means, the one of that number. */
+async function cardOf(deviceId: number): Promise<GpuReading | undefined> {
+  const cards = await askGpus()
+  return cardOfDevice(deviceId, cards) ?? cards.find(({ index }) => index === deviceId)
+}
+
+/** Beside what every reading has. */
+const decoderField = 'utilization.decoder'
+type Figure = 'gpuPercent' | 'gpuMiB' | 'watts' | 'decoderPercent'
 type Sample = Readonly<Record<Figure, number> & { atMs: number }>
 
 const everyMs = 200
@@ -36,9 +38,9 @@ export class CardWatch {
     child.on('error', () => undefined)
   }
 
-  static start(deviceId: number): CardWatch {
-    const query = `--query-gpu=${Object.keys(watched).join(',')}`
-    const args = ['-i', String(deviceId), query, '--format=csv,noheader,nounits', `--loop-ms=${everyMs}`]
+  static async start(deviceId: number): Promise<CardWatch> {
+    const { index = deviceId } = (await cardOf(deviceId)) ?? {}
+    const args = [...gpuQueryWith([decoderField]), '-i', String(index), `--loop-ms=${everyMs}`]
     return new CardWatch(spawn('nvidia-smi', args, { stdio: ['ignore', 'pipe', 'ignore'] }))
   }
 
@@ -78,11 +80,17 @@ export class CardWatch {
   }
 }
 
-/** Of a line such as `37, 1207, 132.45, [N/A]`; what is not a number is not told. */
+/** Of a line that begins with the figure of the decoder; what is not a number is not told. */
 function sampleOf(line: string, atMs: number): Sample | undefined {
-  const values = line.split(',').map((text) => Number.parseFloat(text))
-  const figures = Object.values(watched)
-  if (values.length !== figures.length) return undefined
-  const [gpuPercent, gpuMiB, watts, decoderPercent] = values as [number, number, number, number]
-  return { atMs, gpuPercent, gpuMiB, watts, decoderPercent }
+  const [decoder = '', ...cells] = line.split(',')
+  const reading = gpuReading(cells.join(','))
+  if (reading === undefined) return undefined
+  const { utilization, memoryUsedBytes, powerWatts } = reading
+  return {
+    atMs,
+    gpuPercent: (utilization ?? Number.NaN) * 100,
+    gpuMiB: (memoryUsedBytes ?? Number.NaN) / 1024 ** 2,
+    watts: powerWatts ?? Number.NaN,
+    decoderPercent: Number.parseFloat(decoder),
+  }
 }
