@@ -21,8 +21,6 @@ export type OptimizeOptions = GlobalOptions & OptimizeFlags
 
 /** What the service keeps to where no agreement was asked for. */
 const usualAgreement = 0.9
-/** So much slower the p99 of its cameras may become. */
-const mostP99Ratio = 1.1
 
 /**
  * Searches, writes the result and tells of it; applies it where that is asked for.
@@ -118,11 +116,11 @@ async function prepare(
       ),
   )
   try {
-    if (options.restart === true) forget(work)
-    const journal = await Journal.open(
-      join(work, 'journal.jsonl'),
-      await subjectOf(model, measuredFlags(options)),
-    )
+    if (options.restart === true) forget(work, ['journal.jsonl'])
+    const subject = await subjectOf(model, measuredFlags(options))
+    const journal = await Journal.open(join(work, 'journal.jsonl'), subject)
+    // What lies there may be of another model.
+    if (journal.size === 0) forget(work, ['forms', 'pictures', 'roofline', 'trace.json'])
     const frames = await pictureOrigins(options, terminal.env)
     const show = (text: string) => progress.show(text)
     const trace = await arrivalsFor(
@@ -141,6 +139,8 @@ async function prepare(
       folder: join(work, 'pictures'),
       signal: signals.asked,
     })
+    // Nothing is wrong with it: from here on what lies there is of this search.
+    await journal.once('begun', () => Promise.resolve(new Date().toISOString()))
     const quiet = options.quiet === true || options.json === true
     const request: OptimizeRequest = {
       ...settings,
@@ -234,6 +234,7 @@ function measuredFlags(options: OptimizeOptions): Partial<OptimizeFlags> {
     restart: ______,
     apply: _a,
     applySeconds: _b,
+    applyRatio: _k,
     token: _c,
     python: _d,
     json: _e,
@@ -254,10 +255,8 @@ function makeFolder(path: string): void {
   }
 }
 
-/** All but the lock, which is ours. */
-function forget(work: string): void {
-  for (const name of ['journal.jsonl', 'forms', 'pictures', 'roofline', 'trace.json'])
-    rmSync(join(work, name), { recursive: true, force: true })
+function forget(work: string, names: readonly string[]): void {
+  for (const name of names) rmSync(join(work, name), { recursive: true, force: true })
 }
 
 /** What was found is written first: whoever reads it may be gone. */
@@ -298,7 +297,7 @@ function forCameras({ result, best }: OptimizeReport): string {
 async function apply(
   url: string,
   result: NonNullable<OptimizeReport['result']>,
-  { applySeconds, accuracy }: OptimizeSettings,
+  { applySeconds, applyRatio, accuracy }: OptimizeSettings,
   { token, json }: OptimizeOptions,
   progress: Progress,
   { terminal, signals }: CommandContext,
@@ -308,7 +307,7 @@ async function apply(
   const trial = {
     seconds: applySeconds,
     minAgreement: accuracy.agreement ?? usualAgreement,
-    maxP99Ratio: mostP99Ratio,
+    maxP99Ratio: applyRatio,
   }
   const api = await serviceAt(url, token)
   const applied = await applyResult(api, name, trial, signals.asked, (text) => progress.show(text))

@@ -4,7 +4,7 @@ import type { GraphOptimization } from '../repository/model-config.js'
 import { missingProviderReason, deviceOf } from '../backends/onnxruntime/providers.js'
 import { shapeOption } from '../tools/perf/input-data.js'
 import { type Precision, precisions } from '../tools/optimize/model-forms.js'
-import { type Limits, type Objective, type objectives } from '../tools/optimize/objective.js'
+import { type TrialLimits, type Objective, type objectives } from '../tools/optimize/objective.js'
 import type { AccuracyLimits } from '../tools/optimize/judge-forms.js'
 import { configurationsOf, type SearchSpace } from '../tools/optimize/search-space.js'
 import type { SetChoice } from '../tools/eval/read-set.js'
@@ -65,6 +65,7 @@ export type OptimizeFlags = ModelPlace &
     apply?: string
     token?: string
     applySeconds: string
+    applyRatio: string
   }>
 
 /** What the command line decides of a search; what needs models, pictures or a service is looked for later. */
@@ -73,7 +74,7 @@ export type OptimizeSettings = Readonly<{
   precisions: readonly Precision[]
   sizes: readonly SizePx[]
   objective: Objective
-  limits: Limits
+  limits: TrialLimits
   accuracy: AccuracyLimits
   set: SetChoice | undefined
   wish: ClassWish
@@ -87,6 +88,7 @@ export type OptimizeSettings = Readonly<{
   seed: number
   windowMs: number
   applySeconds: number
+  applyRatio: number
 }>
 
 const most = { threads: 1_024, instances: 256, batch: 4_096, delayMs: 60_000, atOnce: 65_536 } as const
@@ -157,6 +159,7 @@ export function optimizeSettings(
     seed: wholeNumber(flags.seed, '--seed', 0, 2 ** 32 - 1),
     windowMs: wholeNumber(flags.windowMs, '--window-ms', 50, 60_000),
     applySeconds: wholeNumber(flags.applySeconds, '--apply-seconds', 5, 3_600),
+    applyRatio: numberBetween(flags.applyRatio, '--apply-ratio', 1, 100),
   }
 }
 

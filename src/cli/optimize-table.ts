@@ -1,4 +1,4 @@
-import type { OptimizeReport, Spread } from '../tools/optimize/optimize-report.js'
+import type { OptimizeReport, RatioSpread } from '../tools/optimize/optimize-report.js'
 import { configurationText } from '../tools/optimize/search-space.js'
 import { table } from './table.js'
 
@@ -37,6 +37,6 @@ export function optimizeTables({ best, steps, space, baseline, forms }: Optimize
   return parts.join('\n\n')
 }
 
-function times({ median, min, max }: Spread): string {
+function times({ median, min, max }: RatioSpread): string {
   return `${median.toFixed(2)} x (${min.toFixed(2)}-${max.toFixed(2)})`
 }

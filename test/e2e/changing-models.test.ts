@@ -1,14 +1,21 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EnsembleOutcome, EnsembleView } from '../../src/api/gantry.js'
 import type { Problem } from '../../src/api/problem.js'
+import { run } from '../../src/cli/program.js'
+import { GantryApi } from '../../src/tools/client/gantry-api.js'
+import { serverTarget } from '../../src/tools/client/server-url.js'
+import { applyResult } from '../../src/tools/optimize/apply-result.js'
+import { NotAppliedError } from '../../src/tools/optimize/optimize-errors.js'
 import { endedFrames } from '../../src/vision/accounting.js'
 import type { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
 import { fixedDetector } from '../support/changing-models.js'
+import { fakeTerminal } from '../support/fake-terminal.js'
 import { rtspCameras } from '../support/demo-cameras.js'
 import { addModel } from '../support/onnx-models.js'
+import { redPicture } from '../support/red-pictures.js'
 import type { TestStream } from '../support/service.js'
 import { TestService } from '../support/service.js'
 import { until } from '../support/until.js'
@@ -241,4 +248,50 @@ describe('another ensemble for cameras that run', () => {
       expect(await service.metric(/gantry_ensemble_changes_total\{outcome="taken_back"\}/)).toBe(3)
     },
   )
+
+  it('is applied by gantry optimize, which tells what became of it', { timeout: 90_000 }, async () => {
+    const work = join(folder, 'optimize')
+    const pictures = join(folder, 'pictures')
+    mkdirSync(pictures)
+    writeFileSync(join(pictures, '0.png'), await redPicture({ widthPx: 64, heightPx: 64 }, 250))
+    const terminal = fakeTerminal()
+    const flags = ['--threads', '1', '--instances', '1', '--graph', 'all', '--arena', 'on', '--batches', '1']
+    const code = await run(
+      [
+        ...[
+          'optimize',
+          'first',
+          '-r',
+          repository,
+          '--work',
+          work,
+          '--frames',
+          pictures,
+          '--forms',
+          'float32',
+        ],
+        ...[...flags, '--execution', 'sequential', '--rounds', '1', '--brief', '--window-ms', '50'],
+        ...['--apply', service.url, '--apply-seconds', '5', '--apply-ratio', '100'],
+      ],
+      terminal,
+    )
+    expect([code, terminal.stdout()]).toEqual([
+      0,
+      expect.stringContaining('cameras run first_optimized now, large before') as string,
+    ])
+    expect(terminal.stderr()).toContain('write ensemble: first_optimized into its pipeline file')
+    expect(await view()).toMatchObject({ name: 'first_optimized', state: 'steady' })
+
+    const api = new GantryApi(serverTarget(service.url, 'http'), undefined)
+    const limits = { seconds: 5, minAgreement: 0.9, maxP99Ratio: 100 }
+    const { signal } = new AbortController()
+    const back = await applyResult(api, 'differs', limits, signal, () => undefined)
+    expect(back).toMatchObject({ outcome: 'taken_back', before: 'first_optimized', agreement: 0 })
+    expect(new NotAppliedError(service.url, back).message).toMatch(
+      /"differs" was taken back, cameras run "first_optimized": .*agree/,
+    )
+    await expect(applyResult(api, 'first_optimized', limits, signal, () => undefined)).rejects.toThrow(
+      /run "first_optimized" already/,
+    )
+  })
 })

@@ -99,7 +99,8 @@ export function optimizeCommand(context: CommandContext): Command {
     .option('--seed <n>', 'of the search', '1')
     .option('--python <path>', 'a Python that has the packages of python/requirements.txt')
     .option('--apply <url>', 'let the cameras of this running service take the result, on trial')
-    .option('--apply-seconds <n>', 'how long the trial is', '30')
+    .option('--apply-seconds <n>', 'how long the trial is', '60')
+    .option('--apply-ratio <x>', 'how many times the p99 of before the cameras may take then', '1.25')
     .addOption(tokenOption())
     .addHelpText('after', examples)
     .action(async (subject: string, _: unknown, self: Command) => {
@@ -111,7 +112,7 @@ export function optimizeCommand(context: CommandContext): Command {
 
 /** The command line that makes the same search, without what is secret or of this time alone. */
 function commandText(subject: string, command: Command): string {
-  const once = new Set(['token', 'apply', 'applySeconds', 'restart'])
+  const once = new Set(['token', 'apply', 'applySeconds', 'applyRatio', 'restart'])
   const flags = command.options
     .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
     .filter((option) => !once.has(option.attributeName()))

@@ -1,6 +1,6 @@
 import type { OnnxModel } from '../../repository/onnx-model.js'
 import { readLabelledSet, type SetChoice } from '../eval/read-set.js'
-import type { ClassWish } from '../eval/scored-classes.js'
+import { type ClassWish, scoredClasses } from '../eval/scored-classes.js'
 import { demoClips, type PictureOrigin, takePictures } from '../transform/frames.js'
 import { planDraft } from '../transform/model-draft.js'
 import type { AccuracyMeasure } from './form-accuracy.js'
@@ -34,16 +34,19 @@ export async function accuracyMeasure({
   folder,
   signal,
 }: AccuracyWish): Promise<AccuracyMeasure | undefined> {
-  const isDetector = planDraft(model).detector !== undefined
+  const { detector } = planDraft(model)
   if (set !== undefined) {
-    if (!isDetector)
+    if (detector === undefined)
       throw new OptimizeSettingError(
         `--data is for detectors, and no head is known by the outputs of model "${model.name}"`,
         'Set gantry.head in config.pbtxt (docs/models.md), or leave out --data.',
       )
-    return { kind: 'map', set: readLabelledSet(set), wish }
+    const labelled = readLabelledSet(set)
+    // Labels that do not fit are told before forms are made.
+    scoredClasses(labelled.classes, [detector.labels], wish)
+    return { kind: 'map', set: labelled, wish }
   }
-  if (!isDetector) return undefined
+  if (detector === undefined) return undefined
   const sources = frames.length > 0 ? frames : demoClips()
   const { paths, from } = await takePictures({ sources, count, scratch: folder, signal })
   return { kind: 'agreement', pictures: paths, from }

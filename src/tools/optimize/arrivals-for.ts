@@ -5,8 +5,8 @@ import { writeReportFile } from '../report/report-file.js'
 import { type ArrivalTrace, gapsOf, readTrace, traceText } from './arrival-trace.js'
 import { recordTrace } from './record-trace.js'
 
-/** Arrivals as a load. */
-export type Arrivals = Readonly<{ gapsMs: readonly number[]; perSecond: number; cameras: number }>
+/** RecordedArrivals as a load. */
+export type RecordedArrivals = Readonly<{ gapsMs: readonly number[]; perSecond: number; cameras: number }>
 
 /**
  * The arrivals that a search is made for: those of a file, or of a running service, which are recorded once and kept.
@@ -21,7 +21,7 @@ export async function arrivalsFor(
   kept: string,
   signal: AbortSignal,
   progress: (text: string) => void,
-): Promise<Arrivals | undefined> {
+): Promise<RecordedArrivals | undefined> {
   if (trace === undefined) return undefined
   const recorded = /^https?:\/\//i.test(trace)
     ? await ofService(trace, token, seconds, kept, signal, progress)

@@ -24,7 +24,9 @@ export class Journal {
     const known = new Map(lines.map(({ key, value }) => [key, value]))
     const journal = new Journal(path, known)
     const before = known.get(subjectKey) as string | undefined
-    if (before === undefined) await journal.#keep(subjectKey, subject)
+    // Of another search that has measured nothing there is nothing to lose.
+    if (before === undefined || (before !== subject && known.size === 1))
+      await journal.#keep(subjectKey, subject)
     else if (before !== subject)
       throw new OptimizeStateError(
         `${path} is of another search: ${difference(before, subject)}`,

@@ -9,7 +9,7 @@ export type Objective =
   | Readonly<{ kind: 'weighted'; weight: number }>
 
 /** What a configuration must keep. Absent: anything. */
-export type Limits = Readonly<{
+export type TrialLimits = Readonly<{
   p99Ms?: number
   perSecond?: number
   memoryBytes?: number
@@ -30,12 +30,12 @@ export type Worth = Readonly<{
   steady: boolean
   /** It was far behind the best, and ended early. */
   cutShort: boolean
-  /** Limits that are not kept, for people; none where all are. */
+  /** TrialLimits that are not kept, for people; none where all are. */
   broken: readonly string[]
 }>
 
 /** How requests came. */
-export type LoadKind = 'concurrency' | 'trace'
+export type TrialLoadKind = 'concurrency' | 'trace'
 
 /**
  * The level that is worth most by an objective among those that keep the limits; without such a one that which is nearest to them.
@@ -45,8 +45,8 @@ export type LoadKind = 'concurrency' | 'trace'
 export function worthOf(
   { levels, peakBytes }: Extract<TrialResult, { ok: true }>,
   objective: Objective,
-  limits: Limits,
-  load: LoadKind,
+  limits: TrialLimits,
+  load: TrialLoadKind,
   cores: number,
 ): Worth | undefined {
   const all = levels.map((level) => ofLevel(level, peakBytes, limits, load, cores))
@@ -62,8 +62,8 @@ export function worthOf(
 function ofLevel(
   result: LevelResult,
   peakBytes: number,
-  limits: Limits,
-  load: LoadKind,
+  limits: TrialLimits,
+  load: TrialLoadKind,
   cores: number,
 ): Worth {
   const { level, latencyUs, steady, cutShort, clientCores, errors, requests, firstError } = result
@@ -84,7 +84,7 @@ function ofLevel(
 /** With a trace as many come as are recorded: what could be done is reckoned by the share of the processor that they took. */
 function perSecondOf(
   { inferencesPerSecond, clientCores }: LevelResult,
-  load: LoadKind,
+  load: TrialLoadKind,
   cores: number,
 ): number {
   return load === 'concurrency'
@@ -94,7 +94,7 @@ function perSecondOf(
 
 function brokenBy(
   { perSecond, p99Ms, peakBytes }: Pick<Worth, 'perSecond' | 'p99Ms' | 'peakBytes'>,
-  limits: Limits,
+  limits: TrialLimits,
 ): readonly string[] {
   const mib = (bytes: number) => Math.round(bytes / 1024 ** 2)
   return [
@@ -106,16 +106,11 @@ function brokenBy(
   ]
 }
 
-/** So much less is a configuration worth that breaks a limit, in the unit of {@link scoreOf}: less than any that keeps them. */
-const breaks = 2
-
-/** Logarithm of the objective, the higher the better; what breaks limits is the worse, the further it is beyond them. */
-export function scoreOf(worth: Worth, objective: Objective, limits: Limits): number {
-  const own = objectiveOf(worth, objective)
-  if (worth.broken.length === 0) return own
+/** Logarithm of the objective, the higher the better, less that of how far each limit is broken: what is near a limit may lead inside. */
+export function scoreOf(worth: Worth, objective: Objective, limits: TrialLimits): number {
   const { p99Ms = worth.p99Ms, perSecond = worth.perSecond, memoryBytes = worth.peakBytes } = limits
   const beyond = [worth.p99Ms / p99Ms, perSecond / worth.perSecond, worth.peakBytes / memoryBytes]
-  return own - breaks - beyond.reduce((sum, ratio) => sum + Math.log(Math.max(1, ratio)), 0)
+  return objectiveOf(worth, objective) - beyond.reduce((sum, ratio) => sum + Math.log(Math.max(1, ratio)), 0)
 }
 
 /** Logarithm of the objective, limits or not. */

@@ -1,7 +1,7 @@
 import { type HtmlCell, htmlFacts, htmlTable, numberText } from '../report/html.js'
 import { type ChartSeries, lineChart } from '../report/line-chart.js'
 import { reportPage, type ReportSection } from '../report/report-page.js'
-import type { OptimizeReport, RepeatedConfiguration, Spread } from './optimize-report.js'
+import type { OptimizeReport, RepeatedConfiguration, RatioSpread } from './optimize-report.js'
 import { configurationText } from './search-space.js'
 
 /** What a search found, as a page: curves, what each step gained, what bounds it, and everything that was tried. */
@@ -48,7 +48,7 @@ function resultFacts(report: OptimizeReport): (readonly [string, HtmlCell])[] {
   ]
 }
 
-function times({ median, min, max }: Spread): string {
+function times({ median, min, max }: RatioSpread): string {
   return `${median.toFixed(2)} x (${min.toFixed(2)} to ${max.toFixed(2)})`
 }
 

@@ -1,6 +1,6 @@
 import type { LevelResult } from '../perf/measure-level.js'
 import type { FormAccuracy, AccuracyMeasure } from './form-accuracy.js'
-import type { LoadKind, Limits, Objective, Worth } from './objective.js'
+import type { TrialLoadKind, TrialLimits, Objective, Worth } from './objective.js'
 import type { Roofline } from './roofline.js'
 import type { Configuration, SearchSpace } from './search-space.js'
 
@@ -29,19 +29,19 @@ export type RepeatedConfiguration = Readonly<{
   /** Medians over the turns. */
   worth: Worth
   /** Median, least and largest ratio of its throughput to that of the baseline in the same turn. */
-  throughput: Spread
-  p99: Spread
+  throughput: RatioSpread
+  p99: RatioSpread
   /** The same of the objective. */
-  gain: Spread
+  gain: RatioSpread
 }>
 
-export type Spread = Readonly<{ median: number; min: number; max: number }>
+export type RatioSpread = Readonly<{ median: number; min: number; max: number }>
 
 /** A step from the baseline to the best, and what it gained over the step before. */
 export type GainStep = Readonly<{ name: string; measured: RepeatedConfiguration; throughputRatio: number }>
 
 /** A configuration over several loads. */
-export type Curve = Readonly<{
+export type LoadCurve = Readonly<{
   name: string
   configuration: Configuration
   levels: readonly Pick<LevelResult, 'level' | 'inferencesPerSecond' | 'latencyUs'>[]
@@ -55,8 +55,8 @@ export type OptimizeReport = Readonly<{
   /** Of this machine. */
   machine: Readonly<{ processor: string; cores: number; onnxRuntime: string; vnni: boolean | undefined }>
   objective: Objective
-  limits: Limits & Readonly<{ map?: number; mapDrop?: number; agreement?: number }>
-  load: Readonly<{ kind: LoadKind; perSecond?: number; cameras?: number }>
+  limits: TrialLimits & Readonly<{ map?: number; mapDrop?: number; agreement?: number }>
+  load: Readonly<{ kind: TrialLoadKind; perSecond?: number; cameras?: number }>
   accuracyBy?: Readonly<{ kind: AccuracyMeasure['kind']; of: string }>
   space: SearchSpace
   /** Configurations that there are. */
@@ -69,7 +69,7 @@ export type OptimizeReport = Readonly<{
   /** Absent where nothing keeps the limits, or it was ended before. */
   best?: RepeatedConfiguration
   steps: readonly GainStep[]
-  curves: readonly Curve[]
+  curves: readonly LoadCurve[]
   roofline?: Roofline
   notes: readonly string[]
   interrupted: boolean

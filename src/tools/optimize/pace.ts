@@ -1,7 +1,7 @@
 import { nowMs } from '../../lifecycle/clock.js'
 
 /** How far a search is, by what the trials of this run took. */
-export class Pace {
+export class SearchPace {
   readonly #beganMs = nowMs()
   #fresh = 0
   #begun = 0

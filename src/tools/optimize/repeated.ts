@@ -1,6 +1,6 @@
 import { type Configuration, keyOf } from './search-space.js'
 import type { Worth } from './objective.js'
-import type { RepeatedConfiguration, Spread } from './optimize-report.js'
+import type { RepeatedConfiguration, RatioSpread } from './optimize-report.js'
 import type { Trials } from './trials.js'
 
 /**
@@ -56,7 +56,7 @@ export function medianOf(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
-export function spreadOf(values: readonly number[]): Spread {
+export function spreadOf(values: readonly number[]): RatioSpread {
   return { median: medianOf(values), min: Math.min(...values), max: Math.max(...values) }
 }
 

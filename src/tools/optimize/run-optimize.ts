@@ -8,16 +8,16 @@ import type { AccuracyMeasure } from './form-accuracy.js'
 import type { Journal } from './journal.js'
 import { type AccuracyLimits, judgeForms } from './judge-forms.js'
 import { type FormsRequest, makeForms, type ModelForm, originalForm } from './model-forms.js'
-import type { Limits, Objective, Worth } from './objective.js'
+import type { TrialLimits, Objective, Worth } from './objective.js'
 import { OptimizeLimitsError, OptimizeSettingError } from './optimize-errors.js'
 import type {
-  Curve,
+  LoadCurve,
   FormReport,
   OptimizeReport,
   RepeatedConfiguration,
   TriedConfiguration,
 } from './optimize-report.js'
-import { Pace } from './pace.js'
+import { SearchPace } from './pace.js'
 import { measureInTurn } from './repeated.js'
 import { measureRoofline, type Roofline } from './roofline.js'
 import { searchCandidates } from './search.js'
@@ -27,6 +27,7 @@ import {
   configurationText,
   keyOf,
   placeOf,
+  usualOnes,
   type SearchSpace,
 } from './search-space.js'
 import { runTrial } from './trial.js'
@@ -38,7 +39,7 @@ export type OptimizeRequest = Readonly<{
   space: Omit<SearchSpace, 'form'>
   forms: Pick<FormsRequest, 'precisions' | 'sizes' | 'frames' | 'python'>
   objective: Objective
-  limits: Limits
+  limits: TrialLimits
   accuracy: Readonly<{ measure: AccuracyMeasure | undefined; limits: AccuracyLimits }>
   /** Gaps in milliseconds between the arrivals of a trace. */
   gapsMs?: readonly number[]
@@ -121,7 +122,7 @@ class Search {
   #finalists: readonly RepeatedConfiguration[] = []
   #best: RepeatedConfiguration | undefined
   #steps: OptimizeReport['steps'] = []
-  #curves: readonly Curve[] = []
+  #curves: readonly LoadCurve[] = []
   #roofline: Roofline | undefined
   readonly #baseline: Configuration
 
@@ -242,18 +243,19 @@ class Search {
     const most = request.trials ?? Math.max(leastTrials, Math.ceil(all / 10))
     this.#exhaustive = all <= most
     request.progress('baseline')
-    const first = await trials.measure('reference 0', this.#baseline)
-    if (first.worth === undefined)
+    const base = await trials.measure('reference 0', this.#baseline)
+    if (base.worth === undefined)
       throw new OptimizeSettingError(
-        `the model does not run as it is: ${first.reason}`,
+        `the model does not run as it is: ${base.reason}`,
         'Look at it with `gantry models inspect`; sizes that it leaves free are named with --shape.',
       )
-    trials.fitWindows(first.worth)
-    const pace = new Pace(Math.min(most, all), this.#exhaustive)
-    let reference = first.worth
+    trials.fitWindows(base.worth)
+    const pace = new SearchPace(Math.min(most, all), this.#exhaustive)
+    let reference = base.worth
     const places = this.#configurations.map((each) => placeOf(each, this.#space))
-    const options = { trials: most, seed: request.seed, patience }
-    await searchCandidates({ places }, options, async (index) => {
+    const first = usualOnes(this.#configurations, request.cores)
+    const options = { trials: most, seed: request.seed, first, patience: Math.max(patience, most / 4) }
+    await searchCandidates(places, options, async (index) => {
       if (this.#tried.size > 0 && this.#tried.size % referenceEvery === 0) {
         const name = `reference ${this.#tried.size / referenceEvery}`
         reference = (await trials.measure(name, this.#baseline)).worth ?? reference
@@ -267,7 +269,7 @@ class Search {
     trials: Trials,
     configuration: Configuration,
     reference: Worth,
-    pace: Pace,
+    pace: SearchPace,
   ): Promise<number | undefined> {
     const { progress, journal } = this.request
     const best = this.#bestGain()
@@ -303,7 +305,7 @@ class Search {
   async #chooseBest(trials: Trials): Promise<void> {
     const { rounds, progress } = this.request
     const usable = [...this.#tried.values()].filter(({ worth }) => worth?.broken.length === 0)
-    if (usable.length === 0) throw this.#nothingKept()
+    if (usable.length === 0) throw this.#nothingKept(trials)
     const top = usable
       .toSorted((a, b) => (b.gain ?? 0) - (a.gain ?? 0))
       .slice(0, finalists)
@@ -313,16 +315,17 @@ class Search {
     const [, ...others] = measured
     this.#finalists = measured
     const kept = others.filter(({ worth }) => worth.broken.length === 0)
-    if (kept.length === 0) throw this.#nothingKept()
+    if (kept.length === 0) throw this.#nothingKept(trials)
     this.#best = kept.reduce((a, b) => (b.gain.median > a.gain.median ? b : a))
   }
 
-  #nothingKept(): OptimizeLimitsError {
-    const nearest = [...this.#tried.values()]
-      .filter(({ worth }) => worth !== undefined)
-      .toSorted((a, b) => (b.gain ?? 0) - (a.gain ?? 0))[0]
+  #nothingKept(trials: Trials): OptimizeLimitsError {
+    const runs = [...this.#tried.values()].flatMap(({ configuration, worth }) =>
+      worth === undefined ? [] : [{ configuration, worth, beyond: trials.score(worth, worth) }],
+    )
+    const nearest = runs.toSorted((a, b) => b.beyond - a.beyond)[0]
     const told =
-      nearest?.worth === undefined
+      nearest === undefined
         ? 'none of them runs'
         : `the nearest, ${configurationText(nearest.configuration, this.#space)}, has ${nearest.worth.broken.join(', ')}`
     return new OptimizeLimitsError(`none of ${this.#tried.size} configurations keeps the limits: ${told}`)

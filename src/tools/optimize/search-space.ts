@@ -47,7 +47,7 @@ const scales: ReadonlySet<keyof Configuration> = new Set([
 ])
 
 /** A configuration by the places of its values, 0..1 on a scale; a kind has no place but its own. */
-export type Place = readonly Readonly<{ at: number; isOnScale: boolean }>[]
+export type SpacePlace = readonly Readonly<{ at: number; isOnScale: boolean }>[]
 
 /**
  * Every configuration of a space that is no other one under another name: threads that are alone do not wait for each other, and a batch of
@@ -109,7 +109,7 @@ export function configurationText(configuration: Configuration, space?: SearchSp
 }
 
 /** Where a configuration lies among the values of its space. */
-export function placeOf(configuration: Configuration, space: SearchSpace): Place {
+export function placeOf(configuration: Configuration, space: SearchSpace): SpacePlace {
   return dimensions
     .filter((name) => space[name].length > 1)
     .map((name) => {
@@ -117,4 +117,42 @@ export function placeOf(configuration: Configuration, space: SearchSpace): Place
       const at = values.indexOf(configuration[name])
       return scales.has(name) ? { at: at / (values.length - 1), isOnScale: true } : { at, isOnScale: false }
     })
+}
+
+/**
+ * What whoever knows the runtime would try first, of each form on each provider: an instance for each core, and one on all cores. A form that
+ * is bad with some setting is then not taken for bad altogether.
+ *
+ * @returns indices of the configurations that are nearest to that, each once.
+ */
+export function usualOnes(configurations: readonly Configuration[], cores: number): readonly number[] {
+  const plainly = {
+    spinning: false,
+    graph: 'all',
+    arena: true,
+    parallel: false,
+    maxBatch: 1,
+    queueDelayUs: 0,
+  } as const
+  const ways = [
+    { ...plainly, intraOpThreads: 1, instances: cores },
+    { ...plainly, intraOpThreads: cores, instances: 1 },
+  ]
+  const kinds = new Map(
+    configurations.map(({ form, provider }) => [`${form}|${provider}`, { form, provider }]),
+  )
+  const likeness = (configuration: Configuration, wanted: Partial<Configuration>) =>
+    dimensions.filter((name) => configuration[name] === wanted[name]).length
+  const nearest = [...kinds.values()].flatMap((kind) =>
+    ways.map((way) => {
+      const wanted: Configuration = { ...way, ...kind }
+      const own = configurations.flatMap((each, index) =>
+        each.form === kind.form && each.provider === kind.provider ? [index] : [],
+      )
+      return own.reduce((a, b) =>
+        likeness(configurations[b]!, wanted) > likeness(configurations[a]!, wanted) ? b : a,
+      )
+    }),
+  )
+  return [...new Set(nearest)]
 }

@@ -1,9 +1,6 @@
 import { seededRandom } from '../perf/arrivals.js'
-import type { Place } from './search-space.js'
+import type { SpacePlace } from './search-space.js'
 import { expectedImprovement, Surrogate } from './surrogate.js'
-
-/** What is searched: a place for each candidate. */
-export type Candidates = Readonly<{ places: readonly Place[] }>
 
 export type SearchOptions = Readonly<{
   /** Most trials. All candidates are tried where there are no more of them. */
@@ -24,11 +21,12 @@ const leastGain = 0.003
  * Tries candidates one after another, each where it is expected to be better than the best one so far by most; all of them where that is
  * no more than `trials`.
  *
+ * @param places - of the candidates.
  * @param tried - gives the logarithm of the objective, the higher the better; `undefined` where the candidate cannot be used.
  * @returns indices of the candidates that were tried, in their order.
  */
 export async function searchCandidates(
-  { places }: Candidates,
+  places: readonly SpacePlace[],
   { trials, seed, first = [], patience }: SearchOptions,
   tried: (index: number) => Promise<number | undefined>,
 ): Promise<readonly number[]> {
@@ -65,7 +63,7 @@ function bestOf(values: ReadonlyMap<number, number | undefined>): number {
 
 /** One that has not been tried; what failed counts as the worst that was seen. */
 function mostPromising(
-  places: readonly Place[],
+  places: readonly SpacePlace[],
   values: ReadonlyMap<number, number | undefined>,
 ): number | undefined {
   const known = [...values.values()].filter((value) => value !== undefined)
@@ -85,7 +83,7 @@ function mostPromising(
 }
 
 /** Of a handful at random, the one that has least in common with those that were tried. */
-function farthest(places: readonly Place[], tried: readonly number[], random: () => number): number {
+function farthest(places: readonly SpacePlace[], tried: readonly number[], random: () => number): number {
   const free = places.map((_, index) => index).filter((index) => !tried.includes(index))
   const some = Array.from({ length: 32 }, () => free[Math.floor(random() * free.length)]!)
   const nearness = (index: number) =>
@@ -93,7 +91,7 @@ function farthest(places: readonly Place[], tried: readonly number[], random: ()
   return some.reduce((a, b) => (nearness(b) > nearness(a) ? b : a))
 }
 
-function distance(a: Place, b: Place): number {
+function distance(a: SpacePlace, b: SpacePlace): number {
   return a.reduce((sum, { at, isOnScale }, index) => {
     const other = b[index]!.at
     return sum + (isOnScale ? Math.abs(at - other) : Number(at !== other))

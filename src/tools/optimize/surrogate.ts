@@ -1,4 +1,4 @@
-import type { Place } from './search-space.js'
+import type { SpacePlace } from './search-space.js'
 
 /** What is expected at a place, in the unit of the values, and how far it may be off. */
 export type Expectation = Readonly<{ mean: number; deviation: number }>
@@ -6,6 +6,9 @@ export type Expectation = Readonly<{ mean: number; deviation: number }>
 /** Shares of a variance that are tried for effects of single dimensions, the rest being of all together. */
 const additiveShares = [0.9, 0.6, 0.3]
 const lengths = [0.3, 0.7, 1.5]
+/** Of single dimensions: from one whose every step matters to one that does not. */
+const ownLengths = [0.3, 1, 3, 10]
+const sweeps = 2
 /** Of the variance: what two trials of one configuration differ by. */
 const noise = 0.01
 
@@ -13,34 +16,31 @@ const noise = 0.01
  * A Gaussian process over configurations: what a dimension does alone, and what all do together.
  *
  * The kernel is `a/D * sum(k_d) + (1 - a) * prod(k_d)`, with `k_d = exp(-|x - y| / length)` on a scale and `exp(-1 / length)` between two
- * kinds. Share and length are those of a small grid under which the values are likeliest (C. Rasmussen, C. Williams: Gaussian Processes
- * for Machine Learning, 2006, algorithm 2.1).
+ * kinds. Share and lengths, one for each dimension, are those of a small grid under which the values are likeliest (C. Rasmussen,
+ * C. Williams: Gaussian Processes for Machine Learning, 2006, algorithm 2.1 and section 5.1).
  */
 export class Surrogate {
-  readonly #places: readonly Place[]
+  readonly #places: readonly SpacePlace[]
   readonly #mean: number
   readonly #scale: number
-  readonly #kernel: (a: Place, b: Place) => number
+  readonly #kernel: (a: SpacePlace, b: SpacePlace) => number
   readonly #factor: readonly Float64Array[]
   readonly #weights: Float64Array
 
   /** @param values - one for each place, at least one. */
-  constructor(places: readonly Place[], values: readonly number[]) {
+  constructor(places: readonly SpacePlace[], values: readonly number[]) {
     this.#places = places
     this.#mean = values.reduce((sum, value) => sum + value, 0) / values.length
     const variance = values.reduce((sum, value) => sum + (value - this.#mean) ** 2, 0) / values.length
     this.#scale = Math.sqrt(variance) || 1
     const targets = Float64Array.from(values, (value) => (value - this.#mean) / this.#scale)
-    const fits = additiveShares.flatMap((share) =>
-      lengths.map((length) => fit(places, targets, kernelOf(share, length))),
-    )
-    const best = fits.reduce((a, b) => (b.likelihood > a.likelihood ? b : a))
+    const best = likeliest(places, targets)
     this.#kernel = best.kernel
     this.#factor = best.factor
     this.#weights = best.weights
   }
 
-  at(place: Place): Expectation {
+  at(place: SpacePlace): Expectation {
     const near = Float64Array.from(this.#places, (known) => this.#kernel(known, place))
     const solved = forward(this.#factor, near)
     const mean = dot(near, this.#weights)
@@ -66,16 +66,36 @@ function normal(z: number): number {
   return z >= 0 ? 1 - tail : tail
 }
 
-type Kernel = (a: Place, b: Place) => number
+type Kernel = (a: SpacePlace, b: SpacePlace) => number
+type Fit = ReturnType<typeof fit>
 
-function kernelOf(share: number, length: number): Kernel {
+/** The best share and length that all dimensions have, and then for each dimension the best length of its own. */
+function likeliest(places: readonly SpacePlace[], targets: Float64Array): Fit {
+  const count = places[0]?.length ?? 0
+  let best: Fit | undefined
+  const attempt = (share: number, of: readonly number[]): void => {
+    const made = fit(places, targets, share, of)
+    if (best === undefined || made.likelihood > best.likelihood) best = made
+  }
+  for (const share of additiveShares)
+    for (const length of lengths) attempt(share, new Array<number>(count).fill(length))
+  for (let sweep = 0; sweep < sweeps; sweep++)
+    for (let dimension = 0; dimension < count; dimension++)
+      for (const length of ownLengths) {
+        const { share, of } = best!
+        attempt(share, of.with(dimension, length))
+      }
+  return best!
+}
+
+function kernelOf(share: number, of: readonly number[]): Kernel {
   return (a, b) => {
     let sum = 0
     let product = 1
     for (const [index, { at, isOnScale }] of a.entries()) {
       const other = b[index]!.at
       const distance = isOnScale ? Math.abs(at - other) : at === other ? 0 : 1
-      const each = Math.exp(-distance / length)
+      const each = Math.exp(-distance / of[index]!)
       sum += each
       product *= each
     }
@@ -83,7 +103,8 @@ function kernelOf(share: number, length: number): Kernel {
   }
 }
 
-function fit(places: readonly Place[], targets: Float64Array, kernel: Kernel) {
+function fit(places: readonly SpacePlace[], targets: Float64Array, share: number, of: readonly number[]) {
+  const kernel = kernelOf(share, of)
   const matrix = places.map((a, row) =>
     Float64Array.from(places, (b, column) => kernel(a, b) + (row === column ? noise : 0)),
   )
@@ -91,7 +112,7 @@ function fit(places: readonly Place[], targets: Float64Array, kernel: Kernel) {
   const solved = forward(factor, targets)
   const weights = backward(factor, solved)
   const logDeterminant = factor.reduce((sum, row, index) => sum + Math.log(row[index]!), 0)
-  return { kernel, factor, weights, likelihood: -dot(targets, weights) / 2 - logDeterminant }
+  return { share, of, kernel, factor, weights, likelihood: -dot(targets, weights) / 2 - logDeterminant }
 }
 
 /** Lower factor of a matrix that is symmetric and positive. */

@@ -4,8 +4,8 @@ import { configured } from './configured.js'
 import type { Journal } from './journal.js'
 import type { ModelForm } from './model-forms.js'
 import {
-  type Limits,
-  type LoadKind,
+  type TrialLimits,
+  type TrialLoadKind,
   type Objective,
   objectiveOf,
   scoreOf,
@@ -18,7 +18,7 @@ import { type Configuration, keyOf } from './search-space.js'
 export type TrialSetting = Readonly<{
   forms: ReadonlyMap<string, ModelForm>
   objective: Objective
-  limits: Limits
+  limits: TrialLimits
   /** Arrivals; without them so many requests are under way as keep the instances busy. */
   gapsMs?: readonly number[]
   /** Requests under way in place of that. */
@@ -50,7 +50,7 @@ export class Trials {
     this.#windowMs = setting.windowMs
   }
 
-  get loadKind(): LoadKind {
+  get loadKind(): TrialLoadKind {
     return this.setting.gapsMs === undefined ? 'concurrency' : 'trace'
   }
 

@@ -128,7 +128,7 @@ describe('gantry optimize', () => {
     expect(journalKeys(work)).toEqual(keys)
   }, 120_000)
 
-  it('goes on where it was killed, at any moment, with nothing measured twice', async () => {
+  it('R56: goes on where it was killed, at any moment, with nothing measured twice', async () => {
     const { repository, work, args } = await folders()
     const command = [mainScript, 'optimize', ...args, ...brief, '--quiet']
     for (const lines of [2, 4]) {
@@ -150,7 +150,7 @@ describe('gantry optimize', () => {
     expect(readdirSync(repository).sort()).toEqual(['red', 'red_optimized'])
   }, 120_000)
 
-  it('tells and keeps what it has after Ctrl-C, and ends with 130', async () => {
+  it('R56: tells and keeps what it has after Ctrl-C, and ends with 130', async () => {
     const { repository, work, args } = await folders()
     const { code, stderr } = await optimize([...args, ...brief], (text, interrupt) => {
       if (text.startsWith('trial 2')) interrupt()
@@ -163,7 +163,7 @@ describe('gantry optimize', () => {
     expect(readdirSync(repository)).toEqual(['red'])
   }, 60_000)
 
-  it('says what is nearest where nothing keeps the limits, and writes no model', async () => {
+  it('R56: says what is nearest where nothing keeps the limits, and writes no model', async () => {
     const { repository, work, args } = await folders()
     const { code, stderr, stdout } = await optimize([...args, ...brief, '--max-p99', '0.001'])
     expect(code).toBe(1)

@@ -40,6 +40,14 @@ it.each(['{"key":"trial 2","val', '{', 'trial'])(
   },
 )
 
+it('takes the place of another search that has measured nothing', async () => {
+  const path = pathIn()
+  await Journal.open(path, 'model: a')
+  const other = await Journal.open(path, 'model: b')
+  await other.once('trial 1', () => Promise.resolve(1))
+  expect((await Journal.open(path, 'model: b')).has('trial 1')).toBe(true)
+})
+
 it('refuses one of another search, naming what differs, and changes nothing', async () => {
   const path = pathIn()
   await (await Journal.open(path, 'model: a\nthreads: 1')).once('trial 1', () => Promise.resolve(1))
@@ -51,7 +59,7 @@ it('refuses one of another search, naming what differs, and changes nothing', as
   expect(readFileSync(path, 'utf8')).toBe(before)
 })
 
-it('says that the disk is full, and keeps what there was', async () => {
+it('R56: says that the disk is full, and keeps what there was', async () => {
   const path = pathIn()
   const journal = await Journal.open(path, 'model: a')
   await journal.once('trial 1', () => Promise.resolve(1))

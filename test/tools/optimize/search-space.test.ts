@@ -5,6 +5,7 @@ import {
   keyOf,
   placeOf,
   type SearchSpace,
+  usualOnes,
 } from '../../../src/tools/optimize/search-space.js'
 
 const space: SearchSpace = {
@@ -38,6 +39,21 @@ it('leaves out more threads than twice the cores', () => {
 it('does not multiply what is of the CPU alone on a GPU', () => {
   const all = configurationsOf({ ...space, provider: ['cuda'] }, 1)
   expect(all).toHaveLength(2 * 3 * 3)
+})
+
+it('begins with what is usual, of each form', () => {
+  const all = configurationsOf(space, 2)
+  const first = usualOnes(all, 2).map((index) => all[index]!)
+  const told = first.map((each) => [each.form, each.intraOpThreads, each.instances, each.maxBatch])
+  expect(told).toEqual([
+    ['original', 1, 2, 1],
+    ['original', 2, 1, 1],
+    ['int8', 1, 2, 1],
+    ['int8', 2, 1, 1],
+  ])
+  // The nearest where that is not in the space.
+  const few = configurationsOf({ ...space, form: ['int8'], instances: [4], maxBatch: [4] }, 2)
+  expect(usualOnes(few, 2).length).toBeGreaterThan(0)
 })
 
 it('is empty where nothing is allowed', () => {

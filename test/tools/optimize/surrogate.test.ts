@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import type { Place } from '../../../src/tools/optimize/search-space.js'
+import type { SpacePlace } from '../../../src/tools/optimize/search-space.js'
 import { expectedImprovement, Surrogate } from '../../../src/tools/optimize/surrogate.js'
 
-const place = (...at: readonly number[]): Place => at.map((each) => ({ at: each, isOnScale: true }))
+const place = (...at: readonly number[]): SpacePlace => at.map((each) => ({ at: each, isOnScale: true }))
 
 it('expects at a place that is known what was found there', () => {
   const places = [place(0, 0), place(0.5, 0), place(1, 0), place(0, 1), place(1, 1)]
