@@ -26,6 +26,7 @@ OPERATORS = [
     "Conv", "ConvTranspose", "MatMul", "Gemm", "Relu", "Clip", "LeakyRelu", "Sigmoid", "Mul", "Add", "MaxPool", "Concat", "Resize",
     "GlobalAveragePool",
 ]
+ACTIVATIONS = ["Relu", "Clip", "LeakyRelu", "Sigmoid", "Mul"]
 LEAST_OPSET = 13  # from here on a scale may be one for each channel
 
 
@@ -66,13 +67,14 @@ def quantise(source, target, pictures, settings=Settings(), say=lambda text: Non
             raise Refusal("there is no layer with constant weights to quantise", "Export the model with its weights as constants.")
         ends, behind = ends_and_behind(prepared)
         readers = picture_readers(prepared)
-        kept = [*readers, *ends, *behind, *settings.exclude]
+        kept = [*readers, *ends, *behind]
         say(f"calibrating on {len(pictures.values)} pictures ({settings.method})")
         ranges = calibrated(f"{tmp}/prepared.onnx", prepared, pictures.first(), settings, f"{tmp}/augmented.onnx")
         sensitive = {}
         if settings.sensitivity > 0:
-            sensitive = sensitivity(prepared, ranges, ends, kept, pictures, settings, say)
-            kept += [name for name, error in sensitive.items() if error > settings.sensitivity]
+            sensitive = sensitivity(prepared, ranges, ends, [*kept, *settings.exclude], pictures, settings, say)
+        apart = [*settings.exclude, *(name for name, error in sensitive.items() if error > settings.sensitivity)]
+        kept += [*apart, *activations_behind(prepared, apart)]
         say("quantising")
         graph = Graph(quantised(prepared, ranges, settings, exclude=kept))
         if settings.fit:
@@ -129,6 +131,19 @@ def calibrated(path, model, pictures, settings, scratch):
             low = np.zeros_like(low)
         ranges[name] = TensorData(lowest=np.asarray(low, np.float32), highest=np.asarray(high, np.float32))
     return TensorsData(CalibrationMethod.MinMax, ranges)
+
+
+def activations_behind(model, apart):
+    """Names of activations that read nothing but what nodes in `apart` give, and so stay float with them. Quantised, they would put what those end in on 256 steps all
+    the same: of the wide range before a SiLU each step is a large part of what is behind it."""
+    constants = {i.name for i in model.graph.initializer}
+    given = {o for n in model.graph.node if n.name in set(apart) for o in n.output}
+    found = []
+    for n in model.graph.node:
+        if n.op_type in ACTIVATIONS and all(i in given for i in n.input if i and i not in constants):
+            found.append(n.name)
+            given.update(n.output)
+    return found
 
 
 class Some:

@@ -14,6 +14,7 @@ from ppe.int8 import quantise  # makes gantry_transform known
 from gantry_transform.cells import CELL, by_cells, rounded, through_average
 from gantry_transform.fit import LARGEST, rounded_by, windows
 from gantry_transform.graph import Graph
+from gantry_transform.int8 import activations_behind
 from ppe.model import Deployed, fuse
 
 from .test_export import MODELS, noise, plain, published, random_network, session
@@ -30,6 +31,25 @@ def cells_of(pixels):
 def pixels_of(cells, channels):
     n, _, h, _ = cells.shape
     return cells.permute(0, 2, 3, 1).reshape(n, h, -1, channels).permute(0, 3, 1, 2)
+
+
+def test_activations_of_layers_that_stay_float_stay_float_with_them():
+    node = onnx.helper.make_node
+    nodes = [
+        node("Conv", ["x", "w"], ["a"], name="first"),
+        node("Sigmoid", ["a"], ["b"], name="first/sigmoid"),
+        node("Mul", ["a", "b"], ["c"], name="first/silu"),
+        node("Conv", ["c", "w"], ["d"], name="second"),
+        node("Relu", ["d"], ["e"], name="second/relu"),
+        node("Mul", ["c", "e"], ["y"], name="of both"),
+    ]
+    weight = onnx.numpy_helper.from_array(np.ones((1, 1, 1, 1), np.float32), "w")
+    border = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in ("x", "y")]
+    model = onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", border[:1], border[1:], [weight]))
+    assert activations_behind(model, ["first"]) == ["first/sigmoid", "first/silu"]
+    assert activations_behind(model, ["second"]) == ["second/relu"]
+    assert activations_behind(model, ["first", "second"]) == ["first/sigmoid", "first/silu", "second/relu", "of both"]
+    assert activations_behind(model, []) == []
 
 
 class NoiseStore:
