@@ -72,28 +72,28 @@ export async function makeForms(model: OnnxModel, request: FormsRequest): Promis
   const isDetector = planDraft(model).detector !== undefined
   keepOriginal(model, folder)
   const forms = [formOf(folder, originalForm, originalForm)]
-  const attempt = async (steps: readonly TransformStep[]): Promise<void> => {
+  const attempt = async (from: OnnxModel, steps: readonly TransformStep[]): Promise<boolean> => {
     const name = steps.map(textOf).join(' ')
     try {
-      forms.push(await made(model, name, steps, isDetector, request))
+      forms.push(await made(from, name, steps, isDetector, request))
+      return true
     } catch (error) {
       if (!(error instanceof GantryError) || isOfThisMachine(error)) throw error
       notes.push(`${name} is left out: ${error.message}`)
+      return false
     }
   }
-  const free: readonly TransformStep[] =
-    batches && (model.config.max_batch_size ?? 0) === 0 ? [{ kind: 'batch', batch: 'free' }] : []
-  if (free.length > 0) await attempt(free)
-  // Where that cannot be had, the others go without it.
-  const before = forms.length > 1 ? free : []
+  const isFixed = batches && (model.config.max_batch_size ?? 0) === 0
+  const isFreed = isFixed && (await attempt(model, [{ kind: 'batch', batch: 'free' }]))
+  // Where a free batch cannot be had, the others go without it.
+  const base = isFreed ? openOnnxModel(readModel([folder], forms.at(-1)?.entry ?? originalForm)) : model
   for (const size of [undefined, ...sizes])
     for (const precision of wanted) {
       const steps: readonly TransformStep[] = [
-        ...before,
         ...(size === undefined ? [] : [{ kind: 'size', size } as const]),
         ...(precision === 'float32' ? [] : [{ kind: precision }]),
       ]
-      if (steps.length > before.length) await attempt(steps)
+      if (steps.length > 0) await attempt(base, steps)
     }
   return { forms, notes }
 }
@@ -114,7 +114,7 @@ async function made(
     target: { kind: 'entry', repository: folder, name: entry },
     frames,
     maxBatchSize,
-    ...(isDetector && steps.every(({ kind }) => kind !== 'batch') && { tolerance: judgedLater }),
+    ...(isDetector && !isExact(steps) && { tolerance: judgedLater }),
     python,
     env,
     quiet,
@@ -122,6 +122,11 @@ async function made(
     signal,
   })
   return formOf(folder, name, entry)
+}
+
+/** A free batch changes nothing that is found. */
+function isExact(steps: readonly TransformStep[]): boolean {
+  return steps.every(({ kind }) => kind === 'batch')
 }
 
 function textOf(step: TransformStep): string {
