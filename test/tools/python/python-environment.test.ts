@@ -26,11 +26,14 @@ function programs(script: string): string {
 
 describe('R54: an environment for Python that cannot be made', () => {
   it('says which Python there is, and which are needed', async () => {
+    // One that is there already is taken, whatever Python there is.
+    const XDG_CACHE_HOME = tempDir()
     const PATH = programs('echo Python 3.9.2')
-    await expect(pythonEnvironment(request({ PATH }))).rejects.toThrow(
+    await expect(pythonEnvironment(request({ PATH, XDG_CACHE_HOME }))).rejects.toThrow(
       'need Python 3.11 to 3.13; here is Python 3.9.2',
     )
-    await expect(pythonEnvironment(request({ PATH: tempDir() }))).rejects.toThrow('there is no Python')
+    const nothing = request({ PATH: tempDir(), XDG_CACHE_HOME })
+    await expect(pythonEnvironment(nothing)).rejects.toThrow('there is no Python')
   })
 
   it('says that venv is missing, and removes what a killed process left', async () => {
