@@ -8,6 +8,7 @@ import { run } from '../../src/cli/program.js'
 import { GantryApi } from '../../src/tools/client/gantry-api.js'
 import { serverTarget } from '../../src/tools/client/server-url.js'
 import { applyResult } from '../../src/tools/optimize/apply-result.js'
+import { recordTrace } from '../../src/tools/optimize/record-trace.js'
 import { NotAppliedError } from '../../src/tools/optimize/optimize-errors.js'
 import { endedFrames } from '../../src/vision/accounting.js'
 import type { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
@@ -250,6 +251,7 @@ describe('another ensemble for cameras that run', () => {
   )
 
   it('is applied by gantry optimize, which tells what became of it', { timeout: 90_000 }, async () => {
+    const { name: before } = await view()
     const work = join(folder, 'optimize')
     const pictures = join(folder, 'pictures')
     mkdirSync(pictures)
@@ -277,7 +279,7 @@ describe('another ensemble for cameras that run', () => {
     )
     expect([code, terminal.stdout()]).toEqual([
       0,
-      expect.stringContaining('cameras run first_optimized now, large before') as string,
+      expect.stringContaining(`cameras run first_optimized now, ${before} before`) as string,
     ])
     expect(terminal.stderr()).toContain('write ensemble: first_optimized into its pipeline file')
     expect(await view()).toMatchObject({ name: 'first_optimized', state: 'steady' })
@@ -285,6 +287,11 @@ describe('another ensemble for cameras that run', () => {
     const api = new GantryApi(serverTarget(service.url, 'http'), undefined)
     const limits = { seconds: 5, minAgreement: 0.9, maxP99Ratio: 100 }
     const { signal } = new AbortController()
+    const { cameras: recorded, atMs, seconds } = await recordTrace(api, 3, signal, () => undefined)
+    expect(recorded).toEqual([...cameras].sort())
+    // Whatever of them was analysed: as many came as the cameras sent.
+    expect(atMs.length / seconds).toBeGreaterThan(0.5 * cameras.length * sampleFps)
+    expect(atMs.length / seconds).toBeLessThan(1.5 * cameras.length * sampleFps)
     const back = await applyResult(api, 'differs', limits, signal, () => undefined)
     expect(back).toMatchObject({ outcome: 'taken_back', before: 'first_optimized', agreement: 0 })
     expect(new NotAppliedError(service.url, back).message).toMatch(
