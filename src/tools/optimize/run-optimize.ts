@@ -317,6 +317,10 @@ class Search {
     const kept = others.filter(({ worth }) => worth.broken.length === 0)
     if (kept.length === 0) throw this.#nothingKept(trials)
     this.#best = kept.reduce((a, b) => (b.gain.median > a.gain.median ? b : a))
+    if (this.#best.gain.median < 1)
+      this.#notes.push(
+        'the baseline is better than all that was tried: leave the model as it is, or search further',
+      )
   }
 
   #nothingKept(trials: Trials): OptimizeLimitsError {

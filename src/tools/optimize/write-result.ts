@@ -1,5 +1,5 @@
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { byTrueName } from '../../lifecycle/system-limit.js'
 import { ModelConfigError } from '../../repository/errors.js'
 import type { ModelConfig } from '../../repository/model-config.js'
@@ -88,7 +88,8 @@ function withDetector(config: ModelConfig, name: string, before: string, after: 
 function writeEnsemble(path: string, config: ModelConfig, before: string): void {
   let partial: string | undefined
   try {
-    partial = mkdtempSync(`${path}-`)
+    // What a killed process leaves is no model of the repository.
+    partial = mkdtempSync(join(dirname(path), `.${basename(path)}-`))
     const ready = join(partial, 'model')
     mkdirSync(join(ready, '1'), { recursive: true })
     writeFileSync(join(ready, 'config.pbtxt'), modelConfigText(config))
