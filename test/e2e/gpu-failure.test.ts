@@ -102,6 +102,8 @@ describe.skipIf(process.platform !== 'linux')('a service on several GPUs', () =>
       await deliver()
       expect(gpus.runs(0)).toBeGreaterThan(0)
       expect(gpus.runs(1)).toBeGreaterThan(0)
+      const warm = async () => (await readiness(service)).reasons.length === 0
+      await until('all sizes are warm', warm, 30_000)
 
       gpus.set(1, { fault: 700 })
       const failedMs = performance.now()
@@ -131,7 +133,7 @@ describe.skipIf(process.platform !== 'linux')('a service on several GPUs', () =>
       const lost = await Promise.all(cameras.map(async ({ id }) => frames(await service.camera(id)).lost))
       await deliver()
       expect(await spread(service)).toEqual([ready(0, 2), ready(1, 2)])
-      expect((await readiness(service)).reasons).toEqual([])
+      await until('all sizes are warm again', warm, 30_000)
       // A camera that moves loses nothing: its engine ends each frame before it lets go.
       expect(await Promise.all(cameras.map(async ({ id }) => frames(await service.camera(id)).lost))).toEqual(
         lost,
