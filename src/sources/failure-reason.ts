@@ -16,10 +16,10 @@ export type Failure = Readonly<{
   /** One clause for people, without credentials. */
   reason: string
   /**
-   * `never`: trying again cannot help until the camera is changed; `slow`: only at the longest interval, because cameras lock
-   * accounts after refused logins; `normal`: with back-off.
+   * `never`: trying again cannot help until the camera is changed; `slow`: only at the longest interval; `login`: ever more rarely, because
+   * cameras lock accounts after a few refused logins; `normal`: with back-off.
    */
-  retry: 'normal' | 'slow' | 'never'
+  retry: 'normal' | 'slow' | 'login' | 'never'
   /** What to do about a limit of the system; set where that is the cause, which somebody must hear of who runs the machine. */
   systemHint?: string
 }>

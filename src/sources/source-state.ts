@@ -25,6 +25,8 @@ export type SourceState = Readonly<{
   phase: SourcePhase
   /** Failures in a row, without a stable time between. */
   failures: number
+  /** Logins refused in a row, whatever failed in between. */
+  refusals: number
   /** Sessions opened. */
   attempts: number
   /** Why the last attempt failed; empty once a picture has come. */
@@ -64,9 +66,16 @@ export type Step = Readonly<{ state: SourceState; effects: readonly SourceEffect
 export const initialSourceState: SourceState = {
   phase: { name: 'idle' },
   failures: 0,
+  refusals: 0,
   attempts: 0,
   failure: '',
 }
+
+/**
+ * Cameras lock an account after three to ten wrong passwords within minutes, for half an hour: these are some four in the first ten
+ * minutes, and six an hour then.
+ */
+const refusedLogin: BackoffLimits = { baseMs: 60_000, capMs: 600_000 }
 
 /** Under this a session that ended by itself is not begun again at once, or a broken file would spin. */
 const minLoopMs = 1_000
@@ -127,7 +136,7 @@ function withFailure(reason: string, { failure }: SourceState): string {
 
 function goLive(state: SourceState, nowMs: number): Step {
   return {
-    state: { ...state, phase: { name: 'live', sinceMs: nowMs }, failure: '' },
+    state: { ...state, phase: { name: 'live', sinceMs: nowMs }, failure: '', refusals: 0 },
     effects: [{ type: 'leaveGate' }, status('live', '')],
   }
 }
@@ -179,16 +188,26 @@ function settled(state: SourceState, nowMs: number, policy: SourcePolicy): Sourc
 function backOff(
   state: SourceState,
   reason: string,
-  retry: 'normal' | 'slow',
+  retry: 'normal' | 'slow' | 'login',
   spentMs: number,
   policy: SourcePolicy,
   first: readonly SourceEffect[],
 ): Step {
-  const failures = retry === 'slow' ? 30 : state.failures
   const leastMs = policy.backoff.baseMs / 10
-  const forMs = Math.max(leastMs, backoffMs(failures, policy.backoff, policy.random) - spentMs)
+  const failures = retry === 'slow' ? 30 : state.failures
+  const isRefused = retry === 'login'
+  const forMs = isRefused
+    ? backoffMs(state.refusals, refusedLogin, () => (1 + policy.random()) / 2)
+    : Math.max(leastMs, backoffMs(failures, policy.backoff, policy.random) - spentMs)
+  const refusals = state.refusals + (isRefused ? 1 : 0)
   return {
-    state: { ...state, phase: { name: 'waiting' }, failures: state.failures + 1, failure: reason },
+    state: {
+      ...state,
+      phase: { name: 'waiting' },
+      failures: state.failures + 1,
+      refusals,
+      failure: reason,
+    },
     effects: [...first, status('backoff', reason, Math.round(forMs)), { type: 'retryIn', forMs }],
   }
 }

@@ -14,7 +14,7 @@ const policy: SourcePolicy = {
   loop: true,
   random: () => 0.5,
 }
-const failed = (retry: 'normal' | 'slow' | 'never' = 'normal'): SourceEvent => ({
+const failed = (retry: 'normal' | 'slow' | 'login' | 'never' = 'normal'): SourceEvent => ({
   type: 'ended',
   end: { kind: 'failed', reason: 'connection refused', retry },
 })
@@ -120,6 +120,27 @@ describe('stepSource', () => {
       type: 'retryIn',
       forMs: 14_800,
     })
+  })
+
+  it('R65: tries a refused login ever more rarely, however often the camera was away in between', () => {
+    const waits: number[] = []
+    let state = run(connecting).state
+    const ends = (event: SourceEvent) => {
+      const step = stepSource(state, event, 0, policy)
+      for (const effect of step.effects) if (effect.type === 'retryIn') waits.push(effect.forMs)
+      state = [{ type: 'retry' } as const, { type: 'admitted' } as const].reduce(
+        (before, next) => stepSource(before, next, 0, policy).state,
+        step.state,
+      )
+    }
+    for (let away = 0; away < 20; away += 1) ends(failed())
+    waits.length = 0
+    for (let refused = 0; refused < 6; refused += 1) ends(failed('login'))
+    expect(waits).toEqual([45_000, 90_000, 180_000, 360_000, 450_000, 450_000])
+    state = stepSource(state, { type: 'picture' }, 0, policy).state
+    waits.length = 0
+    ends(failed('login'))
+    expect(waits).toEqual([45_000])
   })
 
   it('gives up where trying again cannot help', () => {
