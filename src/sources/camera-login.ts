@@ -74,13 +74,13 @@ export class CameraLogin {
     return true
   }
 
-  /** A request with an answer of this login was not refused. @param info - values of `Authentication-Info` headers. */
-  taken(info: readonly string[] = []): void {
+  /** A request with an answer of this login was not refused. @param values - of `Authentication-Info` headers, which may name the next nonce. */
+  informed(values: readonly string[] = []): void {
     this.#wasTaken = true
     this.#renewals = 0
     this.memory.charset = this.#charset
     this.#otherCharset = undefined
-    const next = info.map((value) => fieldOf(challengesIn(`info ${value}`)[0], 'nextnonce')).find(Boolean)
+    const next = values.map((value) => fieldOf(challengesIn(`info ${value}`)[0], 'nextnonce')).find(Boolean)
     if (next === undefined || this.#challenge === undefined) return
     const fields = new Map(this.#challenge.fields).set('nonce', { value: next, written: quotable(next) })
     this.#challenge = { ...this.#challenge, fields }

@@ -148,7 +148,7 @@ describe('CameraLogin', () => {
     const own = login()
     expect(own.challenged(['Digest realm="d", nonce="1"'], false)).toBe(true)
     for (const nonce of ['2', '3', '4', '5', '6']) {
-      own.taken()
+      own.informed()
       expect(own.challenged([`Digest realm="d", nonce="${nonce}"`], true)).toBe(true)
       expect(own.answer('SETUP', uri)).toContain(`nonce="${nonce}"`)
     }
@@ -159,7 +159,7 @@ describe('CameraLogin', () => {
     const own = login()
     own.challenged(['Digest realm="d", nonce="1", qop=auth'], false)
     own.answer('SETUP', uri)
-    own.taken(['qop=auth, nextnonce="a\\"b"'])
+    own.informed(['qop=auth, nextnonce="a\\"b"'])
     const answer = own.answer('PLAY', uri) ?? ''
     expect(answer).toContain('nonce="a\\"b"')
     expect(answer).toContain('nc=00000001')
@@ -188,7 +188,7 @@ describe('CameraLogin', () => {
       expect(first.challenged(challenge, true)).toBe(true)
       proves(first.answer('DESCRIBE', uri), 'latin1')
       expect(first.challenged(challenge, true)).toBe(false)
-      first.taken()
+      first.informed()
       const second = new CameraLogin(user, password, memory)
       second.challenged(challenge, false)
       proves(second.answer('DESCRIBE', uri), 'latin1')
