@@ -57,7 +57,7 @@ function lookingFirst(camera: CameraConfig, deps: SourceDeps): OpenSession {
 
 function decoding(camera: CameraConfig, input: DecodedLocation, deps: SourceDeps): OpenSession {
   const decode = initialDecodeState(camera)
-  const memory: DecoderMemory = { ways: new DecodeWays(camera), arrivalPace: false, decode }
+  const memory: DecoderMemory = { ways: new DecodeWays(camera), arrivalPace: false, decode, logins: {} }
   return (listener) => new DecoderSession({ camera, input, memory, deps }, listener)
 }
 

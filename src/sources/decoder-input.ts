@@ -2,6 +2,7 @@ import type { CameraConfig } from '../config/camera.js'
 import { unlessAborted } from '../lifecycle/delay.js'
 import type { AddressPolicy } from './address-policy.js'
 import { connectionFailure, unreachable } from './camera-connection.js'
+import type { LoginMemory } from './camera-login.js'
 import type { CameraLocation } from './camera-url.js'
 import type { Failure } from './failure-reason.js'
 import type { DecoderInput } from './ffmpeg-command.js'
@@ -22,6 +23,8 @@ export type InputOptions = Readonly<{
   playList?: boolean | undefined
   /** The HTTP camera is a play list, or is none: the other of what it was taken for. */
   mistaken(isPlayList: boolean): void
+  /** What logins of an earlier decoder have taught about the camera. */
+  logins?: LoginMemory
   /** An RTSP camera has agreed to send: called once. */
   playing?(): void
   signal: AbortSignal
@@ -48,8 +51,9 @@ export async function openInput(options: InputOptions): Promise<OpenedInput | Fa
   // What is encrypted stays inside of its connection.
   const transport = location.url.startsWith('rtsps:') ? 'tcp' : options.transport
   const playing = () => options.playing?.()
-  const gate = await RtspGate.open({ ...way, addresses: found.addresses, transport, signal, playing }).catch(
-    connectionFailure,
-  )
+  const logins = options.logins ?? {}
+  const gate = await RtspGate.open({
+    ...{ ...way, addresses: found.addresses, transport, logins, signal, playing },
+  }).catch(connectionFailure)
   return 'reason' in gate ? gate : { gate, input: { kind: 'rtsp', url: gate.url, transport } }
 }

@@ -7,6 +7,7 @@ import { nowMs } from '../lifecycle/clock.js'
 import { unlessAborted } from '../lifecycle/delay.js'
 import { systemLimit } from '../lifecycle/system-limit.js'
 import { channelClosed, openByteChannel } from './byte-channel.js'
+import type { LoginMemory } from './camera-login.js'
 import {
   afterGap,
   longestKeyWaitMs,
@@ -45,6 +46,7 @@ export type DecoderMemory = {
   /** Whether an HTTP camera is a play list; by the end of its URL while nothing is known. */
   playList?: boolean
   decode: DecodeState
+  readonly logins: LoginMemory
 }
 
 export type DecoderSessionOptions = Readonly<{
@@ -150,6 +152,7 @@ export class DecoderSession implements Session {
       transport: camera.transport,
       addresses: deps.addresses,
       playList: memory.playList,
+      logins: memory.logins,
       mistaken: (isPlayList) => {
         memory.playList = isPlayList
         if (!isPlayList) return

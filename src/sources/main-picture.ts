@@ -5,19 +5,21 @@ import { nowMs } from '../lifecycle/clock.js'
 import { unlessAborted } from '../lifecycle/delay.js'
 import type { SizePx } from '../vision/letterbox.js'
 import { channelClosed, openByteChannel, type ByteReader } from './byte-channel.js'
+import type { LoginMemory } from './camera-login.js'
 import { validateCameraUrl } from './camera-url.js'
 import { parseDecoderLine } from './decoder-log.js'
 import { openInput, type OpenedInput } from './decoder-input.js'
 import { DecoderProcess } from './decoder-process.js'
 import { whyEnded, type Failure } from './failure-reason.js'
 import { mostPictureBytes, pictureArguments } from './ffmpeg-command.js'
+import { refusedLoginMs } from './refused-login.js'
 import { secretsOf, withoutSecrets } from './secrets.js'
 import type { SourceDeps } from './source-deps.js'
 
 /** Who asks again so soon is given the same picture, or the same reason. */
 const keptMs = 2_000
-/** The same where asking again does harm: cameras lock accounts after refused logins. */
-const refusedMs = 30_000
+/** The same where asking again so soon is of no use. */
+const slowMs = 30_000
 const chunkBytes = 256 * 1024
 const quality = 92
 
@@ -32,8 +34,7 @@ export class MainPictureError extends GantryError {
   constructor(
     cameraId: string,
     reason: string,
-    /** Asking soon again does harm. */
-    readonly slow: boolean,
+    readonly retry: Failure['retry'],
   ) {
     super(`camera "${cameraId}" gives no picture of its main stream: ${reason}`)
     this.name = 'MainPictureError'
@@ -57,6 +58,9 @@ export class MainStream {
   #taking: Promise<MainPicture> | undefined
   #last: Readonly<{ untilMs: number; outcome: MainPicture | MainPictureError }> | undefined
   #playList: boolean | undefined
+  readonly #logins: LoginMemory = {}
+  /** Logins refused in a row. */
+  #refusals = 0
 
   constructor(readonly options: MainStreamOptions) {
     this.#secrets = secretsOf(options.camera.url)
@@ -89,11 +93,12 @@ export class MainStream {
     try {
       await unlessAborted(new Promise<void>((enter) => (leave = connectGate.request(enter))), signal)
       const picture = await this.#opened(signal)
+      this.#refusals = 0
       this.#last = { untilMs: nowMs() + keptMs, outcome: picture }
       return picture
     } catch (error) {
       const failure = this.#asFailure(error, late.aborted)
-      this.#last = { untilMs: nowMs() + (failure.slow ? refusedMs : keptMs), outcome: failure }
+      this.#last = { untilMs: nowMs() + this.#restMs(failure.retry), outcome: failure }
       throw failure
     } finally {
       leave()
@@ -121,6 +126,7 @@ export class MainStream {
       transport: camera.transport,
       addresses: deps.addresses,
       playList: this.#playList,
+      logins: this.#logins,
       mistaken: (isPlayList) => (this.#playList = isPlayList),
       signal,
     })
@@ -168,6 +174,11 @@ export class MainStream {
     return { size, jpeg: await sharp(rgb, { raw }).jpeg({ quality }).toBuffer() }
   }
 
+  #restMs(retry: Failure['retry']): number {
+    if (retry === 'login') return refusedLoginMs(this.#refusals++)
+    return retry === 'normal' ? keptMs : slowMs
+  }
+
   #asFailure(error: unknown, late: boolean): MainPictureError {
     if (error instanceof MainPictureError) return error
     const seconds = this.options.withinMs / 1_000
@@ -177,7 +188,7 @@ export class MainStream {
 
   #failure({ reason, retry }: Failure): MainPictureError {
     const clean = withoutSecrets(redactText(reason), this.#secrets)
-    return new MainPictureError(this.options.camera.id, clean, retry !== 'normal')
+    return new MainPictureError(this.options.camera.id, clean, retry)
   }
 }
 

@@ -4,7 +4,7 @@ import { redactText } from '../config/redact.js'
 import { delay } from '../lifecycle/delay.js'
 import { plainHost, type AddressPolicy, type CheckedAddress, type Nearness } from './address-policy.js'
 import { connectToCamera } from './camera-connection.js'
-import { CameraLogin } from './camera-login.js'
+import { CameraLogin, loginFailure, type LoginMemory } from './camera-login.js'
 import { type Failure, networkFailures } from './failure-reason.js'
 import { cleanAnswer, textOf, type PacketRules } from './rtsp-answer.js'
 import { CameraAnswerError, RtspSplitter, type RtspMessage } from './rtsp-splitter.js'
@@ -27,6 +27,8 @@ export type RtspGateOptions = Readonly<{
   nearness: Nearness
   policy: AddressPolicy
   transport: 'tcp' | 'udp'
+  /** What earlier logins have taught about the camera. */
+  logins?: LoginMemory
   signal?: AbortSignal
   /** The camera has agreed to send: called once. */
   playing?(): void
@@ -69,7 +71,7 @@ export class RtspGate {
     const url = new URL(options.url)
     this.#server = server
     this.#camera = camera
-    this.#login = CameraLogin.of(url)
+    this.#login = CameraLogin.of(url, options.logins)
     this.#ownBase = baseOf(server)
     this.#cameraBase = `${url.protocol}//${url.hostname}:${portOf(url)}`
     this.#rules = {
@@ -200,7 +202,7 @@ export class RtspGate {
   }
 
   #ask(open: Open): void {
-    const login = this.#login?.answer(open.method, open.uri)
+    const login = this.#login?.answer(open.method, open.uri, open.message.body)
     open.seq = this.#seq += 1
     open.login = login !== undefined
     const others = open.message.headers.filter(([name]) => !/^(cseq|authorization)$/i.test(name))
@@ -221,11 +223,14 @@ export class RtspGate {
     const open = this.#open.splice(0, place + 1).at(-1)
     if (open === undefined) return
     if (status >= 300 && status < 400) return this.#redirected(message)
-    const challenges = status === 401 ? headersOf(message, 'www-authenticate') : []
-    if (this.#login?.challenged(challenges, open.login) === true) {
-      this.#open.unshift(open)
-      return this.#ask(open)
-    }
+    if (status === 401) {
+      const challenges = headersOf(message, 'www-authenticate')
+      if (this.#login?.challenged(challenges, open.login) === true) {
+        this.#open.unshift(open)
+        return this.#ask(open)
+      }
+      if (!this.#playing) this.#problem ??= loginFailure(this.#login, challenges)
+    } else if (open.login && status < 300) this.#login?.informed(headersOf(message, 'authentication-info'))
     if (open.method === 'PLAY' && status < 300) this.#begun()
     this.#tellDecoder(cleanAnswer(message, open.decoderSeq, open.uri, this.#rules))
   }

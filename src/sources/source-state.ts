@@ -1,5 +1,6 @@
 import type { CameraStatus } from '../vision/camera-state.js'
 import { backoffMs, type BackoffLimits } from '../lifecycle/backoff.js'
+import { refusedLoginMs } from './refused-login.js'
 import type { SessionEnd } from './session.js'
 
 /**
@@ -70,12 +71,6 @@ export const initialSourceState: SourceState = {
   attempts: 0,
   failure: '',
 }
-
-/**
- * Cameras lock an account after three to ten wrong passwords within minutes, for half an hour: these are some four in the first ten
- * minutes, and six an hour then.
- */
-const refusedLogin: BackoffLimits = { baseMs: 60_000, capMs: 600_000 }
 
 /** Under this a session that ended by itself is not begun again at once, or a broken file would spin. */
 const minLoopMs = 1_000
@@ -197,7 +192,7 @@ function backOff(
   const failures = retry === 'slow' ? 30 : state.failures
   const isRefused = retry === 'login'
   const forMs = isRefused
-    ? backoffMs(state.refusals, refusedLogin, () => (1 + policy.random()) / 2)
+    ? refusedLoginMs(state.refusals, policy.random)
     : Math.max(leastMs, backoffMs(failures, policy.backoff, policy.random) - spentMs)
   const refusals = state.refusals + (isRefused ? 1 : 0)
   return {
