@@ -1,7 +1,10 @@
 import { cameraSchema, type CameraConfig, type CameraPatch, type NewCamera } from '../config/camera.js'
-import { cameraUrlSettings, type CameraUrlSetting } from '../config/camera-url-settings.js'
+import {
+  cameraLoginSettings,
+  cameraUrlSettings,
+  type CameraUrlSetting,
+} from '../config/camera-url-settings.js'
 import type { CameraNetworks } from '../config/camera-networks.js'
-import { redactUrl } from '../config/redact.js'
 import { CameraExistsError, CameraNotFoundError, NoEnginesError } from './engine-errors.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import { AddressPolicy } from '../sources/address-policy.js'
@@ -11,7 +14,7 @@ import { CameraEntry } from './camera-entry.js'
 import { EngineLoads } from './engine-loads.js'
 import { nextMove, type Placed, placeFor } from './spread.js'
 import type { CameraStore } from './camera-store.js'
-import type { CameraView } from './camera-view.js'
+import { shownConfig, type CameraView } from './camera-view.js'
 
 export type DirectoryDeps = Readonly<{
   store: CameraStore
@@ -103,11 +106,10 @@ export class CameraDirectory {
   async patch(id: string, { persist, ...asked }: CameraPatch): Promise<CameraEntry> {
     const entry = this.get(id)
     const changes = { ...asked }
-    for (const setting of cameraUrlSettings) {
-      const shown = entry.config[setting]
-      // A client that sends back the view it was given must not put the mask in place of the password.
-      if (shown !== undefined && asked[setting] === redactUrl(shown)) changes[setting] = undefined
-    }
+    const shown = shownConfig(entry.config)
+    // A client that sends back the view it was given must not put the mask in place of the password.
+    for (const setting of [...cameraUrlSettings, ...cameraLoginSettings])
+      if (shown[setting] !== undefined && asked[setting] === shown[setting]) changes[setting] = undefined
     const changed = patched(entry.config, changes)
     checkTogether(changed)
     await this.#checkUrls(

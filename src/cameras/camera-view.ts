@@ -1,9 +1,9 @@
 import type { CameraConfig } from '../config/camera.js'
-import { redactUrl } from '../config/redact.js'
+import { mask, redactUrl } from '../config/redact.js'
 import type { FrameCounts } from '../vision/accounting.js'
 import type { CameraStatus } from '../vision/camera-state.js'
 
-/** A camera as the API shows it; credentials in its URLs are masked. */
+/** A camera as the API shows it; its login is masked, in its URLs and beside them. */
 export type CameraView = Readonly<{
   id: string
   config: CameraConfig
@@ -17,11 +17,13 @@ export type CameraView = Readonly<{
 
 /** Settings as they may be shown. */
 export function shownConfig(config: CameraConfig): CameraConfig {
-  const { url, analyseUrl } = config
+  const { url, analyseUrl, username, password } = config
   return {
     ...config,
     url: redactUrl(url),
     ...(analyseUrl === undefined ? {} : { analyseUrl: redactUrl(analyseUrl) }),
+    ...(username === undefined ? {} : { username: mask }),
+    ...(password === undefined ? {} : { password: mask }),
   }
 }
 

@@ -1,8 +1,16 @@
-import { cameraUrlSettings, type CameraUrlSetting } from './camera-url-settings.js'
+import {
+  cameraLoginSettings,
+  cameraUrlSettings,
+  loginSchemes,
+  type CameraLoginSetting,
+  type CameraUrlSetting,
+} from './camera-url-settings.js'
 import { cameraUrlFault, schemeOf, type UrlFault } from './camera-url-syntax.js'
+import { mask } from './redact.js'
+import { holdsLogin } from './url-login.js'
 
 /** What is wrong with a setting of a camera that its schema cannot see. */
-export type CameraFault = UrlFault & Readonly<{ setting: CameraUrlSetting | 'decode' }>
+export type CameraFault = UrlFault & Readonly<{ setting: CameraUrlSetting | CameraLoginSetting | 'decode' }>
 
 type Written = Readonly<Record<string, unknown>>
 
@@ -34,7 +42,54 @@ export function settingFaults(camera: object): CameraFault[] {
       problem: `is ${decode}, and pictures that are pushed are no stream`,
       fix: 'Use full or auto, or leave it out.',
     })
-  return faults
+  return [...faults, ...loginFaults(camera as Written)]
+}
+
+function loginFaults(camera: Written): CameraFault[] {
+  const given = cameraLoginSettings.filter((setting) => typeof camera[setting] === 'string')
+  const [first] = given
+  if (first === undefined) return []
+  const masked = given.filter((setting) => camera[setting] === mask)
+  if (masked.length > 0)
+    return masked.map((setting) => ({
+      setting,
+      problem: `is ${mask}, which is shown in place of what it was`,
+      fix: 'Write what it is.',
+    }))
+  const urls = cameraUrlSettings.filter((setting) => typeof camera[setting] === 'string')
+  const double = urls.find((setting) => holdsLogin(camera[setting] as string))
+  if (double !== undefined)
+    return [
+      {
+        setting: first,
+        problem: `stands beside ${double}, which holds a login too`,
+        fix: `Keep one of them: username and password, or the login in ${double}.`,
+      },
+    ]
+  const takesLogin = (setting: CameraUrlSetting) =>
+    loginSchemes.has(schemeOf(camera[setting] as string) ?? '')
+  if (urls.length > 0 && !urls.some(takesLogin))
+    return [
+      { setting: first, problem: `stands beside a ${urls[0]} that takes no login`, fix: 'Leave it out.' },
+    ]
+  // A change need not name what stays.
+  const isMissing = (setting: CameraLoginSetting) => camera[setting] === undefined || camera[setting] === null
+  if (!('id' in camera) || !cameraLoginSettings.some(isMissing)) return []
+  return first === 'username'
+    ? [
+        {
+          setting: 'password',
+          problem: 'is missing beside username',
+          fix: 'Give it too; where the account has none write password: "".',
+        },
+      ]
+    : [
+        {
+          setting: 'username',
+          problem: 'is missing beside password',
+          fix: 'Name the account, such as admin.',
+        },
+      ]
 }
 
 function urlFault(setting: CameraUrlSetting, { [setting]: url }: Written): CameraFault[] {

@@ -1,4 +1,7 @@
-/** Why a text cannot be a camera's URL, and what to write instead. Shows nothing of the URL but its scheme. */
+import { mask, passwordParameter, redactUrl } from './redact.js'
+import { rawLogin } from './url-login.js'
+
+/** Why a text cannot be a camera's URL, and what to write instead. Shows nothing of its login. */
 export type UrlFault = Readonly<{ problem: string; fix: string }>
 
 const schemes = ['rtsp', 'rtsps', 'http', 'https', 'file', 'push']
@@ -27,12 +30,15 @@ export function cameraUrlFault(url: string): UrlFault | undefined {
 }
 
 function networkFault(url: string): UrlFault | undefined {
-  if (!URL.canParse(url))
+  const raw = rawLogin(url)
+  if (raw !== undefined)
     return fault(
-      'is not a URL',
-      'Write it like rtsp://host:554/path; in a login before the host @ is %40, : is %3A, / is %2F, # is %23, ? is %3F.',
+      'has a login that is not escaped and would be cut in the wrong place',
+      `Write ${raw.escapes} in user name and password: ${raw.meant}, or set username and password beside the URL. An @ of the path is %40 as well.`,
     )
-  const { hostname, port, username, password, pathname } = new URL(url)
+  if (!URL.canParse(url))
+    return fault('is not a URL', 'Write it like rtsp://host:554/path, an IPv6 address in [ ].')
+  const { hostname, port, username, search, hash } = new URL(url)
   if (/\s/.test(url)) return fault('holds white space', 'Write a space as %20.')
   if (url.includes('\\')) return fault('holds a backslash', 'Write it as %5C.')
   if (!/^[a-z]+:\/\//i.test(url) || hostname === '')
@@ -40,10 +46,22 @@ function networkFault(url: string): UrlFault | undefined {
   if (!/^(\[[0-9a-f:.]+\]|[a-z0-9_.~-]*[a-z0-9][a-z0-9_.~-]*)$/i.test(hostname))
     return fault('names an impossible host', 'Write its name or IP address.')
   if (port === '0') return fault('has port 0', 'Name the port the camera listens on.')
-  // A password with a raw slash ends the host part early; what follows would be taken for host and path, and shown as such.
-  if (username + password !== '' && pathname.includes('@'))
-    return fault('has "@" behind its host', 'Percent-encode the password: / is %2F, @ is %40.')
+  if (username === mask || isMasked(search))
+    return fault(
+      `has ${mask} in place of its login`,
+      'Write the login itself, or set username and password beside the URL.',
+    )
+  if (hash !== '' && passwordParameter.test(search))
+    return fault(
+      'has "#" behind a password',
+      'Write it as %23 where it belongs to the password, or leave it out.',
+    )
   return undefined
+}
+
+/** A view of a camera that was sent back to make another one of it. */
+function isMasked(search: string): boolean {
+  return search.includes(`=${mask}`) && redactUrl(`x://h/${search}`) === `x://h/${search}`
 }
 
 function fault(problem: string, fix: string): UrlFault {

@@ -39,6 +39,17 @@ export type StaticSceneConfig = Readonly<z.infer<typeof staticSceneSchema>>
 
 const urlSchema = z.string().min(1).max(4096)
 
+/** Of an account: any text of one line, as it is. */
+function loginSchema(most: number) {
+  return z
+    .string()
+    .max(most)
+    .refine(
+      (text) => !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(text),
+      'must hold no line ends and no other control characters',
+    )
+}
+
 const cameraFields = {
   name: z.string().max(128).optional().describe('For people; the id is used when absent.'),
   url: urlSchema.describe(
@@ -50,6 +61,16 @@ const cameraFields = {
     .describe(
       'Sub-stream of the camera, as `url` is written: it is analysed in place of `url`, whose stream is then opened for snapshots alone. ' +
         'Boxes are in pixels of the sub-stream.',
+    ),
+  username: loginSchema(256)
+    .optional()
+    .describe(
+      'Account on the camera, in place of a login inside of `url` and `analyseUrl`; written as it is, without escapes. Shown to nobody.',
+    ),
+  password: loginSchema(1024)
+    .optional()
+    .describe(
+      'Of that account; `""` where it has none. Write ${NAME} or ${file:PATH}, not the password itself.',
     ),
   sampleFps: z.number().gt(0).max(120).default(5).describe('Frames analysed per second, at most.'),
   transport: z.enum(['tcp', 'udp']).default('tcp').describe('RTP transport of an RTSP camera.'),
@@ -111,6 +132,8 @@ export const cameraPatchSchema = z.strictObject({
   name: cameraFields.name.nullable(),
   url: cameraFields.url.optional(),
   analyseUrl: cameraFields.analyseUrl.nullable(),
+  username: cameraFields.username.nullable(),
+  password: cameraFields.password.nullable(),
   sampleFps: cameraFields.sampleFps.unwrap().optional(),
   transport: cameraFields.transport.unwrap().optional(),
   region: cameraFields.region.nullable(),

@@ -9,6 +9,7 @@ import { type ModelServerConfig } from './models.js'
 import { duplicateCameras, pipelineSchema, type PipelineConfig } from './pipeline.js'
 import { complaintsOf, type Complaint } from './schema-problem.js'
 import { schemaAt, valueOfText } from './schema-walk.js'
+import { isOfLogin } from './redact.js'
 import { readPipelineText } from './pipeline-text.js'
 import { formatPath, listTooShort, setAt, type SettingPath } from './setting-path.js'
 import { YamlDocument } from './yaml-document.js'
@@ -100,6 +101,14 @@ function laidOver(
   return { file, path: name, message: `${formatPath(list)} has ${count}`, hint: `the next is ${next}` }
 }
 
+/** What is written in a "${...}" that is none may be a piece of a password. */
+function withoutText<T extends { message: string }>(complaint: T): T {
+  return {
+    ...complaint,
+    message: complaint.message.replace(/^".*" (?=is not understood$)/s, 'a "${...}" in it '),
+  }
+}
+
 type Filled = Readonly<{ values: Record<string, unknown>; unfilled: readonly Complaint[] }>
 
 /** The values of the file with `${...}` filled in; what another source sets anyway is left alone. */
@@ -112,7 +121,8 @@ function filledIn(
   const values = mapStrings(document.values(), (text, path) => {
     if (overridden(path)) return text
     const filled = interpolate(text, sources)
-    unfilled.push(...filled.complaints.map((complaint) => ({ path, aboutKey: false, ...complaint })))
+    const complaints = isOfLogin(String(path.at(-1))) ? filled.complaints.map(withoutText) : filled.complaints
+    unfilled.push(...complaints.map((complaint) => ({ path, aboutKey: false, ...complaint })))
     return filled.text === text ? text : valueOfText(schemaAt(pipelineSchema, path), filled.text)
   })
   if (isSection(values)) return { values, unfilled }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { redisUrlSchema } from './redis-url.js'
 
 const repositorySchema = z.string().min(1)
 
@@ -45,8 +46,7 @@ export const modelsSchema = z.strictObject({
         .max(64 * 1024 ** 3)
         .default(64 * 1024 ** 2)
         .describe('Memory for answers of models with `response_cache`; 0 keeps none.'),
-      redis: z
-        .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
+      redis: redisUrlSchema()
         .optional()
         .describe(
           'redis:// URL: answers are kept there instead of in memory, for all services that share it.',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { redisUrlSchema } from './redis-url.js'
 
 /** What Apache Kafka takes for the name of a topic. */
 const topicSchema = z
@@ -11,7 +12,7 @@ export const kafkaSchema = z.strictObject({
     .array(
       z
         .string()
-        .regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port')
+        .regex(/^[^\s:@/?#\\]+:\d{1,5}$/, 'must be host:port; a login goes into sinks.kafka.sasl')
         .refine((broker) => Number(/\d+$/.exec(broker)?.[0]) <= 65_535, 'the port must be at most 65535'),
     )
     .min(1)
@@ -65,10 +66,7 @@ export const kafkaSchema = z.strictObject({
 export type KafkaConfig = Readonly<z.infer<typeof kafkaSchema>>
 
 export const cacheSchema = z.strictObject({
-  redis: z
-    .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
-    .optional()
-    .describe('redis:// URL; without it results are kept in memory only.'),
+  redis: redisUrlSchema().optional().describe('redis:// URL; without it results are kept in memory only.'),
   keyPrefix: z.string().max(64).default('gantry:').describe('Start of every key in Redis.'),
   ttlSeconds: z
     .number()

@@ -4,9 +4,23 @@ export const mask = '***'
 /** Settings that are secret by their name alone. */
 const secretKeys: ReadonlySet<string> = new Set(['token', 'password', 'secret'])
 
-/** A URL without its user name and password; text that is no URL comes back as it is, with any `user:pass@` masked. */
+/** Parameters by which cameras take a login: `?user=admin&pwd=...`, `?u=admin&p=...`, `/user=admin_password=...`. */
+const secretParameter =
+  /([a-z_-]*(?:user|usr|login|pass|pwd|psw|token|key|auth|cred|secret|sign?)[a-z_-]*=|(?<=[?&])(?:u|p|pw)=)/gi
+
+/** Those of them that hold a password alone. */
+export const passwordParameter = /[?&]([a-z_-]*(pass|pwd|psw)[a-z_-]*|p|pw)=/i
+
+/**
+ * A URL without its user name and password, and without the values of parameters that hold them; text that is no URL comes back as it is,
+ * with any `user:pass@` at its beginning masked.
+ *
+ * All of the text is taken for the URL, with white space, quotes and line ends.
+ */
 export function redactUrl(url: string): string {
-  return redactText(url)
+  const [, scheme, rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/)(.*)$/is.exec(url) ?? []
+  if (scheme === undefined) return url.replace(/^[^/:]+:[^/]*@/, `${mask}@`)
+  return maskedUrl(scheme, rest, '[^&]+')
 }
 
 /**
@@ -17,27 +31,44 @@ export function redactUrl(url: string): string {
  * `/user=admin_password=...`) have the values of those masked.
  */
 export function redactText(text: string): string {
-  return text.replace(/([a-z][a-z0-9+.-]*:\/\/)([^\s"'<>]*)/gi, (_, scheme: string, rest: string) => {
-    const host = rest.replace(/^.*@/s, `${mask}@`)
-    return (
-      scheme +
-      host.replace(
-        /([a-z_-]*(?:user|usr|login|pass|pwd|token|key|auth|secret|sign?)[a-z_-]*=)[^&#]+/gi,
-        `$1${mask}`,
-      )
-    )
-  })
+  return text.replace(/([a-z][a-z0-9+.-]*:\/\/)([^\s"'<>]*)/gi, (_, scheme: string, rest: string) =>
+    maskedUrl(scheme, rest, '[^&#]+'),
+  )
 }
 
-/** A copy of settings that can be shown: secrets by name and credentials inside URLs are masked. */
+function maskedUrl(scheme: string, rest: string, value: string): string {
+  const host = isWithoutLogin(scheme, rest) ? rest : rest.replace(/^.*@/s, `${mask}@`)
+  return scheme + host.replace(new RegExp(secretParameter.source + value, 'gis'), `$1${mask}`)
+}
+
+/** The "@" of a file's name, or of a path behind a host that no login can begin with. */
+function isWithoutLogin(scheme: string, rest: string): boolean {
+  if (/^file:/i.test(scheme)) return true
+  return /^([\w-]+|[\w-]+(\.[\w-]+)+(:\d+)?|\[[0-9a-f:.]+\](:\d+)?)\/[^:#]*$/i.test(rest)
+}
+
+/** A copy of settings that can be shown: secrets by name, the user name beside a URL, and credentials inside URLs are masked. */
 export function redactSettings(value: unknown): unknown {
-  if (typeof value === 'string') return redactText(value)
+  if (typeof value === 'string')
+    return /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? redactUrl(value) : redactText(value)
   if (Array.isArray(value)) return value.map(redactSettings)
   if (value === null || typeof value !== 'object') return value
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [
       key,
-      secretKeys.has(key) && item !== undefined ? mask : redactSettings(item),
+      isSecretSetting(key, 'url' in value) && item !== undefined ? mask : redactSettings(item),
     ]),
   )
+}
+
+/** Whether a value is never shown, for its name. @param besideUrl - the section is of something that is logged in to by URL. */
+export function isSecretSetting(key: string, besideUrl = false): boolean {
+  return secretKeys.has(key) || (besideUrl && key === 'username')
+}
+
+const loginKeys: ReadonlySet<string> = new Set(['username', 'password', 'url', 'analyseUrl', 'redis'])
+
+/** Whether a text is part of a login, or may hold one, by the name of its setting. */
+export function isOfLogin(key: string): boolean {
+  return loginKeys.has(key)
 }

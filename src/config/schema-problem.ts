@@ -1,5 +1,5 @@
 import { type z } from 'zod'
-import { redactText } from './redact.js'
+import { isSecretSetting, redactText } from './redact.js'
 import { keysOf, schemaAt, settingsOf, type Schema } from './schema-walk.js'
 import { formatPath, getAt, type SettingPath } from './setting-path.js'
 import { nearest, suggestion } from './suggest.js'
@@ -19,7 +19,8 @@ type Issue = z.core.$ZodIssue
 export function complaintsOf(issue: Issue, root: Schema, values: unknown): Complaint[] {
   const path = issue.path.filter((step) => typeof step !== 'symbol')
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(path, key, root))
-  return [{ path, aboutKey: false, ...worded(issue, getAt(values, path)) }]
+  const isSecret = isSecretSetting(String(path.at(-1)), true)
+  return [{ path, aboutKey: false, ...worded(issue, getAt(values, path), isSecret) }]
 }
 
 function unknownKey(path: SettingPath, key: string, root: Schema): Complaint {
@@ -34,7 +35,7 @@ function unknownKey(path: SettingPath, key: string, root: Schema): Complaint {
   return hint === undefined ? complaint : { ...complaint, hint }
 }
 
-function worded(issue: Issue, value: unknown): { message: string; hint?: string } {
+function worded(issue: Issue, value: unknown, isSecret: boolean): { message: string; hint?: string } {
   const custom = redactText(issue.message)
   switch (issue.code) {
     case 'invalid_type':
@@ -42,7 +43,7 @@ function worded(issue: Issue, value: unknown): { message: string; hint?: string 
       if (value === undefined) return { message: `missing: ${typeWord(issue.expected)} is needed` }
       if (typeof value === 'number' && !Number.isFinite(value) && issue.expected !== 'string')
         return { message: `must be a finite number, not ${kindOf(value)}` }
-      return wrongType(issue.expected, value)
+      return wrongType(issue.expected, value, isSecret)
     case 'invalid_value': {
       const values = issue.values.map(String)
       const message = `must be ${values.length === 1 ? '' : 'one of '}${values.join(', ')}`
@@ -63,11 +64,11 @@ function worded(issue: Issue, value: unknown): { message: string; hint?: string 
   }
 }
 
-function wrongType(expected: string, value: unknown): { message: string; hint?: string } {
-  const message = `must be ${typeWord(expected)}, not ${kindOf(value)}`
+function wrongType(expected: string, value: unknown, isSecret: boolean): { message: string; hint?: string } {
+  const message = `must be ${typeWord(expected)}, not ${isSecret ? plainKindOf(value) : kindOf(value)}`
   const unquoted = expected === 'string' && (typeof value === 'number' || typeof value === 'boolean')
   if (expected === 'array' && typeof value === 'string') return { message, hint: 'write it like ["a", "b"]' }
-  return unquoted ? { message, hint: `write it in quotes: "${value}"` } : { message }
+  return unquoted ? { message, hint: `write it in quotes: "${isSecret ? '...' : value}"` } : { message }
 }
 
 function bound(origin: string, relation: string, limit: number | bigint): string {
@@ -87,6 +88,12 @@ const typeWords: Readonly<Record<string, string>> = {
 
 function typeWord(expected: string): string {
   return typeWords[expected] ?? expected
+}
+
+/** The same of a value that is not shown. */
+function plainKindOf(value: unknown): string {
+  if (typeof value === 'number') return 'a number'
+  return typeof value === 'boolean' ? 'true or false' : kindOf(value)
 }
 
 function kindOf(value: unknown): string {

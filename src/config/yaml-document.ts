@@ -12,12 +12,15 @@ import {
   type Node,
 } from 'yaml'
 import type { ConfigProblem } from './config-error.js'
+import { isOfLogin } from './redact.js'
 import type { SettingPath } from './setting-path.js'
 
 export type Place = Readonly<{ line: number; column: number }>
 
 /** For mistakes that YAML tells in words of its grammar, or of the library that reads it. */
 const plainWords: Readonly<Partial<Record<ErrorCode, string>>> = {
+  TAG_RESOLVE_FAILED: 'a value that begins with "!" is a tag in YAML: write the text in quotes',
+  BAD_DQ_ESCAPE: 'a "\\" inside of "..." begins an escape: write it twice, or the text in \'...\'',
   DUPLICATE_KEY: 'this key stands here twice; keep one',
   TAB_AS_INDENT: 'a tab cannot indent; use spaces',
   MULTILINE_IMPLICIT_KEY: 'no key ends here: write ": " between a key and its value',
@@ -39,17 +42,16 @@ export class YamlDocument {
 
   /** What YAML itself refuses: syntax, keys given twice, aliases without anchor or without end. */
   problems(): ConfigProblem[] {
-    const problems = this.#document.errors
-      .slice(0, this.#meant())
-      .map(({ code, message, pos }) =>
+    // A tag that nobody knows is a warning for YAML, and the value would be another one.
+    const tags = this.#document.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED')
+    const problems = [...this.#document.errors.slice(0, this.#meant()), ...tags].map(
+      ({ code, message, pos }) =>
         this.#problem(pos[0], this.#unquoted(pos[0]) ?? plainWords[code] ?? firstLine(message)),
-      )
+    )
     if (problems.length > 0) return problems
     const visitAlias = (_: unknown, alias: Alias) => {
       if (alias.resolve(this.#document) === undefined)
-        problems.push(
-          this.#problem(offsetOf(alias) ?? 0, `no anchor &${alias.source} stands before this alias`),
-        )
+        problems.push(this.#problem(offsetOf(alias) ?? 0, this.#unanchored(alias)))
     }
     visit(this.#document, { Alias: visitAlias })
     return problems.length > 0 ? problems : this.#expansionProblems()
@@ -65,6 +67,19 @@ export class YamlDocument {
   #unquoted(offset: number): string | undefined {
     if (!/\$\{?$/.test(this.text.slice(0, offset + 1))) return undefined
     return 'inside { } and [ ] a ${...} must stand in quotes: "${...}"'
+  }
+
+  /** Where a password may stand, it is not told. */
+  #unanchored(alias: Alias): string {
+    const line =
+      this.text
+        .slice(0, offsetOf(alias) ?? 0)
+        .split('\n')
+        .at(-1) ?? ''
+    const key = /(\w+)["']?\s*:\s*$/.exec(line)?.[1] ?? ''
+    return isOfLogin(key)
+      ? 'a value that begins with "*" is an alias in YAML, and has no anchor: write the text in quotes'
+      : `no anchor &${alias.source} stands before this alias`
   }
 
   #expansionProblems(): ConfigProblem[] {

@@ -70,18 +70,19 @@ function networkUrl(url: string, addresses: AddressPolicy): string {
   return `${parsed.protocol}//${login}${parsed.host}${parsed.pathname}${parsed.search}`
 }
 
-/** Everything but letters, digits and -._~ percent-encoded; what is no valid encoding is taken as typed. */
+/**
+ * Everything but letters, digits and -._~ percent-encoded. Escapes are bytes, and need be no UTF-8; a "%" that begins none is taken as
+ * typed.
+ */
 function reencoded(part: string): string {
-  const encoded = encodeURIComponent(decoded(part))
-  return encoded.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+  return part.replace(/%[0-9a-f]{2}|[^]/gi, (piece) =>
+    piece.length === 3 ? piece.toUpperCase() : encodedCharacter(piece),
+  )
 }
 
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
+function encodedCharacter(character: string): string {
+  if (/[\w.~-]/.test(character)) return character
+  return `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`
 }
 
 function filePath(url: string): string {

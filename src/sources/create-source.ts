@@ -1,5 +1,5 @@
 import type { CameraConfig } from '../config/camera.js'
-import { analysedUrl } from '../config/camera-url-settings.js'
+import { openedUrl } from '../config/camera-url-settings.js'
 import type { CameraStatus } from '../vision/camera-state.js'
 import type { FrameSource } from '../vision/frame-source.js'
 import { wallMs } from '../lifecycle/clock.js'
@@ -27,7 +27,7 @@ export async function createSource(camera: CameraConfig, deps: SourceDeps): Prom
   if (!camera.enabled) return new IdleSource('disabled', 'switched off', deps)
   try {
     checkTogether(camera)
-    const location = await validateCameraUrl(analysedUrl(camera), deps)
+    const location = await validateCameraUrl(openedUrl(camera), deps)
     if (location.kind === 'push') return new PushSource(camera, deps)
     return new SupervisedSource(camera, deps, opening(camera, location, deps))
   } catch (error) {
@@ -51,7 +51,7 @@ function opening(camera: CameraConfig, location: PulledLocation, deps: SourceDep
 /** For paths: the only locations that the system may keep from being checked. */
 function lookingFirst(camera: CameraConfig, deps: SourceDeps): OpenSession {
   const find = async (): Promise<OpenSession> =>
-    opening(camera, (await validateCameraUrl(analysedUrl(camera), deps)) as PulledLocation, deps)
+    opening(camera, (await validateCameraUrl(openedUrl(camera), deps)) as PulledLocation, deps)
   return (listener) => new LateSession(find, listener)
 }
 

@@ -1,4 +1,5 @@
 import type { CameraConfig } from '../config/camera.js'
+import { openedUrl } from '../config/camera-url-settings.js'
 import { redactText } from '../config/redact.js'
 import { GantryError } from '../errors.js'
 import { nowMs } from '../lifecycle/clock.js'
@@ -63,7 +64,7 @@ export class MainStream {
   #refusals = 0
 
   constructor(readonly options: MainStreamOptions) {
-    this.#secrets = secretsOf(options.camera.url)
+    this.#secrets = secretsOf(openedUrl(options.camera, options.camera.url))
   }
 
   /**
@@ -118,7 +119,7 @@ export class MainStream {
 
   async #open(signal: AbortSignal): Promise<MainPicture> {
     const { camera, deps } = this.options
-    const location = await validateCameraUrl(camera.url, deps)
+    const location = await validateCameraUrl(openedUrl(camera, camera.url), deps)
     if (location.kind === 'push' || location.kind === 'folder')
       throw this.#failure({ reason: 'its URL names no stream', retry: 'never' })
     const opened = await openInput({

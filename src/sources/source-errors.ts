@@ -1,7 +1,7 @@
 import { settingFaults, type CameraFault } from '../config/camera-setting-faults.js'
 import type { CameraConfig } from '../config/camera.js'
 import type { CameraUrlSetting } from '../config/camera-url-settings.js'
-import { redactText } from '../config/redact.js'
+import { redactUrl } from '../config/redact.js'
 import { GantryError } from '../errors.js'
 
 /** A camera URL that will not be opened. The message holds no credentials. */
@@ -14,7 +14,7 @@ export class CameraUrlError extends GantryError {
     problem: string,
     readonly hint: string,
   ) {
-    super(`camera URL "${redactText(printable(url))}" ${problem}`)
+    super(`camera URL "${printable(redactUrl(url))}" ${problem}`)
     this.name = 'CameraUrlError'
   }
 }
