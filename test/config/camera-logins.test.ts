@@ -190,7 +190,7 @@ describe('the login of a camera', () => {
     ['cache', 'redis: "http://:canary@h:6379"', 'cache.redis: must be a redis:// or rediss:// URL'],
     [
       'models',
-      'responseCache: { redis: "redis://:s3c@ret#canary@192.0.2.10" }',
+      'cache: { redis: "redis://:s3c@ret#canary@192.0.2.10" }',
       'write @ as %40 and # as %23 in it',
     ],
     [

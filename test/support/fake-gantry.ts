@@ -1,5 +1,5 @@
 import type { CacheHealth, RecentPage, RecentQuery } from '../../src/cache/result-cache.js'
-import { cameraSchema, type CameraPatch, type NewCamera } from '../../src/config/camera.js'
+import { cameraSchema, type CameraConfig, type CameraPatch, type NewCamera } from '../../src/config/camera.js'
 import { shownConfig, type CameraView } from '../../src/cameras/camera-view.js'
 import type {
   EngineHealth,
@@ -45,6 +45,9 @@ export class FakeGantry implements Gantry {
   readonly #recent: DetectionsMessage[] = []
   /** Queries `recent` was asked, oldest first. */
   readonly queries: RecentQuery[] = []
+  /** Cameras that were added and what was changed of them, as it came. */
+  readonly added: CameraConfig[] = []
+  readonly patched: CameraPatch[] = []
   readonly pushed: Readonly<{ id: string; bytes: number }>[] = []
   reasons: string[] = []
   /** What `changeEnsemble` was asked. */
@@ -97,6 +100,7 @@ export class FakeGantry implements Gantry {
   }
 
   async addCamera({ persist, ...config }: NewCamera): Promise<CameraView> {
+    this.added.push(config)
     if (this.#cameras.has(config.id))
       throw new FakeError('GANTRY_CAMERA_EXISTS', `camera "${config.id}" is there already`)
     if (config.url.startsWith('gopher:'))
@@ -123,6 +127,7 @@ export class FakeGantry implements Gantry {
 
   async patchCamera(id: string, patch: CameraPatch): Promise<CameraView> {
     const camera = this.#find(id)
+    this.patched.push(patch)
     const { persist, ...rest } = patch
     const merged = Object.fromEntries(
       Object.entries({ ...camera.config, ...rest }).filter(([, value]) => value !== null),

@@ -217,6 +217,53 @@ describe.skipIf(skipsBrowser())('the page', () => {
     await page.context().close()
   })
 
+  it('S14: takes a login beside the URL as it is typed, and never shows it again', async () => {
+    const { url, gantry } = await serveFake()
+    const { page, misdeeds } = await openPage(browser, url)
+    await page.getByText('No cameras yet').waitFor()
+    await page.keyboard.press('a')
+    const dialog = page.getByRole('dialog', { name: 'Add a camera' })
+    const password = ' c4nary@p:w/o#r?d%"ü '
+    await dialog.getByLabel('URL').fill('rtsp://127.0.0.1/hall')
+    await dialog.getByLabel('User name').fill('us@er')
+    expect(await dialog.locator('[name=password]').getAttribute('type')).toBe('password')
+    await dialog.getByLabel('Password').fill(password)
+    await dialog.getByRole('button', { name: 'Add camera' }).click()
+    await page.locator('[data-camera=hall]').waitFor()
+    expect(gantry.added).toMatchObject([{ id: 'hall', username: 'us@er', password }])
+
+    await page.getByRole('button', { name: 'Switch off hall' }).click()
+    await page.locator('[data-camera=hall][data-state=disabled]').waitFor()
+    expect(gantry.patched).toEqual([{ enabled: false }])
+    await page.locator('[data-camera=hall] .tile-open').click()
+    await page.locator('dialog .facts').getByText('set, and not shown').waitFor()
+    expect(await page.content()).not.toMatch(/c4nary|us@er/)
+    expect(misdeeds).toEqual(clean)
+    await page.context().close()
+  })
+
+  it('S14: says what is wrong with a login beside its fields', async () => {
+    const { url } = await serveFake()
+    const { page } = await openPage(browser, url)
+    await page.keyboard.press('a')
+    const dialog = page.getByRole('dialog', { name: 'Add a camera' })
+    await dialog.getByLabel('URL').fill('rtsp://admin:p@ss#c4nary/word@192.0.2.10/hall')
+    expect(await dialog.locator('[name=id]').inputValue()).toBe('hall')
+    await dialog.locator('[name=sampleFps]').fill('0')
+    await dialog.getByRole('button', { name: 'Add camera' }).click()
+    await dialog.locator('#url-note.field-error').waitFor()
+    expect(await dialog.locator('#url-note').textContent()).toContain(
+      'Write @ as %40, # as %23 and / as %2F in user name and password: rtsp://***@192.0.2.10/hall',
+    )
+    await dialog.locator('[name=url]').fill('rtsp://192.0.2.10/hall')
+    await dialog.locator('[name=username]').fill('admin')
+    await dialog.getByRole('button', { name: 'Add camera' }).click()
+    await dialog.locator('#password-note.field-error').waitFor()
+    expect(await dialog.locator('#password-note').textContent()).toContain('is missing beside username')
+    expect(await page.content()).not.toContain('c4nary')
+    await page.context().close()
+  })
+
   it('shows text as text, wherever it comes from', async () => {
     const gantry = new FakeGantry()
     await gantry.addCamera(fakeCamera('cam-1', { name: evil, url: `rtsp://h/${evil}` }))

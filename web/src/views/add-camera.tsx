@@ -78,10 +78,25 @@ function Basics({ state }: Readonly<{ state: FormState }>): JSX.Element {
         state={state}
         name="url"
         label="URL"
-        placeholder="rtsp://user:password@192.0.2.10:554/stream1"
+        placeholder="rtsp://192.0.2.10:554/stream1"
         help="RTSP camera, HTTP or HLS stream, video file or folder of pictures; push: for a camera that sends its pictures."
         autofocus
       />
+      <div class="columns">
+        <TextField
+          state={state}
+          name="username"
+          label="User name"
+          help="Of the camera, where it asks for a login."
+        />
+        <TextField
+          state={state}
+          name="password"
+          label="Password"
+          help="As it is, whatever its characters. Never shown again."
+          hidden
+        />
+      </div>
       <div class="columns">
         <TextField
           state={state}
@@ -129,7 +144,7 @@ function Advanced({ state }: Readonly<{ state: FormState }>): JSX.Element {
         state={state}
         name="analyseUrl"
         label="Sub-stream"
-        placeholder="rtsp://user:password@192.0.2.10:554/stream2"
+        placeholder="rtsp://192.0.2.10:554/stream2"
         help="Analysed in place of the stream above, which is opened for snapshots alone then."
       />
       <div class="columns">
@@ -190,7 +205,7 @@ function Advanced({ state }: Readonly<{ state: FormState }>): JSX.Element {
 }
 
 function hasAdvancedError(failure: Failure | undefined): boolean {
-  const basic = new Set(['url', 'id', 'name', 'sampleFps', 'transport', 'persist'])
+  const basic = new Set(['url', 'username', 'password', 'id', 'name', 'sampleFps', 'transport', 'persist'])
   return Object.keys(failure?.byField ?? {}).some((path) => !basic.has(path))
 }
 

@@ -140,6 +140,7 @@ function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
             <code>{config.analyseUrl}</code>
           </Fact>
         )}
+        {config.username !== undefined && <Fact name="Login">set, and not shown</Fact>}
         <Fact name="Picture">
           {stats.source === null ? '–' : `${stats.source.widthPx} × ${stats.source.heightPx}`}
         </Fact>

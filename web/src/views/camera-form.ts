@@ -6,6 +6,8 @@ export const emptyForm: FormValues = {
   name: '',
   url: '',
   analyseUrl: '',
+  username: '',
+  password: '',
   sampleFps: '5',
   transport: 'tcp',
   decode: 'full',
@@ -21,6 +23,8 @@ export const emptyForm: FormValues = {
   persist: true,
 }
 
+/** White space at an end of them may be meant. */
+const asTyped = new Set(['username', 'password'])
 const numbers = new Set(['sampleFps', 'maxWidthPx', 'stallTimeoutMs'])
 
 /**
@@ -31,7 +35,7 @@ export function newCamera(values: FormValues): Record<string, unknown> {
   const body: Record<string, unknown> = {}
   const region: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(values)) {
-    const given = typeof value === 'string' ? value.trim() : value
+    const given = typeof value === 'string' && !asTyped.has(key) ? value.trim() : value
     if (given === '') continue
     if (key.startsWith('region.')) region[key.slice('region.'.length)] = numberOrText(given)
     else body[key] = numbers.has(key) ? numberOrText(given) : given
@@ -44,9 +48,12 @@ function numberOrText(given: string | boolean): unknown {
   return Number.isFinite(number) ? number : given
 }
 
-/** An id made of the path of a URL, or of its host, as long as nobody typed one. */
+/**
+ * An id made of the path of a URL, or of its host, as long as nobody typed one. A login may hold any character, also those that end a host:
+ * nothing before an "@" is taken.
+ */
 export function suggestId(url: string): string {
-  const [, host, path] = /^[a-z]+:\/\/(?:[^/]*@)?([^/:]*)[^/]*(.*)$/i.exec(url) ?? ['', '', url]
+  const [, host, path] = /^[a-z]+:\/\/(?:.*@)?([^/:?#]*)[^/]*(.*)$/i.exec(url) ?? ['', '', url]
   const chosen = wordsOf(path ?? '').slice(-2)
   return (chosen.length > 0 ? chosen : wordsOf(host ?? '')).join('-').slice(0, 64)
 }

@@ -11,7 +11,7 @@ export type FormState = Readonly<{
 type FieldProps = Readonly<{ state: FormState; name: string; label: string; help?: string }>
 
 type TextProps = FieldProps &
-  Readonly<{ placeholder?: string; inputMode?: 'decimal' | 'numeric'; autofocus?: boolean }>
+  Readonly<{ placeholder?: string; inputMode?: 'decimal' | 'numeric'; autofocus?: boolean; hidden?: boolean }>
 
 export function TextField({
   state,
@@ -21,17 +21,19 @@ export function TextField({
   placeholder,
   inputMode,
   autofocus,
+  hidden = false,
 }: TextProps): JSX.Element {
   return (
     <label class="field">
       <span class="field-label">{label}</span>
       <input
         name={name}
+        type={hidden ? 'password' : 'text'}
         value={String(state.values[name] ?? '')}
         placeholder={placeholder}
         inputMode={inputMode}
         autofocus={autofocus}
-        autocomplete="off"
+        autocomplete={hidden ? 'new-password' : 'off'}
         spellcheck={false}
         aria-invalid={state.errors[name] !== undefined}
         aria-describedby={`${name}-note`}
