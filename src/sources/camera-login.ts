@@ -14,8 +14,10 @@ const mostRenewals = 3
 
 /** What a login has taught about its camera; the next one with the same name and password begins with it. */
 export type LoginMemory = {
-  /** Spelling of what is beyond ASCII that the camera took. */
+  /** Spelling of what is beyond ASCII that is to be tried first: the one that the camera took. */
   charset?: Charset
+  /** Both were refused: each login tries one of them, in turn, so that an account is not locked the sooner. */
+  inTurn?: boolean
 }
 
 type Charset = 'utf8' | 'latin1'
@@ -79,6 +81,7 @@ export class CameraLogin {
     this.#wasTaken = true
     this.#renewals = 0
     this.memory.charset = this.#charset
+    this.memory.inTurn = false
     this.#otherCharset = undefined
     const next = values.map((value) => fieldOf(challengesIn(`info ${value}`)[0], 'nextnonce')).find(Boolean)
     if (next === undefined || this.#challenge === undefined) return
@@ -109,9 +112,15 @@ export class CameraLogin {
       return true
     }
     const isSpelt = fieldOf(challenge, 'charset')?.toLowerCase() === 'utf-8' && this.#charset === 'utf8'
-    if (this.#otherCharset === undefined || isSpelt || isStale) return false
-    this.#charset = this.#otherCharset
+    const other = this.#otherCharset
+    if (other === undefined || isSpelt || isStale) return false
     this.#otherCharset = undefined
+    if (this.memory.inTurn === true) {
+      this.memory.charset = other
+      return false
+    }
+    this.memory.inTurn = true
+    this.#charset = other
     return true
   }
 

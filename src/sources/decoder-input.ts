@@ -45,7 +45,8 @@ export async function openInput(options: InputOptions): Promise<OpenedInput | Fa
   const way = { url: location.url, policy: addresses, nearness: found.nearness }
   if (location.kind === 'http') {
     const playList = options.playList ?? /\.m3u8?$/i.test(new URL(location.url).pathname)
-    const gate = await HttpGate.open({ ...way, playList, mistaken: () => options.mistaken(!playList) })
+    const mistaken = () => options.mistaken(!playList)
+    const gate = await HttpGate.open({ ...way, playList, logins: options.logins ?? {}, mistaken })
     return { gate, input: { kind: 'http', url: gate.url, proxyUrl: gate.proxyUrl, playList } }
   }
   // What is encrypted stays inside of its connection.

@@ -3,10 +3,11 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { pipeline } from 'node:stream'
 import type { AddressPolicy, CheckedAddress, Nearness } from './address-policy.js'
 import { connectionFailure, connectToCamera, unreachable } from './camera-connection.js'
+import { CameraLogin, loginFailure, type LoginMemory } from './camera-login.js'
 import type { Failure } from './failure-reason.js'
 import { GateNames, hostIn, type Named } from './gate-names.js'
 import { readHttpBody } from './http-body.js'
-import { headerIn, httpHead, readHttpHead, type HttpHead } from './http-head.js'
+import { headerIn, headersIn, httpHead, readHttpHead, type HttpHead } from './http-head.js'
 import { PlayListError, rewritePlayList } from './play-list.js'
 
 export type HttpGateOptions = Readonly<{
@@ -17,6 +18,8 @@ export type HttpGateOptions = Readonly<{
   nearness: Nearness
   /** Whether the camera is taken for a play list; the decoder reads no play list but as this gate writes it. */
   playList: boolean
+  /** What earlier logins have taught about the camera. */
+  logins?: LoginMemory
   /** The camera turned out to be what it was not taken for. */
   mistaken(): void
 }>
@@ -29,27 +32,37 @@ type Request = Readonly<{
   headers: HttpHead['headers']
 }>
 
+/** Of one request: without a login, with a nonce that is old by then, with a new one, spelt otherwise. */
+const mostTries = 4
+
 const ofConnection = /^((proxy-)?connection|keep-alive)$/i
 /** Said of an answer to a decoder that reads a play list; the rest is ours to say. */
-const toldOfList = /^(set-cookie|www-authenticate|authentication-info)$/i
+const toldOfList = /^set-cookie$/i
+/** A login is given here, and the decoder knows nothing of it. */
+const ofLogin = /^(www-authenticate|authentication-info)$/i
 
 /**
  * The only way out for the decoder of an HTTP camera: a proxy on loopback, which fetches for it from allowed addresses alone.
  *
  * ffmpeg follows redirects, and play lists name further URLs, without asking anyone. Here each of them gets a name that only this gate
  * understands ({@link GateNames}), is looked up once, checked, and connected to at the very address that was checked; play lists are
- * written anew. TLS is spoken here, so that the decoder needs no protocol but plain HTTP to this gate.
+ * written anew. TLS is spoken here, and so is the login, which goes to the camera's own address alone: the decoder needs no protocol but
+ * plain HTTP to this gate.
  */
 export class HttpGate {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   readonly #names = new GateNames()
   readonly #camera: URL
+  readonly #login: CameraLogin | undefined
   #hasList = false
   #problem: Failure | undefined
 
   private constructor(readonly options: HttpGateOptions) {
     this.#camera = new URL(options.url)
+    this.#login = CameraLogin.of(this.#camera, options.logins)
+    this.#camera.username = ''
+    this.#camera.password = ''
     this.#server = createServer({ noDelay: true }, (client) => {
       this.#keep(client)
       this.#serve(client).catch((error: unknown) => {
@@ -72,7 +85,7 @@ export class HttpGate {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** The camera's URL as the decoder may have it. */
+  /** The camera's URL as the decoder may have it: without its login. */
   get url(): string {
     return this.#names.nameOf(this.options.playList ? 'list' : 'media', this.#camera)
   }
@@ -106,13 +119,9 @@ export class HttpGate {
     if (request === undefined) return answer(client, '400 Bad Request')
     const addresses = await this.#addressesOf(request.named.host)
     if (addresses === undefined) return answer(client, '403 Forbidden')
-    const upstream = await this.#connect(request.named, addresses)
-    if (upstream === undefined) return answer(client, '502 Bad Gateway')
-    this.#problem = undefined
-    client.once('close', () => upstream.destroy())
-    client.resume()
-    upstream.write(this.#headFor(request))
-    const reply = await readHttpHead(upstream)
+    const asked = await this.#ask(request, addresses, client)
+    if (asked === undefined) return answer(client, '502 Bad Gateway')
+    const { upstream, reply } = asked
     if (reply === undefined) return void client.destroy()
     if (request.named.content === 'list') return this.#handOnList(client, upstream, request, reply)
     if (this.#isMistaken(reply)) {
@@ -120,10 +129,45 @@ export class HttpGate {
       this.options.mistaken()
       return answer(client, '502 Bad Gateway')
     }
-    const headers = this.#located(request, reply.headers).filter(([name]) => !ofConnection.test(name))
-    client.write(httpHead(reply.first, [...headers, ['Connection', 'close']]))
+    const headers = this.#located(request, reply.headers).filter(
+      ([name]) => !ofConnection.test(name) && !ofLogin.test(name),
+    )
+    client.write(httpHead(reply.first, [...headers, ['Connection', 'close']]), 'latin1')
     client.write(reply.rest)
     pipeline(upstream, client, () => undefined)
+  }
+
+  /** Asks until the camera has taken the login, or will not. @returns undefined where it is not reached. */
+  async #ask(
+    request: Request,
+    addresses: readonly CheckedAddress[],
+    client: Socket,
+  ): Promise<Readonly<{ upstream: Socket; reply: HttpHead | undefined }> | undefined> {
+    const login = request.url.origin === this.#camera.origin ? this.#login : undefined
+    client.resume()
+    for (let tries = 1; ; tries += 1) {
+      const upstream = await this.#connect(request.named, addresses)
+      if (upstream === undefined) return undefined
+      this.#problem = undefined
+      client.once('close', () => upstream.destroy())
+      const path = pathOf(request.target)
+      const authorization = login?.answer(request.method, path)
+      upstream.write(this.#headFor(request, path, authorization), 'latin1')
+      const reply = await readHttpHead(upstream)
+      const isRefused = reply !== undefined && /^\S+ 401\b/.test(reply.first)
+      if (!isRefused || ownLogin(request)) {
+        if (reply !== undefined && authorization !== undefined)
+          login?.informed(headersIn(reply, 'authentication-info'))
+        return { upstream, reply }
+      }
+      const challenges = headersIn(reply, 'www-authenticate')
+      const isWorthIt = login?.challenged(challenges, authorization !== undefined) === true
+      if (!isWorthIt || tries === mostTries) {
+        this.#problem = loginFailure(login, challenges)
+        return { upstream, reply }
+      }
+      upstream.destroy()
+    }
   }
 
   /** @returns undefined for what this gate has not named, so that pages of a browser cannot use it. */
@@ -139,15 +183,26 @@ export class HttpGate {
     return { named, method, target, url, headers }
   }
 
-  #headFor({ method, target, url, headers, named }: Request): string {
+  #headFor(
+    { method, url, headers, named }: Request,
+    path: string,
+    authorization: string | undefined,
+  ): string {
     const whole = named.content === 'list' ? /^range$/i : undefined
     const kept = headers.filter(
       ([name]) =>
-        !/^(host|proxy-authorization)$/i.test(name) && !ofConnection.test(name) && !whole?.test(name),
+        !/^(host|proxy-authorization)$/i.test(name) &&
+        !ofConnection.test(name) &&
+        !whole?.test(name) &&
+        (authorization === undefined || !/^authorization$/i.test(name)),
     )
-    // The path as the decoder wrote it: a signature in a digest login covers these very bytes.
-    const path = target.replace(/^http:\/\/[^/?]*/i, '').replace(/^(?!\/)/, '/')
-    return httpHead(`${method} ${path} HTTP/1.1`, [['Host', url.host], ...kept, ['Connection', 'close']])
+    const login = authorization === undefined ? [] : [['Authorization', authorization] as const]
+    return httpHead(`${method} ${path} HTTP/1.1`, [
+      ['Host', url.host],
+      ...kept,
+      ...login,
+      ['Connection', 'close'],
+    ])
   }
 
   async #addressesOf(host: string): Promise<readonly CheckedAddress[] | undefined> {
@@ -188,7 +243,7 @@ export class HttpGate {
     upstream.destroy()
     try {
       if (body === undefined) throw new PlayListError('the play list cannot be read')
-      const list = rewritePlayList(body.toString('utf8'), this.#withLogin(request.url), (content, url) =>
+      const list = rewritePlayList(body.toString('utf8'), request.url, (content, url) =>
         this.#names.nameOf(content, url),
       )
       this.#hasList = true
@@ -203,23 +258,23 @@ export class HttpGate {
 
   /** With the place of a redirect under its name here; one that is no web address is left out. */
   #located(request: Request, headers: HttpHead['headers']): HttpHead['headers'] {
-    const base = this.#withLogin(request.url)
     return headers.flatMap(([name, value]): HttpHead['headers'] => {
       if (!/^\s*location\s*$/i.test(name)) return [[name, value]]
-      const url = URL.canParse(value, base.href) ? new URL(value, base) : undefined
+      const url = URL.canParse(value, request.url.href) ? new URL(value, request.url) : undefined
       if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return []
       return [['Location', this.#names.nameOf(request.named.content, url)]]
     })
   }
+}
 
-  /** What lies beside the camera's own URL is asked for with its login, as ffmpeg does. */
-  #withLogin(url: URL): URL {
-    const whole = new URL(url.href)
-    if (url.origin !== this.#camera.origin) return whole
-    whole.username = this.#camera.username
-    whole.password = this.#camera.password
-    return whole
-  }
+/** The path as the decoder wrote it: a signature covers these very bytes. */
+function pathOf(target: string): string {
+  return target.replace(/^http:\/\/[^/?]*/i, '').replace(/^(?!\/)/, '/')
+}
+
+/** The decoder answers by itself, for an address whose login a play list has named. */
+function ownLogin({ headers }: Request): boolean {
+  return headers.some(([name]) => /^authorization$/i.test(name))
 }
 
 function answer(client: Socket, status: string, headers: HttpHead['headers'] = [], body = ''): void {

@@ -46,6 +46,11 @@ export function headerIn({ headers }: Pick<HttpHead, 'headers'>, wanted: string)
   return headers.find(([name]) => name.toLowerCase() === wanted)?.[1]
 }
 
+/** All values of a header that may stand there several times. @param wanted - in lower case. */
+export function headersIn({ headers }: Pick<HttpHead, 'headers'>, wanted: string): readonly string[] {
+  return headers.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value)
+}
+
 export function httpHead(first: string, headers: HttpHead['headers']): string {
   return [first, ...headers.map(([name, value]) => `${name}: ${value}`), '', ''].join('\r\n')
 }

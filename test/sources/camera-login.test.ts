@@ -194,6 +194,22 @@ describe('CameraLogin', () => {
       proves(second.answer('DESCRIBE', uri), 'latin1')
     })
 
+    it('R65: tries one of them at a time, in turn, once both were refused', () => {
+      const memory: LoginMemory = {}
+      const tries = (): number => {
+        const own = new CameraLogin(user, password, memory)
+        own.challenged(challenge, false)
+        let count = 1
+        while (own.challenged(challenge, true)) count += 1
+        return count
+      }
+      expect(tries()).toBe(2)
+      for (const charset of ['latin1', 'utf8', 'latin1'] as const) {
+        expect(tries()).toBe(1)
+        expect(memory.charset).toBe(charset)
+      }
+    })
+
     it.each([
       ['the camera says that it speaks UTF-8', [`${challenge[0]}, charset="UTF-8"`], user, password],
       ['latin1 has no such letters', challenge, user, 'пароль'],

@@ -5,17 +5,30 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { AddressPolicy } from '../../src/sources/address-policy.js'
 import { HttpGate, type HttpGateOptions } from '../../src/sources/http-gate.js'
 import { networkFailures } from '../../src/sources/failure-reason.js'
+import { authorizationFields, digestResponse } from '../support/digest-proof.js'
 
 describe('HttpGate', () => {
   let server: Server
   let port: number
   let gate: HttpGate | undefined
   const asked: string[] = []
+  const known = { user: Buffer.from('u'), password: Buffer.from('c4n@ry') }
+  const given: (string | undefined)[] = []
 
   beforeAll(async () => {
     server = createServer((request, response) => {
       asked.push(`${request.method} ${request.url} ${request.headers.host} ${request.headers.connection}`)
       const [path, query = ''] = (request.url ?? '').split('?')
+      if (path === '/locked') {
+        const header = request.headers.authorization
+        given.push(header)
+        const fields = authorizationFields(header ?? '')
+        const isRight = fields.get('response') === digestResponse(fields, known, request.method ?? '')
+        if (header === undefined || !isRight) {
+          const challenge = 'Digest realm="cam", nonce="n", algorithm=SHA-256, qop="auth"'
+          return void response.writeHead(401, { 'www-authenticate': challenge }).end()
+        }
+      }
       if (path === '/to') response.writeHead(302, { location: query }).end()
       else if (path === '/list') sendList(response, query)
       else response.end('pictures')
@@ -26,6 +39,7 @@ describe('HttpGate', () => {
   afterEach(async () => {
     await gate?.close()
     asked.length = 0
+    given.length = 0
     mistaken.length = 0
   })
   afterAll(async () => {
@@ -102,16 +116,52 @@ describe('HttpGate', () => {
     expect(asked).toEqual([])
   })
 
-  it('names the place of a redirect anew, with the login for the camera alone', async () => {
+  it('names the place of a redirect anew', async () => {
     const own = await open({ url: `http://u:p@127.0.0.1:${port}/to?/beside` })
-    const [, place = ''] = /\r\nLocation: (\S+)/.exec(await get(own.url.replace('u:p@', ''))) ?? []
-    expect(own.plain(place)).toBe(`http://u:p@127.0.0.1:${port}/beside`)
+    const [, place = ''] = /\r\nLocation: (\S+)/.exec(await get(own.url)) ?? []
+    expect(own.plain(place)).toBe(`http://127.0.0.1:${port}/beside`)
     const elsewhere = await open({ url: `http://u:p@127.0.0.1:${port}/to?https://[::1]:8/x` })
-    const [, far = ''] = /\r\nLocation: (\S+)/.exec(await get(elsewhere.url.replace('u:p@', ''))) ?? []
+    const [, far = ''] = /\r\nLocation: (\S+)/.exec(await get(elsewhere.url)) ?? []
     expect(elsewhere.plain(far)).toBe('https://[::1]:8/x')
     expect(await get((await open({ url: `http://127.0.0.1:${port}/to?tcp://x/` })).url)).not.toContain(
       'Location',
     )
+  })
+
+  it('S14: logs in with what the camera demands, to the camera alone, and tells the decoder nothing of it', async () => {
+    const own = await open({ url: `http://u:c4n%40ry@127.0.0.1:${port}/locked` })
+    expect(own.url).not.toMatch(/u:|c4n/)
+    const answer = await get(own.url)
+    expect(answer).toMatch(/^HTTP\/1.1 200 OK[^]*pictures/)
+    expect(answer).not.toMatch(/authenticat/i)
+    expect(given.map((header) => header?.slice(0, 6))).toEqual([undefined, 'Digest'])
+    await get(own.url)
+    expect(given.map((header) => header?.slice(0, 6)).slice(2)).toEqual(['Digest'])
+    given.length = 0
+    // Another port is another address.
+    const other = createServer((request, response) => {
+      given.push(request.headers.authorization)
+      response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end()
+    })
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    const there = `http://127.0.0.1:${(other.address() as AddressInfo).port}/`
+    const led = await open({ url: `http://u:c4n%40ry@127.0.0.1:${port}/to?${there}` })
+    const [, place = ''] = /\r\nLocation: (\S+)/.exec(await get(led.url)) ?? []
+    expect(await get(place)).toMatch(/^HTTP\/1.1 401 /)
+    expect(given).toEqual([undefined])
+    expect(led.problem?.reason).toBe('the camera wants a login (401): set username and password')
+    await new Promise((resolve) => other.close(resolve))
+  })
+
+  it.each([
+    ['u:wrong', 'credentials refused (401)', 2],
+    ['', 'the camera wants a login (401): set username and password', 1],
+  ])('R65: says why %s is refused, having tried once', async (login, reason, tries) => {
+    const at = login === '' ? '' : `${login}@`
+    const own = await open({ url: `http://${at}127.0.0.1:${port}/locked` })
+    expect(await get(own.url)).toMatch(/^HTTP\/1.1 401 /)
+    expect(own.problem?.reason).toBe(reason)
+    expect(given).toHaveLength(tries)
   })
 
   it('tells when a camera is a play list, or is none, and hands neither on as the other', async () => {
