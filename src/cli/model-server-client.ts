@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { redactUrl } from '../config/redact.js'
+import { holdsLogin } from '../config/url-login.js'
 import { GantryError, type ErrorCode } from '../errors.js'
 import type { IndexEntry } from '../serving/model-server.js'
 import { UsageError } from './failure.js'
@@ -39,7 +41,15 @@ export class ModelServerClient {
     readonly token: string | undefined,
   ) {
     if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-      throw new UsageError(`--url ${url}: not an http:// or https:// URL`, 'Write --url http://HOST:PORT.')
+      throw new UsageError(
+        `--url ${redactUrl(url)}: not an http:// or https:// URL`,
+        'Write --url http://HOST:PORT.',
+      )
+    if (holdsLogin(url))
+      throw new UsageError(
+        `--url ${redactUrl(url)}: a service takes a token, no login`,
+        'Give it with --token or GANTRY_TOKEN.',
+      )
     this.#base = url.replace(/\/+$/, '')
   }
 

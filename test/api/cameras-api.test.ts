@@ -124,6 +124,38 @@ describe('cameras', () => {
     }
   })
 
+  it('S14: never shows a login beside the URL, and nothing of one that is refused', async () => {
+    const { url } = await serveFake()
+    const login = { username: 'canary-user', password: 'can#ary' }
+    const body = { id: 'a', url: 'rtsp://127.0.0.1/1', ...login }
+    const texts = [
+      await ask(`${url}/api/v1/cameras`, { method: 'POST', body }),
+      await ask(`${url}/api/v1/cameras/a`),
+      await ask(`${url}/api/v1/cameras`),
+      ...(await Promise.all(
+        [
+          { url: 'rtsp://admin:p@ss#canary@192.0.2.10/x' },
+          { url: 'rtsp://192.0.2.10/x', username: 'u', password: 'can\nary' },
+          { url: 'rtsp://192.0.2.10/x', username: 'u', password: ['canary'] },
+          { url: 'rtsp://admin:canary@192.0.2.10/x', ...login },
+          { url: 'rtsp://192.0.2.10/x', password: 'canary' },
+        ].map((settings) =>
+          ask(`${url}/api/v1/cameras`, { method: 'POST', body: { id: 'b', sampleFps: 0, ...settings } }),
+        ),
+      )),
+    ]
+    expect(texts.map(({ status }) => status)).toEqual([201, 200, 200, 400, 400, 400, 400, 400])
+    for (const { text } of texts) expect(text).not.toMatch(/canary|can#ary|can.?nary/)
+    expect(texts[3]?.text).toContain(
+      '@ as %40 and # as %23 in user name and password: rtsp://***@192.0.2.10/x',
+    )
+    expect(problem(texts[4]!).problems).toContainEqual({
+      path: 'password',
+      message: 'must hold no line ends and no other control characters',
+    })
+    expect(problem(texts[6]!).problems.map(({ path }) => path)).toContain('username')
+  })
+
   it.each([
     ['..%2f..%2fetc', 400],
     ['%2e%2e', 400],

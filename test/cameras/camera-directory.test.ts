@@ -99,6 +99,62 @@ describe('CameraDirectory', () => {
     expect((await cameras.patch('a', { url: config.url })).config.url).toBe(url)
   })
 
+  describe('with a login beside its URL', () => {
+    const plain = 'rtsp://127.0.0.1:554/live'
+    const login = { username: 'us@er', password: 'se#cret' }
+    const setting = (field: string) => ({ code: 'GANTRY_CAMERA_SETTING', field })
+
+    it('S14: shows nothing of it, and keeps it when a client sends back what it was shown', async () => {
+      const cameras = directory()
+      const { config } = (await cameras.add(camera('a', { url: plain, ...login }))).view()
+      expect(config).toMatchObject({ url: plain, username: '***', password: '***' })
+      expect((await cameras.patch('a', { ...config, sampleFps: 2 })).config).toMatchObject(login)
+      expect((await cameras.patch('a', { enabled: false })).config).toMatchObject(login)
+      expect((await cameras.patch('a', { password: 'new', username: '***' })).config).toMatchObject({
+        ...login,
+        password: 'new',
+      })
+    })
+
+    it('S14: is kept over a restart, in a file for its user alone', async () => {
+      const first = directory()
+      await first.add(camera('a', { url: plain, ...login, persist: true }))
+      const second = directory()
+      await second.load([])
+      expect(second.get('a').config).toMatchObject(login)
+    })
+
+    it('S14: is taken away with null, and put into the URL or beside it, not both', async () => {
+      const cameras = directory()
+      await cameras.add(camera('a', { url: plain, ...login }))
+      await expect(cameras.patch('a', { url })).rejects.toMatchObject({
+        ...setting('username'),
+        message: 'username stands beside url, which holds a login too',
+      })
+      await expect(cameras.patch('a', { password: null })).rejects.toMatchObject(setting('password'))
+      await expect(cameras.patch('a', { username: null })).rejects.toMatchObject(setting('username'))
+      expect(cameras.get('a').config).toMatchObject(login)
+      const { config } = await cameras.patch('a', { url, username: null, password: null })
+      expect(config).toEqual(cameraSchema.parse({ id: 'a', url }))
+      await expect(cameras.patch('a', login)).rejects.toMatchObject(setting('username'))
+      expect((await cameras.patch('a', { url: plain, ...login })).config).toMatchObject(login)
+    })
+
+    it.each([
+      [{ url: 'push:', ...login }, setting('username')],
+      [{ url: plain, username: 'a' }, setting('password')],
+      [{ url: plain, password: 'a' }, setting('username')],
+      [{ url: plain, username: '***', password: '***' }, setting('username')],
+      [{ url: 'rtsp://***@127.0.0.1:554/live' }, { code: 'GANTRY_CAMERA_URL', field: 'url' }],
+      [{ url: plain, analyseUrl: url, ...login }, setting('username')],
+    ])('S14: is refused where it cannot be meant: %#', async (settings, refused) => {
+      await expect(directory().add(camera('a', settings))).rejects.toMatchObject(refused)
+      const file = [cameraSchema.parse({ id: 'c', ...settings })]
+      if (refused.code === 'GANTRY_CAMERA_URL')
+        await expect(directory().load(file)).rejects.toMatchObject(refused)
+    })
+  })
+
   it('S13: treats the URL that is analysed as it treats the other', async () => {
     const analyseUrl = 'rtsp://admin:other-secret@127.0.0.1:554/sub'
     const cameras = directory()

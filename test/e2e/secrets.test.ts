@@ -23,7 +23,7 @@ async function readable(service: TestService): Promise<string[]> {
   const gets = Object.keys(paths).filter((path) => 'get' in paths[path]!)
   const filled = gets.flatMap((path) =>
     /[{]/.test(path)
-      ? ['works', 'refused', 'gone', 'sub', 'shut-sub'].map((id) => path.replace(/[{]\w+[}]/, id))
+      ? ['works', 'refused', 'gone', 'sub', 'shut-sub', 'beside', 'shut-beside'].map((id) => path.replace(/[{]\w+[}]/, id))
       : [path],
   )
   return ['/', ...filled.filter((path) => !path.endsWith('/stream'))]
@@ -51,6 +51,8 @@ describe('credentials of a camera', () => {
             { id: 'gone', url: `rtsp://${login}@127.0.0.1:1/nothing` },
             { id: 'sub', url: rtsp.url('/shut', login), analyseUrl: rtsp.url('/open', login), sampleFps: 2 },
             { id: 'shut-sub', url: rtsp.url('/open', login), analyseUrl: rtsp.url('/shut', login) },
+            { id: 'beside', url: rtsp.url('/open'), username: user, password: canary, sampleFps: 2 },
+            { id: 'shut-beside', url: rtsp.url('/shut'), username: user, password: canary },
           ],
         },
       })
@@ -58,6 +60,7 @@ describe('credentials of a camera', () => {
         const stream = await service.stream()
         await stream.detections('works')
         await stream.detections('sub')
+        await stream.detections('beside')
         await until('a refusal', async () =>
           (await service.camera('refused')).status.reason.includes('credentials'),
         )
@@ -69,6 +72,12 @@ describe('credentials of a camera', () => {
             { id: 'bad', url: gopher },
             { id: 'bad', url: rtsp.url('/open'), analyseUrl: gopher },
             { id: 'bad', url: 'push:', analyseUrl: rtsp.url('/open', login) },
+            { id: 'bad', url: `rtsp://${user}:${canary}#x@192.0.2.10/x` },
+            { id: 'bad', url: rtsp.url('/open'), username: user, password: `${canary}\n` },
+            { id: 'bad', url: rtsp.url('/open', login), username: user, password: canary },
+            { id: 'bad', url: rtsp.url('/open'), password: canary },
+            { id: 'bad', url: 'push:', username: user, password: canary },
+            { id: 'bad', url: rtsp.url('/open'), username: user, password: canary, sampleFps: 0 },
           ].map((bad) =>
             service.send('POST', '/api/v1/cameras', bad).catch((error: unknown) => String(error)),
           ),
@@ -80,6 +89,16 @@ describe('credentials of a camera', () => {
           url: (await service.camera('works')).config.url,
         })
         await stream.detections('works')
+        const beside = (await service.camera('beside')).config
+        expect(beside).toMatchObject({ username: '***', password: '***' })
+        await service.send('PATCH', '/api/v1/cameras/beside', { ...beside, id: undefined, sampleFps: 3 })
+        await stream.detections('beside')
+        await service.send('PATCH', '/api/v1/cameras/beside', { password: 'wrong' })
+        await until('a refusal', async () =>
+          (await service.camera('beside')).status.reason.includes('credentials'),
+        )
+        await service.send('PATCH', '/api/v1/cameras/beside', { password: canary })
+        await stream.detections('beside')
         const client = new Redis(redis.url)
         const keys = await client.keys('*')
         const cached = await Promise.all(keys.map((key) => client.dump(key)))

@@ -1,4 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { cameraSchema } from '../../src/config/camera.js'
+import { AddressPolicy } from '../../src/sources/address-policy.js'
+import { ConnectGate } from '../../src/sources/connect-gate.js'
+import { MainStream } from '../../src/sources/main-picture.js'
 import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
 import { RtspLoginFront, type LoginFrontOptions } from '../support/rtsp-login-front.js'
 import { makeClip, tempFolder } from '../support/video-clips.js'
@@ -196,5 +200,41 @@ describe('the login of an RTSP camera', () => {
     })
     const { reason } = await camera.untilState('backoff')
     expect(reason).toBe('the camera redirects to rtsp://192.0.2.9/x: name that address')
+  })
+
+  it.each([
+    'rtsp://admin:p@ss#word@cam.example/x',
+    'rtsp://admin:p@ss/word@192.0.2.10/x',
+    'http://admin:p@ss?word@192.0.2.10/',
+  ])('S14: no part of a login that would be cut is looked up: %s', async (url) => {
+    const asked: string[] = []
+    const lookUp = (host: string) => {
+      asked.push(host)
+      return Promise.resolve([])
+    }
+    front = await RtspLoginFront.start(server.port, { known, offers: [] })
+    watched = await WatchedSource.start({ url }, { lookUp })
+    const { reason } = await watched.untilState('failed')
+    expect(reason).toContain('has a login that is not escaped and would be cut in the wrong place')
+    expect(reason).not.toMatch(/ss|word/)
+    expect(asked).toEqual([])
+  })
+
+  it('R65: stands beside the URL, for the main stream too', async () => {
+    front = await RtspLoginFront.start(server.port, { known, offers: [{ ...digest, algorithm: 'SHA-256' }] })
+    const settings = { username: 'admin', password: known.password.toString() }
+    watched = await WatchedSource.start({ url: front.url('/cam'), ...settings })
+    await watched.untilFrames(1)
+    const camera = cameraSchema.parse({
+      id: 'a',
+      url: front.url('/cam'),
+      analyseUrl: 'rtsp://h/x',
+      ...settings,
+    })
+    const deps = { mediaRoot: folder.path, addresses: new AddressPolicy(), connectGate: new ConnectGate(1) }
+    const main = new MainStream({ camera, deps, withinMs: 10_000 })
+    expect((await main.take()).size).toEqual({ widthPx: 320, heightPx: 180 })
+    main.close()
+    expect(front.wrong).toBe(0)
   })
 })

@@ -1,3 +1,4 @@
+import { redactUrl } from '../../config/redact.js'
 import { GantryError } from '../../errors.js'
 
 /** No server answers there, or one that answered does not any more. */
@@ -85,7 +86,7 @@ export class ServerUrlError extends GantryError {
   readonly hint =
     'Write http://HOST:PORT, https://HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT or HOST:PORT.'
   constructor(url: string, detail: string) {
-    super(`--url ${url}: ${detail}`)
+    super(`--url ${redactUrl(url)}: ${detail}`)
     this.name = 'ServerUrlError'
   }
 }

@@ -30,6 +30,9 @@ it.each([
   ['grpc://h:1/path', undefined],
   ['http://h/?x=1', undefined],
   ['http://user:secret@h', undefined],
+  ['user:secret@h', undefined],
+  ['http://user:secret#x@h', undefined],
+  ['user:p/secret@h', undefined],
 ] as const)('refuses %s with %s, without its secrets', (text, protocol) => {
   const read = () => serverTarget(text, protocol)
   expect(read).toThrow(expect.objectContaining({ code: 'GANTRY_USAGE' }) as Error)
