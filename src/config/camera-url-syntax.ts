@@ -8,7 +8,8 @@ const schemes = ['rtsp', 'rtsps', 'http', 'https', 'file', 'push']
 const schemeFix = `Use one of ${schemes.map((scheme) => `${scheme}:`).join(' ')} or the path of a video or folder.`
 
 /** `192.0.2.10/path`, `host:554/path` or `name:password@host`: a camera in the network whose scheme was forgotten. */
-const bareAddress = /^(\d{1,3}(\.\d{1,3}){3}(:\d+)?(\/|$)|[\w.-]+:\d+(\/|$)|[^/:]+:[^/]*@)/
+const bareAddress =
+  /^(\d{1,3}(\.\d{1,3}){3}(:\d+)?(\/|$)|[\w.-]+:\d+(\/|$)|(?!(file|push):)[^/:]+:(?!\/\/).*@)/is
 
 /** In lower case and without its colon; undefined for a path. */
 export function schemeOf(url: string): string | undefined {

@@ -19,7 +19,7 @@ export const passwordParameter = /[?&]([a-z_-]*(pass|pwd|psw)[a-z_-]*|p|pw)=/i
  */
 export function redactUrl(url: string): string {
   const [, scheme, rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/)(.*)$/is.exec(url) ?? []
-  if (scheme === undefined) return url.replace(/^[^/:]+:[^/]*@/, `${mask}@`)
+  if (scheme === undefined) return url.replace(/^(?!file:)[^/:]+:.*@/is, `${mask}@`)
   return maskedUrl(scheme, rest, '[^&]+')
 }
 

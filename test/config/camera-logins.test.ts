@@ -2,12 +2,13 @@ import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cameraFaults } from '../../src/config/camera-setting-faults.js'
 import { analysedUrl, openedUrl } from '../../src/config/camera-url-settings.js'
-import { cameraUrlFault } from '../../src/config/camera-url-syntax.js'
+import { cameraUrlFault, type UrlFault } from '../../src/config/camera-url-syntax.js'
 import { cameraPatchSchema, cameraSchema } from '../../src/config/camera.js'
 import { ConfigError } from '../../src/config/config-error.js'
 import { loadPipeline } from '../../src/config/load.js'
 import { printConfig, printConfigJson } from '../../src/config/print.js'
 import { redactText, redactUrl } from '../../src/config/redact.js'
+import { CameraUrlError } from '../../src/sources/source-errors.js'
 import { tempFolder } from '../support/video-clips.js'
 
 const password = 'p@ss:w/o#r?d %41"ü'
@@ -188,11 +189,7 @@ describe('the login of a camera', () => {
     ],
     ['cache', 'redis: "redis://:canary x@h:6379"', 'write a space as %20 in it'],
     ['cache', 'redis: "http://:canary@h:6379"', 'cache.redis: must be a redis:// or rediss:// URL'],
-    [
-      'models',
-      'cache: { redis: "redis://:s3c@ret#canary@192.0.2.10" }',
-      'write @ as %40 and # as %23 in it',
-    ],
+    ['models', 'cache: { redis: "redis://:s3c@ret#canary@192.0.2.10" }', 'write @ as %40 and # as %23 in it'],
     [
       'sinks',
       'kafka: { brokers: ["u:canary@h:9092"] }',
@@ -236,6 +233,8 @@ describe('the login of a camera', () => {
     ['rtsp://admin:pa"s\'s<>@host/x', 'rtsp://***@host/x'],
     ['rtsp://admin:pa\nss@host/x', 'rtsp://***@host/x'],
     ['admin:secret@cam/s', '***@cam/s'],
+    ['admin:se/cr#et@cam/s', '***@cam/s'],
+    ['file:clip@home.mp4', 'file:clip@home.mp4'],
     ['http://cam/v?u=admin&p=x y#z&c=1', 'http://cam/v?u=***&p=***&c=1'],
     [
       'http://cam/v?loginuse=a&loginpas=b&psw=c&pw=d',
@@ -270,5 +269,18 @@ describe('the login of a camera', () => {
           const fault = cameraUrlFault(`${scheme}://admin:${password}@${host}`)
           expect(JSON.stringify(fault ?? '')).not.toMatch(/c4n|nary|n@ry/)
         }
+    for (const url of [
+      'admin:c4n/ary@cam/s',
+      'admin:c4nary#@cam',
+      'admin:12/c4nary@192.0.2.10/x',
+      'c4nary:/x@cam',
+    ]) {
+      const { message, hint } = new CameraUrlError(url, ...wordsOf(cameraUrlFault(url)))
+      expect(message + hint).not.toMatch(/c4n|ary/)
+    }
   })
 })
+
+function wordsOf(fault: UrlFault | undefined): [string, string] {
+  return [fault?.problem ?? 'is taken: c4nary', fault?.fix ?? '']
+}

@@ -23,7 +23,9 @@ async function readable(service: TestService): Promise<string[]> {
   const gets = Object.keys(paths).filter((path) => 'get' in paths[path]!)
   const filled = gets.flatMap((path) =>
     /[{]/.test(path)
-      ? ['works', 'refused', 'gone', 'sub', 'shut-sub', 'beside', 'shut-beside'].map((id) => path.replace(/[{]\w+[}]/, id))
+      ? ['works', 'refused', 'gone', 'sub', 'shut-sub', 'beside', 'shut-beside'].map((id) =>
+          path.replace(/[{]\w+[}]/, id),
+        )
       : [path],
   )
   return ['/', ...filled.filter((path) => !path.endsWith('/stream'))]
