@@ -2,10 +2,11 @@ import { testNode } from './other-node.mjs'
 import { sum } from './test-counts.mjs'
 import { runVitest } from './vitest-run.mjs'
 
-/** The whole service, and what leans on parts of Node that change: socket hand-over, flags of V8, kinds of typed arrays. */
+/** The whole service, and what leans on parts of Node that change: socket hand-over, upgrades, flags of V8, kinds of typed arrays. */
 const files = [
   'test/e2e/smoke.test.ts',
   'test/e2e/shared-port.test.ts',
+  'test/api/upgrade-offers.test.ts',
   'test/lifecycle/v8-flags.test.ts',
   'test/backends/onnxruntime/ort-tensor.test.ts',
 ]

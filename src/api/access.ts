@@ -51,11 +51,12 @@ export function tokenAccepted(headers: AccessHeaders, settings: AccessSettings):
 }
 
 /**
- * Whether the `Host` header is a name of ours, or missing. A page of another site that rebinds its own name to our address sends that
- * name; such a name has a dot and is neither configured nor an address, so it is refused. HTTP/1.0 has no such header, and no browser.
+ * Whether the `Host` header is a name of ours, missing or empty. A page of another site that rebinds its own name to our address sends
+ * that name; such a name has a dot and is neither configured nor an address, so it is refused. HTTP/1.0 has no such header, clients that
+ * know of no name send an empty one (RFC 9112 3.2), and browsers always have a name.
  */
 export function hostAccepted(headers: AccessHeaders, settings: AccessSettings): boolean {
-  if (headers['host'] === undefined) return true
+  if (text(headers['host']) === '') return true
   const name = hostName(text(headers['host']))
   if (name === undefined) return false
   if (isLoopbackName(name) || name === canonicalHost(settings.host)) return true

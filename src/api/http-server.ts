@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { rm } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
 import { createServer as createSocketServer, type Server as SocketServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { z } from 'zod'
@@ -21,6 +22,7 @@ import { RequestsUnderWay } from './requests-under-way.js'
 import type { Documents, RouteContext } from './route.js'
 import { apiRoutes, metricsPortRoutes } from './routes/index.js'
 import { StreamUpgrade } from './stream-upgrade.js'
+import { declineUpgrades, offersWebSocket } from './upgrade-offers.js'
 
 export type ServerSettings = Readonly<z.output<typeof serverSchema>>
 
@@ -132,7 +134,7 @@ export class HttpServer implements Service {
     if (isPublic(settings)) throw new PublicBindError(settings.host)
     const context: RouteContext = { gantry, draining: () => this.#draining, documents: documents() }
     const main = createApp(apiRoutes, context, settings, log, this.options.requestTimeoutMs)
-    this.#add(main)
+    this.#add(main, offersWebSocket)
     if (models) {
       modelProxy(main, { ...models, access: settings, log })
       await this.#shareConnections(main, models.upstream)
@@ -156,8 +158,10 @@ export class HttpServer implements Service {
     }
   }
 
-  #add(app: FastifyInstance): void {
+  /** @param takes - offers of an upgrade that somebody answers. */
+  #add(app: FastifyInstance, takes?: (request: IncomingMessage) => boolean): void {
     this.#apps.push(app)
+    declineUpgrades(app.server, takes)
     this.#requests.push(new RequestsUnderWay(app.server))
   }
 

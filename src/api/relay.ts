@@ -80,7 +80,8 @@ function framing(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return length === undefined ? {} : { 'content-length': length }
 }
 
-function hasBody(headers: IncomingHttpHeaders): boolean {
+/** Whether a request has a body, by its headers. */
+export function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 

@@ -1,4 +1,4 @@
-import { ServerResponse, type IncomingMessage, type Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { streamProtocol } from '../messages/stream-protocol.js'
@@ -17,6 +17,7 @@ import { refuseUpgrade } from './refuse-upgrade.js'
 import { checkHostHeader, originForm } from './request-target.js'
 import { streamPath } from './routes/results.js'
 import type { StreamUpstream } from './stream-upstream.js'
+import { offersWebSocket } from './upgrade-offers.js'
 
 /** Checks upgrade requests of `/api/v1/stream` and hands the good ones on; everything else gets a problem and is closed. */
 export class StreamUpgrade {
@@ -29,10 +30,9 @@ export class StreamUpgrade {
 
   listen(server: Server): void {
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      if (!offersWebSocket(request)) return
       // Until another has the socket, an error is the client's going away.
       socket.on('error', () => undefined)
-      if (request.headers.upgrade?.toLowerCase() !== 'websocket')
-        return serveWithoutUpgrade(server, request, socket)
       this.#handOn(request, socket, head).catch((error: unknown) => {
         this.log.debug({ reason: error instanceof Error ? error.message : '' }, 'stream client refused')
         refuseUpgrade(socket, error)
@@ -67,21 +67,4 @@ export class StreamUpgrade {
 
 function offeredProtocols(request: IncomingMessage): string[] {
   return (request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim())
-}
-
-/**
- * Answers a request that offers another upgrade, such as `h2c`, as if it had not: some HTTP clients offer it on every request,
- * and a server may decline by answering. A body is past recovery by now: the parser has let go of the connection.
- */
-function serveWithoutUpgrade(server: Server, request: IncomingMessage, socket: Duplex): void {
-  if (request.method !== 'GET' && request.method !== 'HEAD')
-    return refuseUpgrade(
-      socket,
-      new BadRequestError('no upgrade but websocket is known here', [], 'Use plain HTTP/1.1.'),
-    )
-  const response = new ServerResponse(request)
-  response.shouldKeepAlive = false
-  response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0])
-  response.on('finish', () => socket.end())
-  server.emit('request', request, response)
 }

@@ -30,7 +30,6 @@ describe('hostAccepted', () => {
     ['wall.example.:443', true],
     ['evil.example.', false],
     ['192.168.1.9:8000', false],
-    ['', false],
     ['.', false],
     ['[]', false],
   ])('on loopback, %j is %s', (host, accepted) => {
@@ -43,13 +42,14 @@ describe('hostAccepted', () => {
     ['gantry:8000', true],
     ['gantry.', true],
     ['evil.example', false],
-    ['', false],
   ])('on a public address, %j is %s', (host, accepted) => {
     expect(hostAccepted({ host }, everywhere)).toBe(accepted)
   })
 
-  it('asks nothing of HTTP/1.0, which has no Host: a browser always sends one', () => {
+  it('asks nothing of HTTP/1.0, which has no Host, or of an empty one: a browser always sends a name', () => {
     expect(hostAccepted({}, loopback)).toBe(true)
+    expect(hostAccepted({ host: '' }, loopback)).toBe(true)
+    expect(hostAccepted({ host: '' }, everywhere)).toBe(true)
   })
 
   it.each([

@@ -3,6 +3,7 @@ import type { LookupAddress, LookupOptions } from 'node:dns'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { problemSchema } from '../../src/api/problem.js'
 import { ask } from '../support/http.js'
+import { KeptConnection } from '../support/kept-connection.js'
 import { exchange } from '../support/raw-http.js'
 import { serveFake, type Served } from '../support/serve-fake.js'
 
@@ -139,10 +140,49 @@ describe('a request without Host, or with more than one', () => {
     expect((await raw(open, ['OPTIONS / HTTP/1.0'])).status).toBe(withHost.status)
   })
 
+  it.each([
+    ['where there is no token', {}, []],
+    ['with the token', { host: '0.0.0.0', token }, [`authorization: ${authorization}`]],
+    ['without the token that is set', { host: '0.0.0.0', token }, []],
+  ])('R68: is answered as with one, whatever it asks for: %s', async (_, settings, headers) => {
+    const served = await serveFake(settings)
+    const { httpPort, metricsPort } = served.server.address ?? {}
+    const targets = ['/healthz', '/readyz', '/metrics', '/api/v1/cameras', '/', '/none', '*']
+    for (const port of [httpPort, metricsPort])
+      for (const target of [...targets, 'http://127.0.0.1/healthz'])
+        for (const method of ['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS']) {
+          const answer = async (version: string, ...host: string[]) => {
+            const { status, text } = await raw(
+              served,
+              [`${method} ${target} HTTP/${version}`, ...host, ...headers, 'connection: close'],
+              port,
+            )
+            return [method, target, status, target === '/metrics' ? '' : text]
+          }
+          const expected = await answer('1.1', 'host: 127.0.0.1')
+          expect(await answer('1.0')).toEqual(expected)
+          expect(await answer('1.0', 'host:')).toEqual(expected)
+          expect(await answer('1.1', 'host:')).toEqual(expected)
+        }
+  })
+
+  it('R68: keeps its connection where it asks for that', async () => {
+    const { server } = await serveFake()
+    for (const port of [server.address?.httpPort ?? 0, server.address?.metricsPort ?? 0]) {
+      const connection = await KeptConnection.to({ host: '127.0.0.1', port })
+      for (let count = 0; count < 3; count++) {
+        connection.write('GET /healthz HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n')
+        const { status, headers } = await connection.answer()
+        expect([status, headers.get('connection')]).toEqual([200, 'keep-alive'])
+      }
+    }
+  })
+
   it('is no page of another site either', async () => {
     const served = await serveFake()
-    for (const line of ['origin: http://evil.example', 'sec-fetch-site: cross-site'])
-      expect((await raw(served, ['GET /api/v1/cameras HTTP/1.0', line])).status).toBe(403)
+    for (const host of [[], ['host:']])
+      for (const line of ['origin: http://evil.example', 'sec-fetch-site: cross-site'])
+        expect((await raw(served, ['GET /api/v1/cameras HTTP/1.0', ...host, line])).status).toBe(403)
   })
 
   it.each([

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { ask } from '../support/http.js'
+import { KeptConnection } from '../support/kept-connection.js'
 import { buildOnnx } from '../support/onnx-builder.js'
 import { addModel, redDetector } from '../support/onnx-models.js'
 import { descendants } from '../support/processes.js'
@@ -189,6 +190,35 @@ describe('one port for the service and its model server', () => {
     const bytes = `${[`${line} HTTP/1.0`, ...headers].join('\r\n')}\r\n\r\n`
     const answer = await exchange({ host: '127.0.0.1', port: service.httpPort }, [bytes])
     expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(text)])
+  })
+
+  it('R68: answers requests that offer HTTP/2 as all others, over every kind of connection', async () => {
+    const offer =
+      'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n'
+    const head = (line: string) =>
+      `${line} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: ${bearer.authorization}\r\n${offer}`
+    const withBody = (line: string, body: string) =>
+      `${head(line)}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    const camera = withBody('POST /api/v1/cameras', JSON.stringify({ id: 'offered', url: 'push:' }))
+    const remove = `${head('DELETE /api/v1/cameras/offered')}\r\n`
+    const infer = inferBytes(randomBytes(mebibyte)).toString('latin1').replace('connection: close\r\n', offer)
+    const requests = [
+      [camera, 201],
+      [infer, 200],
+      [`${head('GET /v2')}\r\n`, 200],
+      [remove, 204],
+      [withBody('POST /v2/repository/index', '{}'), 200],
+    ] as const
+    for (const first of requests.keys()) {
+      const connection = await KeptConnection.to({ host: '127.0.0.1', port: service.httpPort })
+      for (const [bytes, status] of [...requests.slice(first), ...requests.slice(0, first)]) {
+        connection.write(bytes)
+        const answer = await connection.answer()
+        const isGone = status === 204 && answer.status === 404
+        expect([bytes.slice(0, 30), isGone ? 204 : answer.status]).toEqual([bytes.slice(0, 30), status])
+      }
+      await service.fetch('/api/v1/cameras/offered', { method: 'DELETE' })
+    }
   })
 
   it.skipIf(tritonClients === undefined).each(['http', 'http_aio'])(

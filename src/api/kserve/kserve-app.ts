@@ -6,6 +6,7 @@ import { ServingError, type ServingStatus } from '../../tensors/serving-error.js
 import { problemLine, toProblem } from '../problem.js'
 import { bytesUnderWay, CodecPool } from '../codec/codec-pool.js'
 import { originForm } from '../request-target.js'
+import { declineUpgrades } from '../upgrade-offers.js'
 import { kserveRoutes, type KserveOptions } from './kserve-routes.js'
 
 export type KserveAppOptions = Omit<KserveOptions, 'pool'> &
@@ -40,6 +41,7 @@ export function createKserveApp(server: ModelServer, options: KserveAppOptions):
       maxHeaderSize: 16 * 1024,
     },
   })
+  declineUpgrades(app.server)
   leaveBodies(app)
   app.setErrorHandler((error, _request, reply) => sendError(reply, error, options.log))
   app.setNotFoundHandler((_request, reply) => sendJsonError(reply, 404, 'Not Found'))
