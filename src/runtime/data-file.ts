@@ -10,7 +10,7 @@ import { isThere } from '../lifecycle/system-limit.js'
  * A tensor whose data lie in a file beside a model. The loop goes on while a large one is read.
  *
  * @param like - a tensor of the same kind.
- * @param takesText - the model takes strings that are UTF-8 alone.
+ * @param takesText - the model takes strings that are UTF-8 without a NUL alone.
  * @param wrong - makes an error of what is the matter with the file.
  */
 export async function tensorFromFile(
@@ -44,7 +44,7 @@ function* stringsProblem({ data, shape }: Tensor, takesText: boolean): Pieces<st
   for (const each of stringsOf(data)) {
     found += 1
     bytes += 4 + each.byteLength
-    if (takesText) areTexts &&= isUtf8(each)
+    if (takesText) areTexts &&= isUtf8(each) && !each.includes(0)
     looked += stringCost + each.byteLength
     if (looked < pieceBytes) continue
     looked = 0
@@ -52,5 +52,5 @@ function* stringsProblem({ data, shape }: Tensor, takesText: boolean): Pieces<st
   }
   if (bytes !== data.length || found !== expected)
     return `does not hold ${expected} strings, each behind its length in four bytes`
-  return areTexts ? undefined : 'has a string that is not UTF-8'
+  return areTexts ? undefined : 'has a string that is not UTF-8, or has a NUL, which ONNX Runtime cannot take'
 }

@@ -24,7 +24,7 @@ message AttributeProto {
   string name = 1; TensorProto t = 5; float f = 2; int64 i = 3; repeated float floats = 7; repeated int64 ints = 8; int32 type = 20;
 }
 message TensorProto {
-  repeated int64 dims = 1; int32 data_type = 2; repeated int32 int32_data = 5; string name = 8; bytes raw_data = 9;
+  repeated int64 dims = 1; int32 data_type = 2; repeated int32 int32_data = 5; repeated bytes string_data = 6; string name = 8; bytes raw_data = 9;
   repeated StringStringEntryProto external_data = 13; int32 data_location = 14;
 }
 message ValueInfoProto { string name = 1; TypeProto type = 2; }
@@ -61,6 +61,8 @@ export type Constant = Readonly<{
   name: string
   shape: readonly number[]
   data: Float32Array | BigInt64Array | Uint8Array | Int8Array | Int32Array
+  /** In place of data, which is then empty. */
+  strings?: readonly Uint8Array[]
   /** File that has the data in place of the model; `data` then only tells the type. */
   location?: string
   /** Where in that file. */
@@ -139,7 +141,8 @@ function tensorProto(constant: Constant): object {
   }
 }
 
-function dataOf({ data, location, offset, asNumbers }: Constant): object {
+function dataOf({ data, strings, location, offset, asNumbers }: Constant): object {
+  if (strings !== undefined) return { string_data: strings }
   if (location === undefined)
     return asNumbers === true ? { int32_data: Array.from(data, Number) } : { raw_data: bytesOf(data) }
   const entries = [
@@ -158,7 +161,8 @@ function bytesOf(data: Constant['data']): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
 }
 
-function constantSpec({ name, shape, data }: Constant): TensorSpec {
+function constantSpec({ name, shape, data, strings }: Constant): TensorSpec {
+  if (strings !== undefined) return { name, type: 'string', shape }
   if (data instanceof Float32Array) return { name, type: 'float32', shape }
   if (data instanceof Uint8Array) return { name, type: 'uint8', shape }
   if (data instanceof Int8Array) return { name, type: 'int8', shape }

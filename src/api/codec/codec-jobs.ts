@@ -3,11 +3,10 @@ import type { SentRequest } from '../../runtime/infer.js'
 import type { LoadRequest } from '../../serving/model-server.js'
 import { ServingError, type FailureReason, type ServingStatus } from '../../tensors/serving-error.js'
 import { giveBack } from '../../tensors/tensor-buffers.js'
-import type { Tensor } from '../../tensors/tensor.js'
 import { decodeWhole, sentRequestOf } from '../grpc/infer-request-message.js'
 import { ProtoError } from '../grpc/proto-reader.js'
 import { parseInferBody, type ParsedInfer } from '../kserve/infer-body.js'
-import { jsonOfTensor } from '../kserve/json-output.js'
+import { type JsonOutput, jsonOfTensor } from '../kserve/json-output.js'
 import { loadRequest } from '../kserve/repository-body.js'
 
 /** By kind: what a thread is given, and what it makes of it. Buffers move there and back. */
@@ -22,7 +21,7 @@ export type Jobs = Readonly<{
   /** A `ModelInferRequest`. */
   inferMessage: [Readonly<{ bytes: Buffer }>, ReadMessage]
   /** The `data` of an output in JSON. */
-  tensorJson: [Pick<Tensor, 'datatype' | 'data'>, Uint8Array]
+  tensorJson: [JsonOutput, Uint8Array]
 }>
 
 export type JobKind = keyof Jobs

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { elementsOf, uint32At } from '../../tensors/elements.js'
 import type { Tensor } from '../../tensors/tensor.js'
 import { isNumberDatatype } from '../../tensors/element-type.js'
@@ -9,15 +10,17 @@ const pieceElements = 4_096
 
 const [quote, backslash, comma, bracket, bracketEnd] = [0x22, 0x5c, 0x2c, 0x5b, 0x5d]
 
+export type JsonOutput = Pick<Tensor, 'name' | 'datatype' | 'data'>
+
 /**
  * The `data` of an output, as JSON: always flat.
  *
- * @throws ServingError `INVALID_ARG` for types that JSON cannot carry
+ * @throws ServingError `INVALID_ARG` for types and texts that JSON cannot carry
  */
-export function jsonOfTensor({ datatype, data }: Pick<Tensor, 'datatype' | 'data'>): Buffer {
+export function jsonOfTensor({ name, datatype, data }: JsonOutput): Buffer {
   const json = new GrowingBytes()
   json.appendByte(bracket)
-  if (datatype === 'BYTES') writeStrings(json, data)
+  if (datatype === 'BYTES') writeStrings(json, name, data)
   else if (isNumberDatatype(datatype)) writeElements(json, elementsOf(datatype, data), textsOf(datatype))
   else
     throw new ServingError(
@@ -49,26 +52,32 @@ function floatText(value: number): string {
 }
 
 /** Ends where a length does not fit any more. */
-function writeStrings(json: GrowingBytes, data: Uint8Array): void {
+function writeStrings(json: GrowingBytes, name: string, data: Uint8Array): void {
   for (let at = 0; at + 4 <= data.byteLength;) {
     const start = at + 4
     const end = start + uint32At(data, at)
     if (end > data.byteLength) return
     if (at > 0) json.appendByte(comma)
-    writeString(json, data, start, end)
+    writeString(json, name, data, start, end)
     at = end
   }
 }
 
-function writeString(json: GrowingBytes, data: Uint8Array, start: number, end: number): void {
+/** @throws ServingError for what is not UTF-8: another text would stand there, and nobody could tell */
+function writeString(json: GrowingBytes, name: string, data: Uint8Array, start: number, end: number): void {
   if (isPlain(data, start, end)) {
     json.appendByte(quote)
     json.appendPart(data, start, end)
     json.appendByte(quote)
     return
   }
-  const text = Buffer.from(data.buffer, data.byteOffset + start, end - start).toString('utf8')
-  json.appendText(JSON.stringify(text))
+  const element = Buffer.from(data.buffer, data.byteOffset + start, end - start)
+  if (!isUtf8(element))
+    throw new ServingError(
+      'INVALID_ARG',
+      `output '${name}' has an element that is not UTF-8, which JSON cannot carry. Please use the binary data format for output`,
+    )
+  json.appendText(JSON.stringify(element.toString('utf8')))
 }
 
 /** ASCII that JSON writes as it is. */

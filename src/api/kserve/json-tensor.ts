@@ -8,6 +8,9 @@ import { JsonReader } from './json.js'
 
 const [quote, bracketEnd, smallT, smallF] = [0x22, 0x5d, 0x74, 0x66]
 
+/** A surrogate that stands alone. */
+const halfOfPair = /\p{Cs}/u
+
 /** Smallest and largest value of the whole-number types. */
 const ranges: Readonly<Partial<Record<Datatype, readonly [bigint, bigint]>>> = {
   UINT8: [0n, 255n],
@@ -212,7 +215,10 @@ function packString(reader: LeafReader, packed: Buffer, at: number): number {
   const start = reader.at
   if (reader.skipString()) {
     reader.at = start
-    const written = packed.write(reader.string(), at + 4)
+    const text = reader.string()
+    // UTF-8 has no half of a pair: another text would be stored.
+    if (halfOfPair.test(text)) throw reader.error('The surrogate pair in string is invalid.', start)
+    const written = packed.write(text, at + 4)
     packed.writeUInt32LE(written, at)
     return at + 4 + written
   }

@@ -19,9 +19,12 @@ export class TensorTexts {
     return this.#bytesLeft >= 0 ? jsonOfTensor(tensor) : this.#elsewhere(tensor, outputs)
   }
 
-  async #elsewhere({ datatype, data, movable }: Tensor, outputs: readonly Tensor[]): Promise<Uint8Array> {
+  async #elsewhere(
+    { name, datatype, data, movable }: Tensor,
+    outputs: readonly Tensor[],
+  ): Promise<Uint8Array> {
     const alone = outputs.filter((other) => other.data.buffer === data.buffer).length === 1
     const own = movable === true && alone ? data : await copyInTurns(data)
-    return this.pool.run('tensorJson', own, (moved) => ({ datatype, data: moved }), this.signal)
+    return this.pool.run('tensorJson', own, (moved) => ({ name, datatype, data: moved }), this.signal)
   }
 }

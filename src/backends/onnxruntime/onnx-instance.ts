@@ -12,7 +12,7 @@ import type { Tensor } from '../../tensors/tensor.js'
 import { packInputs } from '../pack-inputs.js'
 import type { OnnxAnswer, OnnxJob, OnnxLoad, OnnxReady } from './onnx-protocol.js'
 import { splitOutputs } from './split-outputs.js'
-import { isUtf8Tensor } from './strings.js'
+import { type StringFault, stringFault } from './strings.js'
 
 /** Longest an ended model is waited for; a run cannot be cut short. */
 const closeMs = 10_000
@@ -127,16 +127,19 @@ async function problemsOf(batch: readonly Execution[]): Promise<(Error | undefin
   const problems: (Error | undefined)[] = []
   for (const { inputs } of batch) {
     let problem: Error | undefined
-    for (const { name, datatype, data } of inputs.values())
-      if (problem === undefined && datatype === 'BYTES' && !(await isText(data)))
-        problem = new ServingError('INVALID_ARG', `input '${name}' has an element that is not UTF-8`)
+    for (const { name, datatype, data } of inputs.values()) {
+      if (problem !== undefined || datatype !== 'BYTES') continue
+      const fault = await faultOf(data)
+      if (fault !== undefined)
+        problem = new ServingError('INVALID_ARG', `input '${name}' has an element that ${fault}`)
+    }
     problems.push(problem)
   }
   return problems
 }
 
-function isText(data: Uint8Array): boolean | Promise<boolean> {
-  return isLongText(data) ? inTurns(isUtf8Tensor(data)) : atOnce(isUtf8Tensor(data))
+function faultOf(data: Uint8Array): StringFault | undefined | Promise<StringFault | undefined> {
+  return isLongText(data) ? inTurns(stringFault(data)) : atOnce(stringFault(data))
 }
 
 function wantedOutputs(batch: readonly Execution[]): readonly string[] {

@@ -15,17 +15,32 @@ function* places(data: Uint8Array): Generator<Uint8Array> {
 /** So much is looked at in one piece. */
 const pieceBytes = 16 * 1024
 
-/** Whether every element is UTF-8: ONNX Runtime's strings are passed as text. */
-export function* isUtf8Tensor(data: Uint8Array): Pieces<boolean> {
+/** What of a string the binding cannot pass on: it takes texts, and ends them at a NUL (onnxruntime#2284). */
+export type StringFault = 'is not UTF-8' | 'has a NUL, where ONNX Runtime would cut it'
+
+/** What is wrong with the first element of BYTES that has a fault. */
+export function* stringFault(data: Uint8Array): Pieces<StringFault | undefined> {
   for (let at = 0; at < data.byteLength;) {
     const end = pieceEnd(data, at)
+    const piece = data.subarray(at, end)
+    if (hasNul(piece)) return 'has a NUL, where ONNX Runtime would cut it'
     // The lengths before short elements are ASCII too.
-    if (!isAscii(data.subarray(at, end)))
-      for (const element of places(data.subarray(at, end))) if (!isUtf8(element)) return false
+    if (!isAscii(piece)) for (const element of places(piece)) if (!isUtf8(element)) return 'is not UTF-8'
     at = end
     yield
   }
-  return true
+  return undefined
+}
+
+function hasNul(data: Uint8Array): boolean {
+  for (let at = 0; at + 4 <= data.byteLength;) {
+    const end = at + 4 + uint32At(data, at)
+    // Where an element has none, the next one is soon found: in the length behind it.
+    const nul = data.indexOf(0, at + 4)
+    if (nul >= 0 && nul < end) return true
+    at = end
+  }
+  return false
 }
 
 /** Where the last element ends that lies in the piece, or the first one. */

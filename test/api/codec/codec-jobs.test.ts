@@ -12,7 +12,7 @@ it('gives the memory of what it has read back at once', () => {
   const data = moved(Buffer.alloc(8))
   doJob({ kind: 'inferBody', given: { body, headerBytes: body.byteLength, ...target } })
   doJob({ kind: 'inferMessage', given: { bytes } })
-  doJob({ kind: 'tensorJson', given: { datatype: 'FP32', data } })
+  doJob({ kind: 'tensorJson', given: { name: 'out0', datatype: 'FP32', data } })
   expect([body.byteLength, bytes.byteLength, data.byteLength]).toEqual([0, 0, 0])
 })
 
