@@ -211,11 +211,14 @@ function* checkStrings({ name, shape, data }: Tensor, refuse: Refuse): Pieces<vo
 
 function checkOutputs(request: InferRequest, rules: RequestRules, refuse: Refuse): readonly string[] {
   if (request.outputs.length === 0) return rules.outputs
-  return request.outputs.map(({ name }) => {
+  const names = new Set<string>()
+  for (const { name } of request.outputs) {
+    if (names.has(name)) throw refuse(`output '${name}' already exists in request`)
     if (!rules.outputs.includes(name))
       throw refuse(`unexpected inference output '${name}' for model '${rules.model}'`)
-    return name
-  })
+    names.add(name)
+  }
+  return [...names]
 }
 
 function reshapeInputs(

@@ -37,13 +37,23 @@ function modelMethods(server: ModelServer): Readonly<Record<string, UnaryMethod>
       return tell(name, requestVersion(request))
     }
   return {
-    ModelReady: about((name, version) => ({ ready: server.modelReady(name, version) })),
+    ModelReady: about((name, version) => ({ ready: isReady(server, name, version) })),
     ModelMetadata: about((name, version) => {
       const { inputs, outputs, ...model } = server.metadata(name, version)
       return { ...model, inputs: inputs.map(tensorMessage), outputs: outputs.map(tensorMessage) }
     }),
     ModelConfig: about((name, version) => ({ config: server.config(name, version) })),
     ModelStatistics: about((name, version) => statisticsJson(server.statistics(name, version))),
+  }
+}
+
+/** A model that nobody knows is not ready: clients that wait for it ask again. @throws ServingError from a server that stops */
+function isReady(server: ModelServer, name: string, version: string): boolean {
+  try {
+    return server.modelReady(name, version)
+  } catch (error) {
+    if (error instanceof ServingError && error.status === 'INVALID_ARG') return false
+    throw error
   }
 }
 
