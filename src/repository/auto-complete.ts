@@ -15,7 +15,8 @@ export const defaultMaxBatchSize = 4
 /**
  * Fills in what a configuration leaves out from the model file: inputs, outputs, and the batch size when none of them is given.
  *
- * A model can batch if the first dimension of every tensor may vary. Tensors of the sequence scheduler are left out.
+ * A model can batch if the first dimension of every tensor may vary. Tensors of the sequence scheduler are left out. A scalar has one
+ * dimension, of size 1, as with Triton.
  */
 export function autoComplete(config: ModelConfig, name: string, onnx: OnnxInfo): ModelConfig {
   const saysNothing =
@@ -43,7 +44,8 @@ export function canBatch(onnx: OnnxInfo): boolean {
 }
 
 function ioOf(tensor: ModelTensor, maxBatchSize: number): ModelInput & ModelOutput {
-  const shape = maxBatchSize > 0 ? tensor.shape.slice(1) : tensor.shape
+  const whole = tensor.shape.length === 0 ? [1] : tensor.shape
+  const shape = maxBatchSize > 0 ? tensor.shape.slice(1) : whole
   return {
     name: tensor.name,
     data_type: configOfOnnx(tensor.type),

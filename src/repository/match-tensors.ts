@@ -93,14 +93,21 @@ function matchOne(
   const own = wanted.reshape?.shape ?? wanted.dims
   const dims = maxBatchSize > 0 ? [-1, ...own] : own
   const sameType = configOfOnnx(tensor.type) === wanted.data_type
-  if (sameType && sameShape(dims, tensor.shape, maxBatchSize > 0)) return
+  const isScalar = maxBatchSize === 0 && tensor.shape.length === 0
+  if (
+    sameType &&
+    (isScalar ? own.every((size) => size === 1) : sameShape(dims, tensor.shape, maxBatchSize > 0))
+  )
+    return
   const batchMisfits =
     maxBatchSize > 0 && (dims.length !== tensor.shape.length || typeof tensor.shape[0] === 'number')
   throw new ModelInvalidError(
     `${file}: ${side} "${wanted.name}" is ${describeTensor(tensor)} in the model, but ${wanted.data_type} [${dims.join(', ')}] is expected`,
-    batchMisfits
-      ? 'With max_batch_size > 0 the first dimension of the model must be free, and dims leave it out.'
-      : 'Correct data_type and dims in config.pbtxt, or leave the tensors out to take them from the model.',
+    isScalar
+      ? 'A scalar has dims: [ 1 ].'
+      : batchMisfits
+        ? 'With max_batch_size > 0 the first dimension of the model must be free, and dims leave it out.'
+        : 'Correct data_type and dims in config.pbtxt, or leave the tensors out to take them from the model.',
   )
 }
 
@@ -116,6 +123,32 @@ function sameShape(
     const actual = shape[index]
     return size === -1 || typeof actual !== 'number' || actual === size
   })
+}
+
+/** Tensors that have no dimension in the model file, and one of size 1 or several for clients, as with Triton: `dims: [ 1 ]`. */
+export type ScalarTensors = Readonly<{
+  inputs: readonly string[]
+  /** With the shapes that they have for clients. */
+  outputs: Readonly<Record<string, readonly number[]>>
+}>
+
+/** @param config - that {@link matchTensors} has found to fit. */
+export function scalarTensors(config: ModelConfig, onnx: OnnxInfo): ScalarTensors {
+  const isScalar = ({ shape }: ModelTensor) => shape.length === 0
+  const states = (config.sequence_batching?.state ?? []).map(({ output_name, dims }) => ({
+    name: output_name,
+    dims,
+    reshape: undefined,
+  }))
+  const shapes = new Map(
+    [...states, ...config.output].map(({ name, dims, reshape }) => [name, reshape?.shape ?? dims]),
+  )
+  return {
+    inputs: onnx.inputs.filter(isScalar).map(({ name }) => name),
+    outputs: Object.fromEntries(
+      onnx.outputs.filter(isScalar).map(({ name }) => [name, shapes.get(name) ?? []]),
+    ),
+  }
 }
 
 /**

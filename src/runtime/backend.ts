@@ -62,6 +62,8 @@ export interface OpenedModel {
   onGpu?(): boolean
   /** Memory of GPUs that its instances were measured to take; absent for backends that run on none. */
   gpuMemory?(): ModelStatistics['memory']
+  /** Inputs of dims [1] that a request may also give no dimension: they have none in the model. */
+  readonly scalarInputs?: readonly string[]
   /** Class names in the model file, for outputs that have none in the model's folder. */
   readonly labels?: readonly string[]
   /**

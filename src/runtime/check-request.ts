@@ -10,6 +10,8 @@ type InputRules = Readonly<{
   datatype: Datatype | undefined
   /** With the batch first where there is one; -1 is any size. */
   shape: readonly number[]
+  /** A request may give it no dimension. */
+  isScalar: boolean
 }>
 
 /** What of a configuration requests are checked against. */
@@ -24,12 +26,18 @@ export type RequestRules = Readonly<{
   hasShapes: boolean
 }>
 
-export function requestRules(model: string, config: ModelConfig): RequestRules {
+/** @param scalars - inputs that a request may give no dimension. */
+export function requestRules(
+  model: string,
+  config: ModelConfig,
+  scalars: readonly string[] = [],
+): RequestRules {
   const maxBatchSize = config.max_batch_size ?? 0
   const rulesOf = (input: ModelInput): InputRules => ({
     input,
     datatype: datatypeOfConfig(input.data_type),
     shape: maxBatchSize > 0 ? [-1, ...input.dims] : input.dims,
+    isScalar: scalars.includes(input.name),
   })
   return {
     model,
@@ -137,12 +145,12 @@ function checkBatch(
 function checkTensor(tensor: Tensor, rules: RequestRules, refuse: Refuse): void {
   const { model, maxBatchSize } = rules
   const { name, datatype, shape, data } = tensor
-  const { datatype: expected, shape: dims } = rules.inputs.get(name)!
+  const { datatype: expected, shape: dims, isScalar } = rules.inputs.get(name)!
   if (datatype !== expected)
     throw refuse(
       `inference input '${name}' data-type is '${datatype}', but model '${model}' expects '${expected}'`,
     )
-  if (!fits(shape, dims))
+  if (!fits(shape, dims) && !(isScalar && shape.length === 0))
     throw refuse(
       `unexpected shape for input '${name}' for model '${model}'. Expected [${dims.join(',')}], got [${shape.join(',')}]${maxBatchSize > 0 ? dimensionNote : ''}`,
     )
@@ -227,13 +235,15 @@ function reshapeInputs(
 ): ReadonlyMap<string, Tensor> {
   let changed: Map<string, Tensor> | undefined
   for (const [name, tensor] of inputs) {
-    const { input } = rules.inputs.get(name)!
-    if (input.reshape === undefined) continue
+    const { input, isScalar } = rules.inputs.get(name)!
+    const asScalar = isScalar && tensor.shape.length === 0
+    if (input.reshape === undefined && !asScalar) continue
+    const given = asScalar ? input.dims : tensor.shape
+    const shape = input.reshape
+      ? reshaped(given, input.dims, input.reshape.shape, rules.maxBatchSize > 0)
+      : given
     changed ??= new Map(inputs)
-    changed.set(name, {
-      ...tensor,
-      shape: reshaped(tensor.shape, input.dims, input.reshape.shape, rules.maxBatchSize > 0),
-    })
+    changed.set(name, { ...tensor, shape })
   }
   return changed ?? inputs
 }

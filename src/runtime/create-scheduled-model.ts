@@ -124,7 +124,7 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
   sizesChanged()
   instances.warmSizes()
   statistics.recordLoaded()
-  const rules = requestRules(name, chosen.config)
+  const rules = requestRules(name, chosen.config, opened.scalarInputs)
   return new ScheduledModel({
     name,
     version,

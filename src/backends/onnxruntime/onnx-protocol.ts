@@ -1,6 +1,7 @@
 import type { ExecutionProvider } from '../../config/inference.js'
 import type { OrtSessionOptions } from './ort-session.js'
 import type { ProviderNote } from './provider-notes.js'
+import type { ScalarTensors } from '../../repository/match-tensors.js'
 import type { Datatype, OnnxType } from '../../tensors/element-type.js'
 import type { BatchSizes, SizeCost } from '../../runtime/batch-sizes.js'
 import type { RunShapes } from '../../runtime/statistics.js'
@@ -19,6 +20,7 @@ export type OnnxLoad = Readonly<{
   session: OrtSessionOptions
   /** By the names of the model. */
   inputTypes: Readonly<Record<string, OnnxType>>
+  scalars: ScalarTensors
   /** `undefined` for models without a batch dimension: they run in the shapes that clients send. */
   batchRows: BatchRows | undefined
   /** What its sessions take of the card's memory is to be known. */

@@ -23,16 +23,18 @@ export class OnnxSession implements WorkerBackend<OnnxLoad, OnnxReady, OnnxJob, 
   #sizeRuns: SizeRuns | undefined
   #explain: (error: unknown) => unknown = (error) => error
   #inputTypes: OnnxLoad['inputTypes'] = {}
+  #scalars: OnnxLoad['scalars'] = { inputs: [], outputs: {} }
   /** Where a session may see one shape only. */
   #padding: BatchPadding | undefined
   readonly #shapes = new KnownShapes()
 
-  async load({ session, inputTypes, batchRows, measuresMemory }: OnnxLoad): Promise<OnnxReady> {
+  async load({ session, inputTypes, scalars, batchRows, measuresMemory }: OnnxLoad): Promise<OnnxReady> {
     const memory = measuresMemory ? new CardMemory(session.deviceId) : undefined
     this.#sessions = await Sessions.open(session, batchRows?.sizes, memory)
     const { provider, notes, sizes, leftOut } = this.#sessions
     this.#explain = (error) => runFailure(error, provider, session)
     this.#inputTypes = inputTypes
+    this.#scalars = scalars
     if (sizes !== undefined && batchRows !== undefined) {
       this.#padding = new BatchPadding(batchRows.idle)
       this.#sizeRuns = new SizeRuns(this.#sessions, memory)
@@ -79,7 +81,7 @@ export class OnnxSession implements WorkerBackend<OnnxLoad, OnnxReady, OnnxJob, 
     for (const input of job.inputs) {
       const type = this.#inputTypes[input.name] ?? 'other'
       const whole = this.#padding?.fill(input, rows, type === 'string') ?? input
-      const fed = toOrt(whole, type)
+      const fed = toOrt(this.#scalars.inputs.includes(input.name) ? { ...whole, shape: [] } : whole, type)
       feeds[input.name] = fed.tensor
       copiedBytes += fed.copiedBytes + (whole === input ? 0 : bytesOf(input))
     }
@@ -91,7 +93,8 @@ export class OnnxSession implements WorkerBackend<OnnxLoad, OnnxReady, OnnxJob, 
     })
     const runEndedMs = nowMs()
     const outputs = job.outputs.map((name) => {
-      const output = fromOrt(name, results[name])
+      const given = fromOrt(name, results[name])
+      const output = given.shape.length > 0 ? given : { ...given, shape: this.#scalars.outputs[name] ?? [] }
       return items === undefined ? output : (this.#padding?.cut(output, rows, items) ?? output)
     })
     return {

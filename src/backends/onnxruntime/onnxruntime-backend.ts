@@ -4,6 +4,7 @@ import { ModelInvalidError } from '../../repository/errors.js'
 import { graphOptimization, type ModelConfig } from '../../repository/model-config.js'
 import { labelsFromMetadata } from '../../repository/labels.js'
 import type { OnnxInfo } from '../../repository/onnx-file.js'
+import { scalarTensors } from '../../repository/match-tensors.js'
 import { openOnnxVersion } from '../../repository/onnx-model.js'
 import { firstRuns, sizesAtOnce } from './first-runs.js'
 import { failureIn, warnOfSizes } from './provider-notes.js'
@@ -63,6 +64,7 @@ async function openModel(context: BackendContext, settings: OnnxSettings): Promi
     ...sessionSettings(config, settings.intraOpThreads),
     ...nativeOptions({ cuda, tensorrt }, config),
   }
+  const scalars = scalarTensors(config, onnx)
   const inputTypes = Object.fromEntries(onnx.inputs.map((input) => [input.name, input.type]))
   const idle = sequenceControls(config)({ start: false, end: false, ready: false, id: '' })
   const most = config.max_batch_size ?? 0
@@ -89,13 +91,20 @@ async function openModel(context: BackendContext, settings: OnnxSettings): Promi
     platform: 'onnxruntime_onnx',
     ...tensorSpecs(config),
     labels: labelsFromMetadata(onnx.metadata) ?? [],
+    scalarInputs: scalars.inputs,
     batchingIsAutomatic: written.dynamic_batching === undefined && config.dynamic_batching !== undefined,
     isReplaceable: true,
     async start(index, onBegan): Promise<BackendInstance> {
       const place = places[index % places.length]!
       // Its sessions are as those of the others.
       const measuresMemory = place.providers.some(oneShape) && (measured ?? index) === index
-      const load: OnnxLoad = { session: { ...session, ...place }, inputTypes, batchRows, measuresMemory }
+      const load: OnnxLoad = {
+        session: { ...session, ...place },
+        inputTypes,
+        scalars,
+        batchRows,
+        measuresMemory,
+      }
       const { instance, ready } = await OnnxInstance.start(
         `${name}#${index}`,
         batchRows !== undefined,

@@ -17,6 +17,7 @@ async function opened(op: 'Identity' | 'Neg'): Promise<OnnxSession> {
   await session.load({
     session: { path, providers: ['cpu'], deviceId: 0, intraOpThreads: 1, graphOptimization: 'all' },
     inputTypes: { in: 'int8' },
+    scalars: { inputs: [], outputs: {} },
     batchRows: undefined,
     measuresMemory: false,
   })
