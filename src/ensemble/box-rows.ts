@@ -95,6 +95,9 @@ function endsOfStrings(data: Uint8Array, each: number): readonly number[] {
 export function joined(pieces: readonly (readonly Tensor[])[]): readonly Tensor[] {
   const [first = [], ...others] = pieces
   if (others.length === 0) return first
+  const names = namesOf(first)
+  if (others.some((piece) => namesOf(piece) !== names))
+    throw new ServingError('INTERNAL', 'pieces of a batch were answered with other outputs each')
   return first.map((tensor) => {
     const parts = pieces.map((piece) => piece.find(({ name }) => name === tensor.name) ?? tensor)
     const rest = tensor.shape.slice(1).join()
@@ -108,4 +111,8 @@ export function joined(pieces: readonly (readonly Tensor[])[]): readonly Tensor[
     const data = new Uint8Array(Buffer.concat(parts.map((part) => part.data)))
     return { name, datatype, shape: [rows, ...shape.slice(1)], data }
   })
+}
+
+function namesOf(tensors: readonly Tensor[]): string {
+  return tensors.map(({ name }) => name).join()
 }

@@ -77,8 +77,8 @@ function graphStep({ title, step, backend, model, config }: ResolvedStep): Graph
   if (model !== undefined)
     return {
       ...maps,
-      inputs: model.onnx.inputs.map(graphTensor),
-      outputs: knownOutputs(model.config, model.onnx).map(graphTensor),
+      inputs: model.onnx.inputs.map((tensor) => graphTensor(tensor, model.config)),
+      outputs: knownOutputs(model.config, model.onnx).map((tensor) => graphTensor(tensor, model.config)),
     }
   if (isBuiltInStep(backend)) return { ...maps, ...builtInSteps[backend] }
   const named = (tensors: readonly (ModelInput | ModelOutput)[] = []) => tensors.map(({ name }) => ({ name }))
@@ -92,8 +92,8 @@ function graphStep({ title, step, backend, model, config }: ResolvedStep): Graph
 }
 
 /** The letterbox of cameras writes whatever the detector reads, so only names and sizes behind the detector matter here. */
-function graphTensor({ name, shape }: ModelTensor): GraphTensor {
-  return { name, shape: shape.map((size) => (typeof size === 'number' ? size : -1)) }
+function graphTensor({ name, shape }: ModelTensor, { max_batch_size: most = 0 }: ModelConfig): GraphTensor {
+  return { name, shape: shape.map((size) => (typeof size === 'number' ? size : -1)), batched: most > 0 }
 }
 
 function fail(ensemble: string, problem: string, hint: string): never {

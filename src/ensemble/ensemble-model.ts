@@ -5,6 +5,7 @@ import type { ModelConfig } from '../repository/model-config.js'
 import type { InferRequest } from '../runtime/infer.js'
 import type { LoadedModel } from '../runtime/loaded-model.js'
 import { checkRequest, type RequestRules, requestRules } from '../runtime/check-request.js'
+import { outputShapes } from '../runtime/output-shapes.js'
 import { backendError } from '../runtime/request-outcome.js'
 import { ServingError } from '../tensors/serving-error.js'
 import type { StatisticsRecorder } from '../runtime/statistics-recorder.js'
@@ -40,6 +41,7 @@ export class EnsembleModel implements LoadedModel {
   /** Outputs that are attributes of the boxes. */
   readonly attributes: AttributePlan
   readonly #rules: RequestRules
+  readonly #reshape: (tensor: Tensor) => Tensor
   readonly #gates: ReadonlyMap<PlannedStep, StepGate>
   readonly #running = new Set<Promise<unknown>>()
   #closed: Promise<void> | undefined
@@ -54,6 +56,7 @@ export class EnsembleModel implements LoadedModel {
     this.outputs = plan.outputs
     this.attributes = planAttributes(name, config, plan, (output) => this.labels(output))
     this.#rules = requestRules(name, config)
+    this.#reshape = outputShapes(config)
     const limit = config.ensemble_scheduling?.max_inflight_requests ?? 0
     this.#gates = new Map(plan.steps.map((step) => [step, new StepGate(limit)]))
   }
@@ -153,7 +156,7 @@ export class EnsembleModel implements LoadedModel {
   /** As Triton counts: compute times are the sums over the steps, whose queues are in none of them. */
   async #run(request: InferRequest, beganMs: number): Promise<readonly Tensor[]> {
     const { statistics } = this.parts
-    const { outputs, batchSize } = checkRequest(request, this.#rules)
+    const { inputs, outputs, batchSize } = checkRequest(request, this.#rules)
     const startedMs = nowMs()
     request.trace?.at('QUEUE_START', startedMs)
     const times = { computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 }
@@ -162,11 +165,11 @@ export class EnsembleModel implements LoadedModel {
       times.computeInferNs += step.computeInferNs
       times.computeOutputNs += step.computeOutputNs
     }
-    const tensors = await this.#steps({ ...request, onRun }, outputs)
+    const tensors = await this.#steps({ ...request, inputs: [...inputs.values()], onRun }, outputs)
     statistics.recordExecution(batchSize, times)
     statistics.recordSuccess(batchSize, sinceNs(beganMs), (startedMs - beganMs) * 1e6, times)
     request.onRun?.(times)
-    return tensors
+    return tensors.map(this.#reshape)
   }
 
   /** A failure says which ensemble it was in, as Triton's do, and counts as none of the ensemble's backend. */

@@ -1,7 +1,7 @@
 import { boxRowsOf } from './box-rows.js'
 import { checkGraph, type GraphStep, type GraphTensor } from './graph-check.js'
 import { ModelConfigError } from '../repository/errors.js'
-import type { ModelConfig } from '../repository/model-config.js'
+import type { ModelConfig, ModelInput, ModelOutput } from '../repository/model-config.js'
 import { configOfDatatype } from '../tensors/element-type.js'
 import type { TensorSpec } from '../tensors/tensor.js'
 import { specsOf } from '../backends/config-tensors.js'
@@ -9,8 +9,12 @@ import type { PlannedStep, StepModel } from './step-model.js'
 
 /** A checked ensemble. */
 export type EnsemblePlan = Readonly<{
+  /** Whether requests have a batch dimension; steps may have one where others have none. */
+  batched: boolean
   inputs: readonly TensorSpec[]
   outputs: readonly TensorSpec[]
+  /** As steps give them: with `reshape`, in its shapes. */
+  given: readonly TensorSpec[]
   /** Each after those it reads from. */
   steps: readonly PlannedStep[]
   /** Steps by the tensor they write. */
@@ -34,8 +38,11 @@ export function planEnsemble(
   models: readonly StepModel[],
   boxInputs: readonly string[] = [],
 ): EnsemblePlan {
+  const batched = (config.max_batch_size ?? 0) > 0
   const inputs = specsOf(config, config.input)
   const outputs = specsOf(config, config.output)
+  const taken = specsOf(config, config.input.map(asReshaped))
+  const given = specsOf(config, config.output.map(asReshaped))
   checkBatchSizes(name, config, models)
   const steps = (config.ensemble_scheduling?.step ?? []).map((step, index): GraphStep => {
     const model = models[index]!
@@ -43,12 +50,16 @@ export function planEnsemble(
       title: model.title,
       inputMap: step.input_map,
       outputMap: step.output_map,
-      inputs: model.inputs.map(graphTensor),
-      outputs: model.outputs.map(graphTensor),
+      inputs: model.inputs.map((tensor) => graphTensor(tensor, model.maxBatchSize > 0)),
+      outputs: model.outputs.map((tensor) => graphTensor(tensor, model.maxBatchSize > 0)),
     }
   })
   const order = checkGraph(
-    { name, inputs: inputs.map(graphTensor), outputs: outputs.map(graphTensor) },
+    {
+      name,
+      inputs: taken.map((tensor) => graphTensor(tensor, batched)),
+      outputs: given.map((tensor) => graphTensor(tensor, batched)),
+    },
     steps,
   )
   const planned = order.map((index): PlannedStep => {
@@ -62,29 +73,36 @@ export function planEnsemble(
     }
   })
   return {
+    batched,
     inputs,
     outputs,
+    given,
     steps: planned,
     writers: writersOf(planned),
     readers: readersOf(planned, outputs),
-    boxRows: (config.max_batch_size ?? 0) > 0 ? new Set() : boxRowsOf(planned, boxInputs),
+    boxRows: batched ? new Set() : boxRowsOf(planned, boxInputs),
   }
 }
 
-function graphTensor({ name, datatype, shape, optional }: TensorSpec): GraphTensor {
+function asReshaped<T extends ModelInput | ModelOutput>(tensor: T): T {
+  return tensor.reshape === undefined ? tensor : { ...tensor, dims: tensor.reshape.shape }
+}
+
+function graphTensor({ name, datatype, shape, optional }: TensorSpec, batched: boolean): GraphTensor {
   return {
     name,
     dataType: configOfDatatype(datatype),
     shape,
+    batched,
     ...(optional === true ? { optional } : {}),
   }
 }
 
-/** A batch of the ensemble must fit into every step. */
+/** A batch of the ensemble must fit into every step that takes batches; the others get it as one tensor. */
 function checkBatchSizes(name: string, config: ModelConfig, models: readonly StepModel[]): void {
   const most = config.max_batch_size ?? 0
   if (most === 0) return
-  const narrow = models.find((model) => model.maxBatchSize < most)
+  const narrow = models.find(({ maxBatchSize }) => maxBatchSize > 0 && maxBatchSize < most)
   if (narrow === undefined) return
   throw new ModelConfigError(
     `ensemble "${name}" allows maximum batch size ${most}, but ${narrow.title} allows ${narrow.maxBatchSize}`,

@@ -1,5 +1,6 @@
 import { ModelConfigError } from '../repository/errors.js'
 import type { ConfigType } from '../tensors/element-type.js'
+import { itemShape, sizesFit } from './batch-conversion.js'
 
 /** A tensor of a step or of the ensemble. What is not known of it fits everything. */
 export type GraphTensor = Readonly<{
@@ -7,6 +8,8 @@ export type GraphTensor = Readonly<{
   dataType?: ConfigType
   /** With the batch dimension; -1 is any size. */
   shape?: readonly number[]
+  /** The first size is the batch. */
+  batched?: boolean
   /** Inputs that may be left out. */
   optional?: boolean
 }>
@@ -118,11 +121,11 @@ function checkFits(
   source: Written,
 ): void {
   const { tensor } = source
-  if (sameType(wanted, tensor) && shapesFit(wanted.shape, tensor.shape)) return
+  if (sameType(wanted, tensor) && shapesFit(wanted, tensor)) return
   fail(
     ensemble,
     `${reader} is ${describe(wanted)}, but "${name}", ${source.by}, is ${describe(tensor)}`,
-    'Put a step between them, or correct data_type and dims; -1 fits any size, and the batch dimension counts.',
+    'Put a step between them, or correct data_type and dims; -1 fits any size. Shapes must fit with the batch dimension, or without it.',
   )
 }
 
@@ -130,10 +133,13 @@ function sameType({ dataType: a }: GraphTensor, { dataType: b }: GraphTensor): b
   return a === undefined || b === undefined || a === b
 }
 
-/** Sizes that are free on either side are checked when a request runs. */
-function shapesFit(a: readonly number[] | undefined, b: readonly number[] | undefined): boolean {
-  if (a === undefined || b === undefined) return true
-  return a.length === b.length && a.every((size, axis) => size === -1 || b[axis] === -1 || size === b[axis])
+/**
+ * With the batch dimension, or without it, as it is taken off or put on between a model that has one and a model that has none. Sizes that
+ * are free on either side are checked when a request runs.
+ */
+function shapesFit(a: GraphTensor, b: GraphTensor): boolean {
+  if (a.shape === undefined || b.shape === undefined || sizesFit(a.shape, b.shape)) return true
+  return sizesFit(itemShape(a.shape, a.batched === true), itemShape(b.shape, b.batched === true))
 }
 
 /** Steps by what they read; what is left when none can follow stands in a circle. */

@@ -2,15 +2,16 @@ import { atMost } from '../lifecycle/delay.js'
 import type { InferRequest } from '../runtime/infer.js'
 import type { LoadedModel } from '../runtime/loaded-model.js'
 import { ServingError } from '../tensors/serving-error.js'
-import type { Tensor } from '../tensors/tensor.js'
+import type { Tensor, TensorSpec } from '../tensors/tensor.js'
 import { traced } from '../runtime/tracing/request-trace.js'
+import { type BatchReader, converted, type StepTensor } from './batch-conversion.js'
 import { inPieces, joined, mostRows, withoutRows } from './box-rows.js'
 import type { EnsemblePlan } from './ensemble-plan.js'
 import type { StepGate } from './step-gate.js'
 import type { PlannedStep } from './step-model.js'
 
 /** Tensors of one request as they come into being, under the names of the ensemble. */
-type Values = Map<string, Tensor>
+type Values = Map<string, StepTensor>
 
 /**
  * Runs a request through the graph: each step starts when its inputs are there, side by side where it can. Steps that no wanted
@@ -18,10 +19,12 @@ type Values = Map<string, Tensor>
  * boxes than a model takes at once it gets several requests, side by side. When one fails, the others are cancelled, and have ended when
  * this rejects.
  *
- * Tensors go from step to step as they are. A tensor with one reader may be moved by it; others are read by several.
+ * Tensors go from step to step as they are, but for the batch dimension, which some steps may have and others not. A tensor with one reader
+ * may be moved by it; others are read by several. What a step does not give is left out of the inputs of those behind it, as an optional
+ * input of the ensemble is that the request left out.
  *
- * @param outputs - names, in the order of the answer.
- * @throws what the first failing step throws.
+ * @param outputs - names, in the order of the answer; those that no step has given are left out, unless the request names them.
+ * @throws what the first failing step throws; ServingError `INVALID_ARG` for an output that is missing.
  */
 export async function runEnsemble(
   plan: EnsemblePlan,
@@ -31,13 +34,13 @@ export async function runEnsemble(
 ): Promise<readonly Tensor[]> {
   const stop = new AbortController()
   const signal = request.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, request.signal])
-  const values: Values = new Map(request.inputs.map((tensor) => [tensor.name, asRead(plan, tensor)]))
+  const values = valuesOf(plan, request)
   // That came first, rather than those that follow from it.
   let first: Readonly<{ error: unknown }> | undefined
   const done = walk(
     plan,
     outputs,
-    (step) => runStep(plan, gates.get(step)!, step, { ...request, signal }, values),
+    (step) => runStep(plan, gates.get(step)!, step, { ...request, signal, mayLack: true }, values),
     (_, error) => {
       first ??= { error }
       stop.abort()
@@ -45,7 +48,12 @@ export async function runEnsemble(
   )
   await Promise.all(done.values())
   if (first !== undefined) throw first.error
-  return outputs.map((name) => answered(values, name))
+  return answered(plan, request, outputs, values)
+}
+
+function valuesOf(plan: EnsemblePlan, { inputs }: InferRequest): Values {
+  const { batched } = plan
+  return new Map(inputs.map((tensor) => [tensor.name, { tensor: asRead(plan, tensor), batched }]))
 }
 
 /** What became of a run that goes as far as it can. */
@@ -77,7 +85,7 @@ export async function runPartly(
 ): Promise<PartialRun> {
   const stop = new AbortController()
   const { signal } = stop
-  const values: Values = new Map(request.inputs.map((tensor) => [tensor.name, asRead(plan, tensor)]))
+  const values = valuesOf(plan, request)
   const failures = new Map<PlannedStep, unknown>()
   const running = new Set<PlannedStep>()
   const done = walk(
@@ -103,8 +111,8 @@ export async function runPartly(
   for (const step of running) failures.set(step, undefined)
   stop.abort()
   const given = outputs.flatMap((name) => {
-    const tensor = values.get(name)
-    return tensor === undefined ? [] : [[name, tensor] as const]
+    const value = values.get(name)
+    return value === undefined ? [] : [[name, value.tensor] as const]
   })
   return { outputs: new Map(given), failures, ended }
 }
@@ -162,22 +170,26 @@ async function runStep(
   const written = new Map(step.outputs)
   const inputs = step.inputs.flatMap(([own, tensor]) => {
     const value = values.get(tensor)
-    // An optional input of the ensemble that the request left out.
-    return value === undefined ? [] : [{ ...value, name: own }]
+    // Of an optional input that was left out, or of an output that is missing for want of one.
+    return value === undefined ? [] : [{ ...value, tensor: { ...value.tensor, name: own } }]
   })
   const ofBoxes = step.inputs.flatMap(([own, tensor]) => (plan.boxRows.has(tensor) ? [own] : []))
-  if (inputs.some(({ name, shape }) => shape[0] === 0 && ofBoxes.includes(name))) {
-    for (const tensor of withoutRows(step)) values.set(tensor.name, tensor)
+  if (inputs.some(({ tensor: { name, shape } }) => shape[0] === 0 && ofBoxes.includes(name))) {
+    const batched = step.model.maxBatchSize > 0
+    for (const tensor of withoutRows(step)) values.set(tensor.name, { tensor, batched })
     return
   }
+  let batched = false
   const tensors = await gate.through(request.signal, () => {
     const model = step.model.current()
-    const pieces = inPieces(inputs, ofBoxes, mostRows(model, ofBoxes))
+    batched = (model.config.max_batch_size ?? 0) > 0
+    const taken = inputs.map((value) => converted(value, readerOf(model.inputs, value.tensor.name, batched)))
+    const pieces = inPieces(taken, ofBoxes, mostRows(model, ofBoxes))
     return allOf(pieces.map((piece) => runModel(model, step, request, piece)))
   })
   for (const tensor of joined(tensors)) {
     const name = written.get(tensor.name)
-    if (name !== undefined) values.set(name, asRead(plan, { ...tensor, name }))
+    if (name !== undefined) values.set(name, { tensor: asRead(plan, { ...tensor, name }), batched })
   }
 }
 
@@ -213,8 +225,21 @@ function asRead(plan: EnsemblePlan, tensor: Tensor): Tensor {
   return kept
 }
 
-function answered(values: Values, name: string): Tensor {
-  const tensor = values.get(name)
-  if (tensor !== undefined) return tensor
-  throw new ServingError('INVALID_ARG', `unexpected inference output '${name}': no step has given it`)
+function readerOf(specs: readonly TensorSpec[], name: string, batched: boolean): BatchReader {
+  return { spec: specs.find((spec) => spec.name === name), batched }
+}
+
+function answered(
+  plan: EnsemblePlan,
+  { outputs: asked, mayLack }: InferRequest,
+  outputs: readonly string[],
+  values: Values,
+): readonly Tensor[] {
+  const answer = outputs.flatMap((name) => {
+    const value = values.get(name)
+    return value === undefined ? [] : [converted(value, readerOf(plan.given, name, plan.batched))]
+  })
+  const missing = outputs.find((name) => !values.has(name))
+  if (missing === undefined || mayLack === true || (asked.length === 0 && answer.length > 0)) return answer
+  throw new ServingError('INVALID_ARG', `unexpected inference output '${missing}': no step has given it`)
 }

@@ -54,6 +54,8 @@ export type CheckedRequest = Readonly<{
   /** By name, in the shapes that the model takes. */
   inputs: ReadonlyMap<string, Tensor>
   outputs: readonly string[]
+  /** Outputs that the model does not give are left out of the answer: they were not named, or `mayLack`. */
+  mayLack: boolean
   batchSize: number
   /** The same for requests that can share a run. */
   shapeKey: string
@@ -81,6 +83,8 @@ export function checkRequest(request: InferRequest, rules: RequestRules): Checke
   return {
     inputs: reshapeInputs(inputs, rules),
     outputs: checkOutputs(request, rules, refuse),
+    // What a model makes of an optional input it may not give without it.
+    mayLack: request.mayLack === true || (request.outputs.length === 0 && inputs.size < rules.inputs.size),
     batchSize,
     shapeKey: rules.hasShapes ? shapeKey(inputs, rules.maxBatchSize > 0) : '',
   }

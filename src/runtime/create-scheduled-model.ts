@@ -7,13 +7,13 @@ import { roomForOthers } from './memory/room-for-others.js'
 import type { MemoryAccounts } from './memory/memory-accounts.js'
 import { outputLabels } from '../repository/output-labels.js'
 import type { StatisticsRecorder } from './statistics-recorder.js'
-import type { Tensor } from '../tensors/tensor.js'
 import { batchingPays, type BatchingProbe } from './batching-probe.js'
-import { requestRules, reshaped } from './check-request.js'
+import { requestRules } from './check-request.js'
 import { InstanceGroup, type ModelInstances } from './instance-group.js'
 import { ShortRuns } from './instances/short-runs.js'
 import { instanceClaims } from './rate-limit/claims.js'
 import type { RateLimiter } from './rate-limit/rate-limiter.js'
+import { outputShapes } from './output-shapes.js'
 import { RequestOutcome } from './request-outcome.js'
 import { RequestScheduler, requestSchedulerRules } from './request-scheduler.js'
 import { type SchedulerClock, timers } from './scheduler-clock.js'
@@ -196,16 +196,5 @@ function withConfig(opened: OpenedModel, config: ModelConfig): OpenedModel {
     ...(opened.onGpu === undefined ? {} : { onGpu: () => opened.onGpu?.() ?? false }),
     ...(opened.gpuMemory === undefined ? {} : { gpuMemory: () => opened.gpuMemory?.() ?? [] }),
     close: () => opened.close(),
-  }
-}
-
-function outputShapes(config: ModelConfig): (tensor: Tensor) => Tensor {
-  const batched = (config.max_batch_size ?? 0) > 0
-  const reshapes = new Map(config.output.map((output) => [output.name, output]))
-  if (config.output.every((output) => output.reshape === undefined)) return (tensor) => tensor
-  return (tensor) => {
-    const output = reshapes.get(tensor.name)
-    if (output?.reshape === undefined) return tensor
-    return { ...tensor, shape: reshaped(tensor.shape, output.reshape.shape, output.dims, batched) }
   }
 }

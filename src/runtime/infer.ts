@@ -43,6 +43,8 @@ export type InferRequest = Readonly<{
   parameters: Readonly<Record<string, ParameterValue>>
   /** Aborted when the client is gone or cancels. */
   signal: AbortSignal | undefined
+  /** Outputs that the model does not give are left out of the answer, and are no error: of steps of ensembles. */
+  mayLack?: true
   /** Told the times of the run that answered the request, before the answer; never for one that a response cache answers. */
   onRun?: (times: ExecutionTimes) => void
   /** How it came; for traces. */
@@ -52,7 +54,7 @@ export type InferRequest = Readonly<{
 }>
 
 /** A request as it was sent, before it is known who waits for it. */
-export type SentRequest = Omit<InferRequest, keyof Caller | 'onRun' | 'trace'>
+export type SentRequest = Omit<InferRequest, keyof Caller | 'mayLack' | 'onRun' | 'trace'>
 
 export type InferResponse = Readonly<{
   /** Of a request that is traced: called when the answer has gone out, or cannot. @param startedMs - when its sending began */

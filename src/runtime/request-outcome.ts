@@ -18,7 +18,7 @@ export class RequestOutcome {
   /** @param result - of the run that the request was in, where it had the place `index`. */
   settle(pending: PendingRequest, result: BatchResult, index: number): void {
     const outputs = result.results[index]
-    const { outputs: wanted } = pending.checked
+    const { outputs: wanted, mayLack } = pending.checked
     if (outputs === undefined || outputs instanceof Error) {
       this.fail(pending, backendError(outputs ?? new Error('the backend gave no answer')))
       return
@@ -26,6 +26,7 @@ export class RequestOutcome {
     const answer: Tensor[] = []
     for (const name of wanted) {
       const tensor = outputs.find((candidate) => candidate.name === name)
+      if (tensor === undefined && mayLack) continue
       if (tensor === undefined) {
         this.fail(pending, backendError(new Error(`the backend gave no output '${name}'`)))
         return

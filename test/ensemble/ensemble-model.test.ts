@@ -376,9 +376,14 @@ describe('loading an ensemble', () => {
   })
 
   it('refuses a batch size that a step does not take', async () => {
+    const few = mapped('few', (x) => x, {
+      config: { ...double.config, max_batch_size: 2 },
+      inputs: [spec('x', [-1, 2])],
+      outputs: [spec('y', [-1, 2])],
+    })
     await expect(
-      ensembleOf([step('double', { x: 'in' }, { y: 'out' })], [double], 'max_batch_size: 4'),
-    ).rejects.toThrow('ensemble "e" allows maximum batch size 4, but step[0] (double) allows 0')
+      ensembleOf([step('few', { x: 'in' }, { y: 'out' })], [few], 'max_batch_size: 4'),
+    ).rejects.toThrow('ensemble "e" allows maximum batch size 4, but step[0] (few) allows 2')
   })
 
   it.each([

@@ -71,7 +71,7 @@ async function rig(instances: number, rules: RequestSchedulerRules) {
     const id = sent.length
     const pending = new PendingRequest(
       inferRequest([], { priority, signal: abort.signal }),
-      { inputs: new Map(), outputs: [String(id)], batchSize, shapeKey },
+      { inputs: new Map(), outputs: [String(id)], mayLack: false, batchSize, shapeKey },
       clock.nowMs(),
       () => {
         settled.push('answered')

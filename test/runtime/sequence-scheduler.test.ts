@@ -92,7 +92,7 @@ async function rig(instances: number, strategy: SequenceStrategy) {
     const request = sent.length
     const pending = new PendingRequest(
       inferRequest([], { sequence: { id, start, end }, signal: abort.signal }),
-      { inputs: new Map(), outputs: [String(request)], batchSize: 1, shapeKey: '' },
+      { inputs: new Map(), outputs: [String(request)], mayLack: false, batchSize: 1, shapeKey: '' },
       clock.nowMs(),
       () => settled.push('answered'),
       (error) => settled.push((error as Error & { reason?: string }).reason ?? 'failed'),

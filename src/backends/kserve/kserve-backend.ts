@@ -212,16 +212,23 @@ class RemoteInstance implements BackendInstance {
       shape,
       data,
     }))
-    const { outputs, message } = await this.caller.infer(
-      {
-        inputs,
-        outputs: [...new Set(executions.flatMap(({ outputs: wanted }) => wanted))],
-        sequence: first!.sequence,
-      },
-      transfer,
-      whenAllAbort(executions.map(({ signal }) => signal)),
-    )
-    return movableTensors(outputs, message ?? new Uint8Array())
+    const ended = new AbortController()
+    const asked = {
+      inputs,
+      outputs: [...new Set(executions.flatMap(({ outputs: wanted }) => wanted))],
+      sequence: first!.sequence,
+    }
+    const signals = executions.map(({ signal }) => signal)
+    try {
+      const { outputs, message } = await this.caller.infer(
+        asked,
+        transfer,
+        whenAllAbort(signals, ended.signal),
+      )
+      return movableTensors(outputs, message ?? new Uint8Array())
+    } finally {
+      ended.abort()
+    }
   }
 }
 
@@ -236,8 +243,11 @@ function isAnswered(error: unknown): boolean {
   return error instanceof ServingError && error.status !== 'UNAVAILABLE' && error.status !== 'CANCELLED'
 }
 
-/** Aborts with the last of them. */
-function whenAllAbort(signals: readonly (AbortSignal | undefined)[]): AbortSignal | undefined {
+/** Aborts with the last of them. @param ended - aborts when nobody listens any more: one signal may be that of many requests */
+function whenAllAbort(
+  signals: readonly (AbortSignal | undefined)[],
+  ended: AbortSignal,
+): AbortSignal | undefined {
   const known = signals.filter((signal) => signal !== undefined)
   const [first] = known
   if (known.length < signals.length) return undefined
@@ -250,6 +260,6 @@ function whenAllAbort(signals: readonly (AbortSignal | undefined)[]): AbortSigna
   }
   for (const signal of known)
     if (signal.aborted) one()
-    else signal.addEventListener('abort', one, { once: true })
+    else signal.addEventListener('abort', one, { once: true, signal: ended })
   return all.signal
 }

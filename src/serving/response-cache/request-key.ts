@@ -28,6 +28,7 @@ export async function requestKey(
     request.outputs.map(({ name }) => name),
     inputs.map(({ name, datatype, shape, data }) => [name, datatype, shape, data.byteLength]),
     Object.entries(request.parameters).sort(([a], [b]) => (a < b ? -1 : 1)),
+    ...(request.mayLack === true ? ['mayLack'] : []),
   ]
   const hash = createHash('sha256').update(
     JSON.stringify(head, (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value)),
