@@ -90,6 +90,16 @@ describe('CameraLogin', () => {
     expect(cnonces[1]).toBe(cnonces[0])
   })
 
+  it('goes on with the nonce that an answer names, and counts its uses anew', () => {
+    const own = login()
+    own.challenged(['Digest realm="r", qop="auth", nonce="first"'], false)
+    own.answer('GET', '/s')
+    own.informed(['rspauth="x", cnonce="c", nc=00000001, qop=auth', 'nextnonce="second"'])
+    expect(own.answer('GET', '/s')).toMatch(/nonce="second".* nc=00000001/)
+    own.informed(['nc=00000001'])
+    expect(own.answer('GET', '/s')).toMatch(/nonce="second".* nc=00000002/)
+  })
+
   it.each([
     [['Basic realm="b"', 'Digest realm="d", nonce="n"'], /^Digest /],
     [['Basic realm="b", Digest realm="d", nonce="n"'], /^Digest /],
