@@ -1,3 +1,4 @@
+import { wallMs } from '../lifecycle/clock.js'
 import { shortage, systemLimit, systemLimitIn, type SystemLimit } from '../lifecycle/system-limit.js'
 import type { ProcessEnd } from './decoder-process.js'
 
@@ -22,6 +23,8 @@ export type Failure = Readonly<{
   retry: 'normal' | 'slow' | 'login' | 'never'
   /** What to do about a limit of the system; set where that is the cause, which somebody must hear of who runs the machine. */
   systemHint?: string
+  /** The camera asks for that much time until the next try. */
+  retryAfterMs?: number
 }>
 
 export const ffmpegMissing: Failure = {
@@ -80,6 +83,22 @@ export function failureOf(tail: readonly string[], isLocalFile: boolean): Failur
       : failure
   }
   return { reason: tail.length === 0 ? 'the stream ended' : 'the decoder ended', retry: 'normal' }
+}
+
+/** Longest time that a camera may ask for. */
+const mostRetryAfterMs = 300_000
+
+/**
+ * Why an HTTP answer is of no use.
+ *
+ * @param retryAfter - the header of that name: seconds, or a date.
+ */
+export function failureByStatus(status: number, retryAfter?: string): Failure {
+  const known = table.find(([pattern]) => pattern.test(`${status}`))?.[1]
+  const failure = known ?? { reason: `the camera answers with HTTP status ${status}`, retry: 'normal' }
+  const seconds = /^\d+$/.test(retryAfter ?? '') ? Number(retryAfter) : undefined
+  const waitMs = seconds === undefined ? Date.parse(retryAfter ?? '') - wallMs() : seconds * 1_000
+  return waitMs > 0 ? { ...failure, retryAfterMs: Math.min(waitMs, mostRetryAfterMs) } : failure
 }
 
 /** Lines of a decoder that say why it ended. */

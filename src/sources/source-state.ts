@@ -166,7 +166,7 @@ function ended(state: SourceState, end: SessionEnd, nowMs: number, policy: Sourc
       return backOff(after, 'ended without a picture', 'normal', connectingMs, policy, [left])
     case 'failed':
       if (end.retry === 'never') return over(after, 'failed', end.reason)
-      return backOff(after, end.reason, end.retry, connectingMs, policy, [left])
+      return backOff(after, end.reason, end.retry, connectingMs, policy, [left], end.retryAfterMs)
   }
 }
 
@@ -187,13 +187,14 @@ function backOff(
   spentMs: number,
   policy: SourcePolicy,
   first: readonly SourceEffect[],
+  askedForMs = 0,
 ): Step {
   const leastMs = policy.backoff.baseMs / 10
   const failures = retry === 'slow' ? 30 : state.failures
   const isRefused = retry === 'login'
   const forMs = isRefused
     ? refusedLoginMs(state.refusals, policy.random)
-    : Math.max(leastMs, backoffMs(failures, policy.backoff, policy.random) - spentMs)
+    : Math.max(leastMs, askedForMs, backoffMs(failures, policy.backoff, policy.random) - spentMs)
   const refusals = state.refusals + (isRefused ? 1 : 0)
   return {
     state: {
