@@ -1,11 +1,12 @@
 import { constants } from 'node:fs'
 import { access, realpath, stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import { extname, isAbsolute, relative, resolve } from 'node:path'
+import { basename, dirname, extname, isAbsolute, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { cameraUrlFault, schemeOf } from '../config/camera-url-syntax.js'
 import { byTrueName } from '../lifecycle/system-limit.js'
 import { AddressPolicy, plainHost } from './address-policy.js'
+import { mediaKind } from './media-names.js'
 import { CameraUrlError } from './source-errors.js'
 
 /** Where a camera's pictures come from, checked and in the form its source needs. */
@@ -13,7 +14,8 @@ export type CameraLocation =
   | Readonly<{ kind: 'rtsp'; url: string }>
   | Readonly<{ kind: 'http'; url: string }>
   | Readonly<{ kind: 'file'; path: string }>
-  | Readonly<{ kind: 'folder'; path: string }>
+  /** `only`: one picture of it. */
+  | Readonly<{ kind: 'folder'; path: string; only?: string }>
   | Readonly<{ kind: 'push' }>
 
 /** Containers and raw streams; no play lists, which name further files. */
@@ -110,9 +112,14 @@ async function localMedia(url: string, path: string, mediaRoot: string): Promise
   if (info.isDirectory()) return { kind: 'folder', path: real }
   if (!info.isFile())
     throw new CameraUrlError(url, 'is neither a file nor a folder', 'Name a video or a folder.')
+  if (mediaKind(real) === 'picture') return { kind: 'folder', path: dirname(real), only: basename(real) }
   if (!videoExtensions.has(extname(real).toLowerCase())) {
     const known = [...videoExtensions].join(' ')
-    throw new CameraUrlError(url, 'does not look like a video', `Videos end in one of ${known}.`)
+    throw new CameraUrlError(
+      url,
+      'does not look like a video or a picture',
+      `Videos end in one of ${known}, pictures in .jpg .jpeg .png.`,
+    )
   }
   return { kind: 'file', path: real }
 }

@@ -9,15 +9,17 @@ import { DecodeWays } from './decode-ways.js'
 import type { DecodedLocation } from './decoder-input.js'
 import { DecoderSession, type DecoderMemory } from './decoder-session.js'
 import { FolderSession } from './folder-session.js'
+import { expectedContent } from './http-content.js'
 import { LateSession } from './late-session.js'
 import { PushSource } from './push-source.js'
 import type { OpenSession } from './session.js'
+import { SnapshotSession } from './snapshot-session.js'
 import type { SourceDeps } from './source-deps.js'
 import { checkTogether, isRefusal } from './source-errors.js'
 import { SupervisedSource } from './supervised-source.js'
 
 /**
- * The source for a camera, not yet started: RTSP, HTTP(S) and HLS, a video file, a folder of pictures and videos, or pictures that are
+ * The source for a camera, not yet started: RTSP, HTTP(S) (MJPEG, HLS, snapshots), a video file, a folder of pictures and videos, or pictures that are
  * pushed (`push:`, a {@link PushSource}).
  *
  * A URL that is refused does not throw: the source is `failed` and says why, as it would for a camera that cannot be opened.
@@ -43,9 +45,7 @@ export function isPushSource(source: FrameSource): source is PushSource {
 type PulledLocation = Exclude<CameraLocation, { kind: 'push' }>
 
 function opening(camera: CameraConfig, location: PulledLocation, deps: SourceDeps): OpenSession {
-  return location.kind === 'folder'
-    ? folderWalk(camera, location.path, deps)
-    : decoding(camera, location, deps)
+  return location.kind === 'folder' ? folderWalk(camera, location, deps) : decoding(camera, location, deps)
 }
 
 /** For paths: the only locations that the system may keep from being checked. */
@@ -57,14 +57,22 @@ function lookingFirst(camera: CameraConfig, deps: SourceDeps): OpenSession {
 
 function decoding(camera: CameraConfig, input: DecodedLocation, deps: SourceDeps): OpenSession {
   const decode = initialDecodeState(camera)
-  const memory: DecoderMemory = { ways: new DecodeWays(camera), arrivalPace: false, decode, logins: {} }
-  return (listener) => new DecoderSession({ camera, input, memory, deps }, listener)
+  const content = input.kind === 'http' ? expectedContent(input.url) : 'media'
+  const memory: DecoderMemory = { ways: new DecodeWays(camera), content, decode, logins: {} }
+  return (listener) =>
+    input.kind === 'http' && memory.content === 'snapshot'
+      ? new SnapshotSession({ camera, url: input.url, memory, deps }, listener)
+      : new DecoderSession({ camera, input, memory, deps }, listener)
 }
 
-function folderWalk(camera: CameraConfig, path: string, deps: SourceDeps): OpenSession {
+function folderWalk(
+  camera: CameraConfig,
+  { path, only }: Extract<CameraLocation, { kind: 'folder' }>,
+  deps: SourceDeps,
+): OpenSession {
   const once = { ...camera, loop: false }
   const openVideo = (video: string) => decoding(once, { kind: 'file', path: video }, deps)
-  return (listener) => new FolderSession({ camera, path, deps, openVideo }, listener)
+  return (listener) => new FolderSession({ camera, path, only, deps, openVideo }, listener)
 }
 
 /** A camera that delivers nothing, for a reason. */

@@ -1,30 +1,35 @@
 import type { CameraConfig } from '../config/camera.js'
 import { unlessAborted } from '../lifecycle/delay.js'
-import type { AddressPolicy } from './address-policy.js'
+import type { AddressPolicy, Nearness } from './address-policy.js'
 import { connectionFailure, unreachable } from './camera-connection.js'
 import type { LoginMemory } from './camera-login.js'
 import type { CameraLocation } from './camera-url.js'
 import type { Failure } from './failure-reason.js'
 import type { DecoderInput } from './ffmpeg-command.js'
+import type { HttpContent } from './http-content.js'
 import { HttpGate } from './http-gate.js'
+import { PictureGate } from './picture-gate.js'
 import { RtspGate } from './rtsp-gate.js'
 
 /** What ffmpeg decodes; the other locations are not its business. */
 export type DecodedLocation = Extract<CameraLocation, { kind: 'rtsp' | 'http' | 'file' }>
 
 /** An input as ffmpeg may have it, and the gate that it leads through, which the caller closes. */
-export type OpenedInput = Readonly<{ input: DecoderInput; gate: RtspGate | HttpGate | undefined }>
+export type OpenedInput = Readonly<{ input: DecoderInput; gate: Gate | undefined }>
+
+/** What stands between a decoder and its camera. */
+export type Gate = RtspGate | HttpGate | PictureGate
 
 export type InputOptions = Readonly<{
   location: DecodedLocation
-  transport: CameraConfig['transport']
+  camera: Pick<CameraConfig, 'transport' | 'sampleFps'>
   addresses: AddressPolicy
-  /** Of an HTTP camera; by the end of its URL where it is absent. */
-  playList?: boolean | undefined
-  /** The HTTP camera is a play list, or is none: the other of what it was taken for. */
-  mistaken(isPlayList: boolean): void
   /** What logins of an earlier decoder have taught about the camera. */
   logins?: LoginMemory
+  /** What an HTTP camera is taken for. A snapshot is no matter of a decoder. */
+  content: Exclude<HttpContent, 'snapshot'>
+  /** The HTTP camera is something else. */
+  mistaken(content: HttpContent): void
   /** An RTSP camera has agreed to send: called once. */
   playing?(): void
   signal: AbortSignal
@@ -43,18 +48,30 @@ export async function openInput(options: InputOptions): Promise<OpenedInput | Fa
   const found = await unlessAborted(addresses.resolve(new URL(location.url).hostname), signal)
   if (found.kind !== 'open') return unreachable(found)
   const way = { url: location.url, policy: addresses, nearness: found.nearness }
-  if (location.kind === 'http') {
-    const playList = options.playList ?? /\.m3u8?$/i.test(new URL(location.url).pathname)
-    const mistaken = () => options.mistaken(!playList)
-    const gate = await HttpGate.open({ ...way, playList, logins: options.logins ?? {}, mistaken })
-    return { gate, input: { kind: 'http', url: gate.url, proxyUrl: gate.proxyUrl, playList } }
-  }
+  if (location.kind === 'http') return openHttp(way, options)
   // What is encrypted stays inside of its connection.
-  const transport = location.url.startsWith('rtsps:') ? 'tcp' : options.transport
+  const transport = location.url.startsWith('rtsps:') ? 'tcp' : options.camera.transport
   const playing = () => options.playing?.()
   const logins = options.logins ?? {}
   const gate = await RtspGate.open({
     ...{ ...way, addresses: found.addresses, transport, logins, signal, playing },
   }).catch(connectionFailure)
   return 'reason' in gate ? gate : { gate, input: { kind: 'rtsp', url: gate.url, transport } }
+}
+
+async function openHttp(
+  way: Readonly<{ url: string; policy: AddressPolicy; nearness: Nearness }>,
+  { content, camera, mistaken, logins = {}, signal }: InputOptions,
+): Promise<OpenedInput | Failure> {
+  if (content === 'pictures') {
+    const leastGapMs = 1_000 / camera.sampleFps
+    const gate = await PictureGate.open({
+      ...{ ...way, leastGapMs, logins, mistaken: () => mistaken('snapshot'), signal },
+    })
+    if ('reason' in gate) return gate
+    return { gate, input: { kind: 'pictures', url: gate.url } }
+  }
+  const playList = content === 'list'
+  const gate = await HttpGate.open({ ...way, playList, logins, mistaken })
+  return { gate, input: { kind: 'http', url: gate.url, proxyUrl: gate.proxyUrl, playList } }
 }

@@ -18,15 +18,16 @@ import {
   type ToldDecoding,
 } from './decode-policy.js'
 import { parseDecoderLine } from './decoder-log.js'
-import { openInput, type DecodedLocation } from './decoder-input.js'
+import { openInput, type DecodedLocation, type Gate } from './decoder-input.js'
 import { DecoderProcess, type ProcessEnd } from './decoder-process.js'
 import type { CardAnswer, DecodeWays } from './decode-ways.js'
 import { errorsIn, failureBy, whyEnded, type Failure } from './failure-reason.js'
 import { decoderArguments, type DecoderInput } from './ffmpeg-command.js'
 import { FrameAssembler } from './frame-assembler.js'
-import type { HttpGate } from './http-gate.js'
+import { contentReasons, type HttpContent } from './http-content.js'
 import { LogLimiter } from './log-limiter.js'
 import { PicturePairing } from './picture-pairing.js'
+import { PictureGate } from './picture-gate.js'
 import { RtspGate } from './rtsp-gate.js'
 import { secretsOf, withoutSecrets } from './secrets.js'
 import type { Session, SessionEnd, SessionListener } from './session.js'
@@ -36,15 +37,11 @@ import { SuspectTracker } from './suspect-tracker.js'
 /** With the one that tells how many were held back, ten. */
 const logLinesPerSecond = 9
 
-/** Streams of single pictures carry no time of their own. */
-const timeless = /^(mpjpeg|mjpeg|jpeg_pipe|png_pipe)$/
-
 /** What one decoder run taught about the camera; the next run of the same source starts from it. */
 export type DecoderMemory = {
   readonly ways: DecodeWays
-  arrivalPace: boolean
-  /** Whether an HTTP camera is a play list; by the end of its URL while nothing is known. */
-  playList?: boolean
+  /** What an HTTP camera is. */
+  content: HttpContent
   decode: DecodeState
   readonly logins: LoginMemory
 }
@@ -66,7 +63,7 @@ export class DecoderSession implements Session {
   readonly #secrets: readonly string[]
   #process: DecoderProcess | undefined
   #readEnd: Socket | undefined
-  #gate: RtspGate | HttpGate | undefined
+  #gate: Gate | undefined
   readonly #cut = new AbortController()
   #restartReason: string | undefined
   #source: SizePx | undefined
@@ -149,14 +146,15 @@ export class DecoderSession implements Session {
     const { input, camera, memory, deps } = this.options
     const opened = await openInput({
       location: input,
-      transport: camera.transport,
+      camera,
       addresses: deps.addresses,
-      playList: memory.playList,
       logins: memory.logins,
-      mistaken: (isPlayList) => {
-        memory.playList = isPlayList
-        if (!isPlayList) return
-        this.#restartReason = 'it is a play list: reading it piece by piece'
+      content: memory.content === 'snapshot' ? 'media' : memory.content,
+      mistaken: (content) => {
+        const hasFailed = memory.content !== 'media'
+        memory.content = content
+        if (hasFailed) return
+        this.#restartReason = contentReasons[content]
         this.#process?.stop()
       },
       // What follows is work of the decoder alone, which costs the camera nothing.
@@ -215,9 +213,7 @@ export class DecoderSession implements Session {
 
   #arguments(input: DecoderInput): readonly string[] {
     const { camera, memory, deps } = this.options
-    const pace = memory.arrivalPace ? 'arrival' : 'stream'
     return decoderArguments(camera, input, deps.format, memory.ways.now.way, {
-      pace,
       phase: deps.samplingPhase,
       mode: this.#mode,
     })
@@ -238,10 +234,11 @@ export class DecoderSession implements Session {
         if (this.options.camera.decode !== 'full') this.#keyFrame(line.ptsMs ?? nowMs())
         return
       case 'damage':
+        // Of looking at the stream, before it is decoded: there a JPEG is cut on purpose.
+        if (this.#codec === undefined) return
         if (this.#suspects.damage(line.text, nowMs())) this.#report(line.text)
         return
       case 'input':
-        this.#checkPace(line.format)
         this.listener.opened?.()
         return
       case 'stream':
@@ -326,14 +323,6 @@ export class DecoderSession implements Session {
     if (this.#pairing.info(info)) this.#readEnd?.resume()
   }
 
-  #checkPace(format: string): void {
-    if (this.options.input.kind !== 'http' || this.options.memory.arrivalPace || !timeless.test(format))
-      return
-    this.options.memory.arrivalPace = true
-    this.#restartReason = `a ${format} stream has no time of its own: reading it as it arrives`
-    this.#process?.stop()
-  }
-
   /** Damage is a warning of its own; who listens logs it. A stream may be damaged a thousand times a second. */
   #report(text: string): void {
     if (this.#passes()) this.listener.warning('decode_error', this.#clean(text))
@@ -365,7 +354,8 @@ export class DecoderSession implements Session {
     if (end.unstarted === undefined) {
       const detour = this.#detour(end)
       if (detour !== undefined) return { kind: 'again', reason: detour }
-      if (errorsIn(end.tail).length === 0 && !this.#cut.signal.aborted && kind !== 'rtsp')
+      const isOver = this.#gate?.problem === undefined || !(this.#gate instanceof PictureGate)
+      if (errorsIn(end.tail).length === 0 && !this.#cut.signal.aborted && kind !== 'rtsp' && isOver)
         return { kind: 'finished' }
     }
     const failure = whyEnded(end, this.#gate?.problem, kind === 'file')

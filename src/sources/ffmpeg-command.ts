@@ -21,17 +21,19 @@ const protocols = {
   rtspUdp: 'tcp,rtp,udp',
   media: 'http,tcp',
   playList: 'http,tcp,crypto',
+  pictures: 'http,tcp',
   file: 'file',
 } as const
 
 /** Containers; keeps scripts and play lists that name other files (`concat`) out, and `hls` where there is no play list. */
 const media =
-  'mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,h264,hevc,m4v,mjpeg,mpjpeg,ogg'
+  'mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,h264,hevc,m4v,mjpeg,jpeg_pipe,ogg'
 const formats = {
   rtsp: 'rtsp',
   media,
   playList: `hls,${media}`,
-  file: 'mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,asf,h264,hevc,m4v,mjpeg,ivf,gif,ogg',
+  pictures: 'mpjpeg',
+  file: 'mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,asf,h264,hevc,m4v,mjpeg,mpjpeg,jpeg_pipe,ivf,gif,ogg',
 } as const
 
 /** Longest silence of a network input that ffmpeg itself bears; the watchdog on frames is shorter. */
@@ -43,10 +45,12 @@ const common = ['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'repeat+lev
 export type DecoderInput =
   | Extract<CameraLocation, { kind: 'file' }>
   | Readonly<{ kind: 'rtsp'; url: string; transport: CameraConfig['transport'] }>
+  /** Single pictures without a clock, as {@link PictureGate} hands them on. */
+  | Readonly<{ kind: 'pictures'; url: string }>
   | Readonly<{ kind: 'http'; url: string; proxyUrl: string; playList: boolean }>
 
-/** `stream`: by the stream's own clock; `arrival`: as it comes, for live streams without one; `reader`: once, as fast as it is read. */
-export type Pace = 'stream' | 'arrival' | 'reader'
+/** `stream`: by the stream's own clock; `reader`: once, as fast as it is read. */
+export type Pace = 'stream' | 'reader'
 
 /** How one run of the decoder differs from another of the same camera. */
 export type DecoderRun = Readonly<{
@@ -171,6 +175,12 @@ function inputOptions(input: DecoderInput, paced: readonly string[]): string[] {
         ...['-rw_timeout', networkTimeoutUs, '-http_proxy', input.proxyUrl],
         ...paced,
       ]
+    case 'pictures':
+      // Their time is that of their arrival. The watchdog on frames bears a silence, which may be as long as it is set to.
+      return [
+        ...opening(protocols.pictures, formats.pictures),
+        ...['-f', formats.pictures, '-fpsprobesize', '0', '-use_wallclock_as_timestamps', '1'],
+      ]
     case 'file':
       return [...opening(protocols.file, formats.file), ...paced]
     default:
@@ -183,7 +193,6 @@ function opening(protocolList: string, formatList: string): string[] {
 }
 
 function pacing(camera: CameraConfig, pace: Pace): string[] {
-  if (pace === 'arrival') return ['-use_wallclock_as_timestamps', '1']
   if (pace === 'reader') return []
   return ['-re', ...(camera.loop ? ['-stream_loop', '-1'] : [])]
 }

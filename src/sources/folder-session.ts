@@ -13,6 +13,8 @@ import { decodeStill } from './still.js'
 export type FolderOptions = Readonly<{
   camera: CameraConfig
   path: string
+  /** A picture of it, which is all that is shown. */
+  only?: string | undefined
   deps: Pick<SourceDeps, 'format' | 'pool'>
   /** Opens one video of the folder. */
   openVideo: (path: string) => OpenSession
@@ -54,11 +56,11 @@ export class FolderSession implements Session {
     try {
       for (;;) {
         const shownBefore = this.#shown
-        const names = await namesOf(this.options.path)
+        const names = await namesOf(this.options)
         if (names.length === 0) return emptyFolder
         for (const name of names) await this.#file(name)
         if (this.#shown === shownBefore && !this.#cut.signal.aborted)
-          return this.#limit === undefined ? nothingReadable : { kind: 'failed', ...this.#limit }
+          return this.#limit === undefined ? this.#nothingReadable : { kind: 'failed', ...this.#limit }
         if (!this.options.camera.loop || this.#cut.signal.aborted) return { kind: 'finished' }
       }
     } catch (error) {
@@ -70,6 +72,12 @@ export class FolderSession implements Session {
         retry: 'slow',
       }
     }
+  }
+
+  get #nothingReadable(): SessionEnd {
+    const reason =
+      this.options.only === undefined ? 'no file of the folder could be read' : 'the picture cannot be read'
+    return { kind: 'failed', reason, retry: 'slow' }
   }
 
   async #file(name: string): Promise<void> {
@@ -123,14 +131,10 @@ const emptyFolder: SessionEnd = {
   reason: 'the folder holds no picture (JPEG, PNG) and no video',
   retry: 'never',
 }
-const nothingReadable: SessionEnd = {
-  kind: 'failed',
-  reason: 'no file of the folder could be read',
-  retry: 'slow',
-}
 
-async function namesOf(folder: string): Promise<readonly string[]> {
-  const entries = await readdir(folder, { withFileTypes: true })
+async function namesOf({ path, only }: FolderOptions): Promise<readonly string[]> {
+  if (only !== undefined) return [only]
+  const entries = await readdir(path, { withFileTypes: true })
   return entries
     .filter((entry) => entry.isFile() && mediaKind(entry.name) !== undefined)
     .map((entry) => entry.name)

@@ -1,13 +1,15 @@
 import type { Socket } from 'node:net'
 import { plainHost, type AddressPolicy, type Nearness } from './address-policy.js'
 import { connectionFailure, connectToCamera, unreachable } from './camera-connection.js'
-import { CameraLogin } from './camera-login.js'
+import { CameraLogin, loginFailure, type LoginMemory } from './camera-login.js'
 import { failureByStatus, networkFailures, type Failure } from './failure-reason.js'
 import { HttpBody } from './http-body.js'
 import { headerIn, headersIn, httpHead, readHttpHead, type HttpHead } from './http-head.js'
 import { redactText } from '../config/redact.js'
 
 const mostRedirects = 5
+/** Of one request: without a login, in one spelling and in the other, with a new nonce. */
+const mostTries = 4
 /** What is read of an answer that nobody wants, to keep its connection. */
 const mostUnwantedBytes = 64 * 1024
 
@@ -17,6 +19,8 @@ export type HttpClientOptions = Readonly<{
   policy: AddressPolicy
   /** Nearness of the camera itself: what it redirects to must not be nearer. */
   nearness: Nearness
+  /** What earlier logins have taught about the camera. */
+  logins?: LoginMemory
   signal: AbortSignal
 }>
 
@@ -30,14 +34,12 @@ export type HttpAnswer = Readonly<{ head: HttpHead; body: HttpBody; leave(): voi
 export class HttpClient {
   readonly #camera: URL
   readonly #login: CameraLogin | undefined
-  /** The login was right: when it is asked for again, the camera has forgotten its nonce. */
-  #isKnown = false
   #kept: Readonly<{ socket: Socket; origin: string }> | undefined
   #open: Socket | undefined
 
   constructor(readonly options: HttpClientOptions) {
     this.#camera = new URL(options.url)
-    this.#login = CameraLogin.of(this.#camera)
+    this.#login = CameraLogin.of(this.#camera, options.logins)
     options.signal.addEventListener('abort', () => this.close(), { once: true })
   }
 
@@ -75,18 +77,21 @@ export class HttpClient {
 
   async #ask(url: URL): Promise<HttpAnswer | Failure> {
     const login = this.#loginFor(url)
-    for (let tried = false; ; tried = true) {
+    for (let tries = 1; ; tries += 1) {
       const authorization = login?.answer('GET', pathOf(url))
       const answer = await this.#exchange(url, authorization)
       if ('reason' in answer) return answer
       const isRefused = /^\S+ 401\b/.test(answer.head.first)
       if (!isRefused) {
-        if (authorization !== undefined) this.#isKnown = true
-        login?.informed(headersIn(answer.head, 'authentication-info'))
+        if (authorization !== undefined) login?.informed(headersIn(answer.head, 'authentication-info'))
         return answer
       }
-      const isFresh = authorization === undefined || (this.#isKnown && !tried)
-      if (login?.challenged(headersIn(answer.head, 'www-authenticate'), !isFresh) !== true) return answer
+      const challenges = headersIn(answer.head, 'www-authenticate')
+      const isWorthIt = login?.challenged(challenges, authorization !== undefined) === true
+      if (!isWorthIt || tries === mostTries) {
+        await this.#pass(answer)
+        return loginFailure(login, challenges)
+      }
       await this.#pass(answer)
     }
   }
@@ -116,6 +121,7 @@ export class HttpClient {
         ...(authorization === undefined ? [] : [['Authorization', authorization] as const]),
         ['Connection', 'keep-alive'],
       ]),
+      'latin1',
     )
     let head = await readHttpHead(socket)
     while (head !== undefined && /^\S+ 1\d\d\b/.test(head.first)) {

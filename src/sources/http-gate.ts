@@ -7,6 +7,7 @@ import { CameraLogin, loginFailure, type LoginMemory } from './camera-login.js'
 import type { Failure } from './failure-reason.js'
 import { GateNames, hostIn, type Named } from './gate-names.js'
 import { readHttpBody } from './http-body.js'
+import { contentOf, isOnePicture, type HttpContent } from './http-content.js'
 import { headerIn, headersIn, httpHead, readHttpHead, type HttpHead } from './http-head.js'
 import { PlayListError, rewritePlayList } from './play-list.js'
 
@@ -20,8 +21,8 @@ export type HttpGateOptions = Readonly<{
   playList: boolean
   /** What earlier logins have taught about the camera. */
   logins?: LoginMemory
-  /** The camera turned out to be what it was not taken for. */
-  mistaken(): void
+  /** The camera turned out to be something else: `snapshot` where that is yet to be looked at. */
+  mistaken(content: HttpContent): void
 }>
 
 type Request = Readonly<{
@@ -124,9 +125,10 @@ export class HttpGate {
     const { upstream, reply } = asked
     if (reply === undefined) return void client.destroy()
     if (request.named.content === 'list') return this.#handOnList(client, upstream, request, reply)
-    if (this.#isMistaken(reply)) {
+    const other = this.#otherContent(reply)
+    if (other !== undefined) {
       upstream.destroy()
-      this.options.mistaken()
+      this.options.mistaken(other)
       return answer(client, '502 Bad Gateway')
     }
     const headers = this.#located(request, reply.headers).filter(
@@ -223,11 +225,16 @@ export class HttpGate {
     }
   }
 
-  /** A hint alone: a decoder that was not told of a play list does not know the format. */
-  #isMistaken(reply: HttpHead): boolean {
-    if (this.options.playList || !/^HTTP\/1\.\d 2/.test(reply.first)) return false
-    const start = reply.rest.toString('latin1', 0, 64)
-    return /mpegurl/i.test(headerIn(reply, 'content-type') ?? '') || /^([0-9a-f]+\r?\n)?#EXTM3U/i.test(start)
+  /** A decoder that was not told of a play list does not know the format, and pictures are not for this gate. */
+  #otherContent(reply: HttpHead): HttpContent | undefined {
+    if (this.options.playList || !/^HTTP\/1\.\d 2/.test(reply.first)) return undefined
+    const content = contentOf(reply, reply.rest)
+    if (content === 'list') return content
+    const length = headerIn(reply, 'content-length')
+    const isEndless = length === undefined || isOnePicture(reply, Number(length))
+    return content === 'pictures' || (content === 'snapshot' && reply.rest.length > 0 && isEndless)
+      ? 'snapshot'
+      : undefined
   }
 
   async #handOnList(client: Socket, upstream: Socket, request: Request, reply: HttpHead): Promise<void> {
@@ -251,7 +258,7 @@ export class HttpGate {
     } catch (error) {
       if (!(error instanceof PlayListError)) throw error
       this.#problem = { reason: error.message, retry: 'slow' }
-      if (!this.#hasList && !body?.toString('latin1').startsWith('#EXTM3U')) this.options.mistaken()
+      if (!this.#hasList && !body?.toString('latin1').startsWith('#EXTM3U')) this.options.mistaken('snapshot')
       answer(client, '502 Bad Gateway')
     }
   }

@@ -6,6 +6,7 @@ import { nowMs } from '../lifecycle/clock.js'
 import { unlessAborted } from '../lifecycle/delay.js'
 import type { SizePx } from '../vision/letterbox.js'
 import { channelClosed, openByteChannel, type ByteReader } from './byte-channel.js'
+import { unreachable } from './camera-connection.js'
 import type { LoginMemory } from './camera-login.js'
 import { validateCameraUrl } from './camera-url.js'
 import { parseDecoderLine } from './decoder-log.js'
@@ -13,9 +14,13 @@ import { openInput, type OpenedInput } from './decoder-input.js'
 import { DecoderProcess } from './decoder-process.js'
 import { whyEnded, type Failure } from './failure-reason.js'
 import { mostPictureBytes, pictureArguments } from './ffmpeg-command.js'
+import { HttpClient } from './http-client.js'
+import { contentReasons, expectedContent, type HttpContent } from './http-content.js'
 import { refusedLoginMs } from './refused-login.js'
 import { secretsOf, withoutSecrets } from './secrets.js'
+import { readSnapshot } from './snapshot-reader.js'
 import type { SourceDeps } from './source-deps.js'
+import { askedFormats, stillAsJpeg, stillSize } from './still.js'
 
 /** Who asks again so soon is given the same picture, or the same reason. */
 const keptMs = 2_000
@@ -58,13 +63,16 @@ export class MainStream {
   readonly #secrets: readonly string[]
   #taking: Promise<MainPicture> | undefined
   #last: Readonly<{ untilMs: number; outcome: MainPicture | MainPictureError }> | undefined
-  #playList: boolean | undefined
+  /** What an HTTP camera is; by the end of its URL while nothing is known. */
+  #content: HttpContent
   readonly #logins: LoginMemory = {}
   /** Logins refused in a row. */
   #refusals = 0
 
   constructor(readonly options: MainStreamOptions) {
-    this.#secrets = secretsOf(openedUrl(options.camera, options.camera.url))
+    const url = openedUrl(options.camera, options.camera.url)
+    this.#secrets = secretsOf(url)
+    this.#content = /^https?:/i.test(url) ? expectedContent(url) : 'media'
   }
 
   /**
@@ -106,14 +114,14 @@ export class MainStream {
     }
   }
 
-  /** An HTTP camera may turn out to be a play list, or to be none. */
-  async #opened(signal: AbortSignal): Promise<MainPicture> {
-    const takenFor = this.#playList
+  /** An HTTP camera may turn out to be something else, and once more to be something else than what it seemed then. */
+  async #opened(signal: AbortSignal, triesLeft = 2): Promise<MainPicture> {
+    const takenFor = this.#content
     try {
       return await this.#open(signal)
     } catch (error) {
-      if (this.#playList === takenFor || signal.aborted) throw error
-      return this.#open(signal)
+      if (this.#content === takenFor || triesLeft === 0 || signal.aborted) throw error
+      return this.#opened(signal, triesLeft - 1)
     }
   }
 
@@ -122,13 +130,16 @@ export class MainStream {
     const location = await validateCameraUrl(openedUrl(camera, camera.url), deps)
     if (location.kind === 'push' || location.kind === 'folder')
       throw this.#failure({ reason: 'its URL names no stream', retry: 'never' })
+    const content = this.#content
+    if (location.kind === 'http' && (content === 'snapshot' || content === 'pictures'))
+      return this.#ask(location.url, signal)
     const opened = await openInput({
       location,
-      transport: camera.transport,
+      camera,
       addresses: deps.addresses,
-      playList: this.#playList,
       logins: this.#logins,
-      mistaken: (isPlayList) => (this.#playList = isPlayList),
+      content: content === 'snapshot' ? 'media' : content,
+      mistaken: (is) => (this.#content = is),
       signal,
     })
     if ('reason' in opened) throw this.#failure(opened)
@@ -136,6 +147,28 @@ export class MainStream {
       return await this.#read(opened, signal)
     } finally {
       await opened.gate?.close()
+    }
+  }
+
+  /** A picture that comes by itself needs no decoder. */
+  async #ask(url: string, signal: AbortSignal): Promise<MainPicture> {
+    const { addresses } = this.options.deps
+    const found = await unlessAborted(addresses.resolve(new URL(url).hostname), signal)
+    if (found.kind !== 'open') throw this.#failure(unreachable(found))
+    const client = new HttpClient({
+      ...{ url, policy: addresses, nearness: found.nearness, logins: this.#logins, signal },
+    })
+    try {
+      const seen = await readSnapshot(client, { ofStream: true })
+      signal.throwIfAborted()
+      if ('reason' in seen) throw this.#failure(seen)
+      if ('content' in seen) {
+        this.#content = seen.content
+        throw this.#failure({ reason: contentReasons[seen.content], retry: 'normal' })
+      }
+      return { jpeg: await stillAsJpeg(seen.bytes, quality), size: await stillSize(seen.bytes, askedFormats) }
+    } finally {
+      client.close()
     }
   }
 

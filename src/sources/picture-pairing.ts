@@ -1,7 +1,13 @@
 import type { SizePx } from '../vision/letterbox.js'
 
 /** What is known of a picture besides its pixels. */
-export type PictureInfo = Readonly<{ ptsMs: number | null; source: SizePx; suspect: boolean }>
+export type PictureInfo = Readonly<{
+  ptsMs: number | null
+  source: SizePx
+  suspect: boolean
+  /** When it came, by the clock and by wall time, where it was decoded after that; absent: now. */
+  arrived?: Readonly<{ arrivedMs: number; wallMs: number }>
+}>
 
 /**
  * Brings the pixels of a picture (stdout) and the line about it (stderr) together. Both come in the same order, either may come first.

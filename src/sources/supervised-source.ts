@@ -160,7 +160,7 @@ export class SupervisedSource implements FrameSource {
       this.#event({ type: 'picture' })
     }
     this.#watchdog.feed()
-    const times = { arrivedMs: nowMs(), wallMs: wallMs() }
+    const times = info.arrived ?? { arrivedMs: nowMs(), wallMs: wallMs() }
     const jumpedMs = this.#stamper.jumpOf(info, times.arrivedMs)
     if (jumpedMs !== undefined)
       this.#warn('pts_discontinuity', `stream time jumped by ${Math.round(jumpedMs)} ms`)

@@ -42,6 +42,8 @@ export type CameraDecoding = Readonly<{
   by: DecodePlace
   /** Why not by the hardware that the settings ask for, or not all of it there, for people; empty where it is as they say. */
   byReason: string
+  /** The URL gives one picture for each request, and is asked so many times a second; absent for streams. */
+  polledFps?: number
 }>
 
 /** A camera's state with why, for people. The reason never holds credentials. */

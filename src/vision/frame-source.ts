@@ -10,6 +10,7 @@ export const sourceWarnings = [
   'log_suppressed',
   'frozen_picture',
   'few_key_frames',
+  'poll_failed',
 ] as const
 export type SourceWarning = (typeof sourceWarnings)[number]
 

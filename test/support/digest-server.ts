@@ -39,6 +39,7 @@ export class DigestGuard {
       return true
     }
     this.refused += 1
+    this.#renew()
     const { algorithm, qop, tellsStale = true } = this.habits
     const words = [`realm="cam, 1"`, `nonce="n${this.#nonce}"`, 'opaque="o"']
     if (algorithm !== undefined) words.push(`algorithm=${algorithm}`)

@@ -7,7 +7,7 @@ export function plainPicture(
   size: Readonly<{ width: number; height: number }> = { width: 64, height: 48 },
 ): Promise<Buffer> {
   return sharp({ create: { ...size, channels: 3, background } })
-    .toFormat(format)
+    .toFormat(format, { optimiseCoding: false })
     .toBuffer()
 }
 
@@ -29,4 +29,17 @@ export function withoutTables(jpeg: Buffer): Buffer {
     if (code !== 0xc4) parts.push(jpeg.subarray(at, next))
     at = next
   }
+}
+
+const named = { red: [255, 0, 0], lime: [0, 255, 0], blue: [0, 0, 255], white: [255, 255, 255] } as const
+
+/** Which of red, lime, blue and white is in the midst of a square frame; `other` where it is none of them. */
+export function colourOf(rgbHwc: Uint8Array | null): string {
+  if (rgbHwc === null) return 'none'
+  const side = Math.sqrt(rgbHwc.length / 3)
+  const at = (Math.floor(side / 2) * side + Math.floor(side / 2)) * 3
+  const found = Object.entries(named).find(([, colour]) =>
+    colour.every((value, channel) => Math.abs(value - (rgbHwc[at + channel] ?? 0)) < 60),
+  )
+  return found?.[0] ?? 'other'
 }

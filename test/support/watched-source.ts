@@ -11,6 +11,7 @@ import { AddressPolicy, type HostLookup } from '../../src/sources/address-policy
 import { ConnectGate } from '../../src/sources/connect-gate.js'
 import { createSource } from '../../src/sources/create-source.js'
 import { FfmpegFilters } from '../../src/sources/ffmpeg-filters.js'
+import type { SamplingPhase } from '../../src/sources/sampling.js'
 import type { HardwareAccess, SourceDeps } from '../../src/sources/source-deps.js'
 
 export type SeenFrame = Omit<Frame, 'rgbHwc'> & { readonly pixels: Uint8Array | null }
@@ -26,6 +27,7 @@ export type WatchOptions = Readonly<{
   pool?: FramePool
   random?: () => number
   hardware?: HardwareAccess
+  samplingPhase?: SamplingPhase
   /** Keep a copy of the pixels of each frame. */
   keepPixels?: boolean
 }>
@@ -79,6 +81,7 @@ export class WatchedSource implements SourceListener {
       addresses: new AddressPolicy(options.networks, options.lookUp),
       connectGate: options.gate ?? new ConnectGate(4),
       hardware: options.hardware ?? unboundedCard(),
+      ...(options.samplingPhase === undefined ? {} : { samplingPhase: options.samplingPhase }),
       ...(options.random === undefined ? {} : { random: options.random }),
     }
   }
