@@ -61,6 +61,10 @@ export const cameraViewSchema = z
             .describe(
               'Why not by the hardware that `hwaccel` asks for, or not all of it there; empty where it is as that says.',
             ),
+          polledFps: z
+            .number()
+            .optional()
+            .describe('The URL gives one picture for each request, and is asked so many times a second.'),
         })
         .optional()
         .describe('How the stream is decoded; only while one is.'),

@@ -53,8 +53,8 @@ function loginSchema(most: number) {
 const cameraFields = {
   name: z.string().max(128).optional().describe('For people; the id is used when absent.'),
   url: urlSchema.describe(
-    'rtsp:// or rtsps:// camera, http(s):// stream or HLS list, a path or file:// of a video or of a folder of pictures ' +
-      '(relative to this file), or push: for a camera that POSTs its pictures.',
+    'rtsp:// or rtsps:// camera, http(s):// stream, HLS list or snapshot (one picture for each request), a path or file:// of a video, ' +
+      'a picture or a folder of them (relative to this file), or push: for a camera that POSTs its pictures.',
   ),
   analyseUrl: urlSchema
     .optional()

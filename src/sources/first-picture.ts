@@ -15,14 +15,14 @@ export type LookSetting = Pick<SourceDeps, 'mediaRoot' | 'addresses' | 'connectG
 /**
  * Opens a camera exactly as an engine would, until its first picture or its first failure, and closes it again.
  *
- * @param seen - called with what ended the look, before the camera is closed.
+ * @param seen - called with what ended the look and where the camera stands then, before it is closed.
  * @returns the same; `undefined` after `withinMs`. Never rejects.
  */
 export async function firstPicture(
   camera: CameraConfig,
   setting: LookSetting,
   withinMs: number,
-  seen: (what: Frame | CameraStatus) => void = () => undefined,
+  seen: (what: Frame | CameraStatus, status: CameraStatus) => void = () => undefined,
 ): Promise<Frame | CameraStatus | undefined> {
   let tell: (what: Frame | CameraStatus) => void = () => undefined
   const outcome = new Promise<Frame | CameraStatus>((resolve) => (tell = resolve))
@@ -41,7 +41,7 @@ export async function firstPicture(
   })
   source.start()
   const first = await atMost(withinMs, outcome)
-  if (first !== undefined) seen(first)
+  if (first !== undefined) seen(first, source.status)
   await source.stop()
   return first
 }

@@ -25,7 +25,7 @@ export type HttpClientOptions = Readonly<{
 }>
 
 /** A good answer. Whoever does not read its body to the end calls `leave`. */
-export type HttpAnswer = Readonly<{ head: HttpHead; body: HttpBody; leave(): void }>
+export type CameraAnswer = Readonly<{ head: HttpHead; body: HttpBody; leave(): void }>
 
 /**
  * Asks a camera for what its URL names, again and again if need be, over one connection as long as the camera keeps it. Redirects are
@@ -44,7 +44,7 @@ export class HttpClient {
   }
 
   /** One answer at a time: that before is left. @returns a failure for every answer that is not good. */
-  async get(): Promise<HttpAnswer | Failure> {
+  async get(): Promise<CameraAnswer | Failure> {
     let url = this.#camera
     for (let redirects = 0; redirects <= mostRedirects; redirects += 1) {
       const answer = await this.#ask(url)
@@ -75,7 +75,7 @@ export class HttpClient {
     this.#kept = undefined
   }
 
-  async #ask(url: URL): Promise<HttpAnswer | Failure> {
+  async #ask(url: URL): Promise<CameraAnswer | Failure> {
     const login = this.#loginFor(url)
     for (let tries = 1; ; tries += 1) {
       const authorization = login?.answer('GET', pathOf(url))
@@ -97,7 +97,7 @@ export class HttpClient {
   }
 
   /** A connection that was kept may have been closed meanwhile, which shows in the next request alone. */
-  async #exchange(url: URL, authorization: string | undefined): Promise<HttpAnswer | Failure> {
+  async #exchange(url: URL, authorization: string | undefined): Promise<CameraAnswer | Failure> {
     const kept = this.#kept?.origin === url.origin ? this.#kept.socket : undefined
     if (kept === undefined) this.#kept?.socket.destroy()
     this.#kept = undefined
@@ -111,7 +111,11 @@ export class HttpClient {
     return answer ?? { reason: networkFailures.reset, retry: 'normal' }
   }
 
-  async #over(socket: Socket, url: URL, authorization: string | undefined): Promise<HttpAnswer | undefined> {
+  async #over(
+    socket: Socket,
+    url: URL,
+    authorization: string | undefined,
+  ): Promise<CameraAnswer | undefined> {
     this.#open = socket
     socket.write(
       httpHead(`GET ${pathOf(url)} HTTP/1.1`, [
@@ -144,7 +148,7 @@ export class HttpClient {
     else socket.destroy()
   }
 
-  async #pass({ body, leave }: HttpAnswer): Promise<void> {
+  async #pass({ body, leave }: CameraAnswer): Promise<void> {
     let bytes = 0
     try {
       if ((body.lengthBytes ?? 0) <= mostUnwantedBytes)

@@ -7,7 +7,7 @@ import type { AddressPolicy, Nearness } from './address-policy.js'
 import { connectionFailure } from './camera-connection.js'
 import type { LoginMemory } from './camera-login.js'
 import type { Failure } from './failure-reason.js'
-import { HttpClient, type HttpAnswer } from './http-client.js'
+import { HttpClient, type CameraAnswer } from './http-client.js'
 import { contentOf, contentStartBytes, typeText } from './http-content.js'
 import { headerIn, httpHead, readHttpHead } from './http-head.js'
 import { withHuffmanTables } from './jpeg-tables.js'
@@ -159,7 +159,7 @@ export class PictureGate {
     }
   }
 
-  async #readPictures({ head, body }: HttpAnswer): Promise<Failure | undefined> {
+  async #readPictures({ head, body }: CameraAnswer): Promise<Failure | undefined> {
     const splitter = new PictureSplitter((picture) => this.#picture(picture), headerIn(head, 'content-type'))
     let start: Buffer | undefined = Buffer.alloc(0)
     for await (const chunk of body.bytes()) {

@@ -1,6 +1,6 @@
 import { atMost } from '../lifecycle/delay.js'
 import type { Failure } from './failure-reason.js'
-import type { HttpAnswer, HttpClient } from './http-client.js'
+import type { CameraAnswer, HttpClient } from './http-client.js'
 import { contentOf, contentStartBytes, isOnePicture, typeText, type HttpContent } from './http-content.js'
 import { headerIn } from './http-head.js'
 import type { PictureKind } from './picture-end.js'
@@ -46,7 +46,7 @@ class SnapshotReader {
   #isKnown = false
 
   constructor(
-    readonly answer: HttpAnswer,
+    readonly answer: CameraAnswer,
     readonly ofStream: boolean,
   ) {
     this.#splitter = new PictureSplitter(

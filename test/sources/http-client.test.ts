@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
 import { AddressPolicy } from '../../src/sources/address-policy.js'
 import { networkFailures, type Failure } from '../../src/sources/failure-reason.js'
-import { HttpClient, type HttpAnswer, type HttpClientOptions } from '../../src/sources/http-client.js'
+import { HttpClient, type CameraAnswer, type HttpClientOptions } from '../../src/sources/http-client.js'
 import { DigestGuard, type DigestHabits } from '../support/digest-server.js'
 import { startHttpServer, startRawServer, type TestServer } from '../support/http-server.js'
 
@@ -29,7 +29,7 @@ describe('HttpClient', () => {
     return client
   }
 
-  async function textOf(answer: HttpAnswer | Failure): Promise<string> {
+  async function textOf(answer: CameraAnswer | Failure): Promise<string> {
     if ('reason' in answer) return answer.reason
     const chunks: Buffer[] = []
     for await (const chunk of answer.body.bytes()) chunks.push(chunk)
@@ -79,7 +79,7 @@ describe('HttpClient', () => {
       }),
     )
     expect(await textOf(await ask(`${server.base}/`).get())).toBe(body)
-    const answer = (await ask(`${server.base}/cut`).get()) as HttpAnswer
+    const answer = (await ask(`${server.base}/cut`).get()) as CameraAnswer
     await textOf(answer)
     expect(answer.body.state).toBe('cut')
   })

@@ -10,6 +10,7 @@ import { AddressPolicy } from '../../src/sources/address-policy.js'
 import { ConnectGate } from '../../src/sources/connect-gate.js'
 import { MainStream } from '../../src/sources/main-picture.js'
 import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
+import { plainPicture } from '../support/still-pictures.js'
 import { childrenOf } from '../support/processes.js'
 import { ffmpegRun, makeClip, makePlayList, tempFolder } from '../support/video-clips.js'
 
@@ -36,7 +37,16 @@ describe('a picture of the main stream', () => {
     await server.addStream('/locked', clip, { credentials })
     const mute = await server.addStream('/mute', clip)
     mute.silent = true
+    const stills = { jpeg: await plainPicture('red'), png: await plainPicture('red', 'png') }
     http = createServer((request, response) => {
+      if (request.url === '/snap') return void response.end(stills.jpeg)
+      if (request.url === '/snap.png') return void response.end(stills.png)
+      if (request.url === '/live') {
+        response.writeHead(200, { 'content-type': 'multipart/x-mixed-replace; boundary=b' })
+        return void response.write(
+          Buffer.concat([Buffer.from('--b\r\nContent-Type: image/jpeg\r\n\r\n'), stills.jpeg]),
+        )
+      }
       const path = folder.file(request.url === '/unnamed' ? 'list.m3u8' : (request.url ?? '').slice(1))
       const type = extname(path) === '.m3u8' ? 'application/vnd.apple.mpegurl' : 'video/mp4'
       response.writeHead(200, { 'content-type': type })
@@ -96,6 +106,17 @@ describe('a picture of the main stream', () => {
     expect(childrenOf(process.pid, 'ffmpeg')).toEqual([])
     expect(server.sessions('/main')).toBe(0)
   })
+
+  it.each(['/snap', '/snap.png', '/live'])(
+    'R64: is what an HTTP camera gives by itself: %s',
+    async (path) => {
+      const { jpeg, size } = await main(httpUrl(path)).take()
+      expect(size).toEqual({ widthPx: 64, heightPx: 48 })
+      expect((await sharp(jpeg).metadata()).format).toBe('jpeg')
+      const [red = 0, green = 0] = await sharp(jpeg).resize(1, 1).raw().toBuffer()
+      expect([red > 240, green < 15]).toEqual([true, true])
+    },
+  )
 
   it('has the colours of the stream, and of its size at most 4096 pixels', async () => {
     const { jpeg } = await main('red.mp4').take()

@@ -428,6 +428,18 @@ describe.skipIf(skipsBrowser())('the page', () => {
     await page.context().close()
   })
 
+  it('R64: shows that a camera is polled for snapshots', async () => {
+    const gantry = await gantryWith(1)
+    const decode = { mode: 'full', reason: 'snapshot, polled at 5 fps', keyFrameGapMs: null } as const
+    gantry.setStatus('cam-1', { decode: { ...decode, by: 'software', byReason: '', polledFps: 5 } })
+    const { url } = await serveFake({}, { gantry })
+    const { page } = await openPage(browser, url)
+    await page.locator('[data-camera=cam-1] .tile-open').click()
+    const fact = page.locator('dialog .facts div', { has: page.getByText('Decoded', { exact: true }) })
+    await expect.poll(() => fact.locator('dd').textContent()).toBe('snapshot, polled at 5 fps')
+    await page.context().close()
+  })
+
   it('shows why the service is not ready or degraded, and the state of each camera', async () => {
     const gantry = await gantryWith(2)
     gantry.setStatus('cam-2', { state: 'failed', reason: 'no such file' })

@@ -76,8 +76,10 @@ async function mainPicture(camera: CameraConfig, deps: LookSetting): Promise<str
 async function lookAt(camera: CameraConfig, setting: LookSetting): Promise<CameraLook> {
   const startedMs = performance.now()
   let tookMs = 0
-  const first = await firstPicture(camera, setting, probeMs, () => {
+  let polled = ''
+  const first = await firstPicture(camera, setting, probeMs, (_, { decode }) => {
     tookMs = Math.round(performance.now() - startedMs)
+    if (decode?.polledFps !== undefined) polled = `snapshot, polled at ${decode.polledFps} fps, `
   })
   const fix = 'see docs/runbooks/camera-not-live.md'
   if (first === undefined) return { state: 'failed', detail: `no picture within ${probeMs / 1000} s`, fix }
@@ -85,7 +87,7 @@ async function lookAt(camera: CameraConfig, setting: LookSetting): Promise<Camer
   const { source, regionPx } = first
   return {
     state: 'ok',
-    detail: `${sizeText(source)}, first picture after ${tookMs} ms`,
+    detail: `${sizeText(source)}, ${polled}first picture after ${tookMs} ms`,
     analysed: { widthPx: regionPx.widthPx, heightPx: regionPx.heightPx },
   }
 }

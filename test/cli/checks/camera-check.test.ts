@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkCameras } from '../../../src/cli/checks/camera-check.js'
 import { startDemoCameras } from '../../../src/cli/demo-cameras.js'
 import { pipelineSchema } from '../../../src/config/pipeline.js'
+import { startHttpServer } from '../../support/http-server.js'
+import { plainPicture } from '../../support/still-pictures.js'
 
 const clips = join(import.meta.dirname, '../../../pipelines/demo/clips')
 let demo: Awaited<ReturnType<typeof startDemoCameras>>
@@ -56,6 +58,25 @@ describe('the cameras of gantry check', () => {
       findings: [unseen],
     } = await checkCameras(refused, { probe: false })
     expect(unseen?.state).toBe('failed')
+  })
+
+  it('R64: whose URL gives one picture for each request are said to be polled', async () => {
+    const picture = await plainPicture('red')
+    const server = await startHttpServer((_request, response) => response.end(picture))
+    try {
+      const cameras = [{ id: 'still', url: `${server.base}/snap`, sampleFps: 2 }]
+      const {
+        findings: [finding],
+      } = await checkCameras(pipeline(cameras), { probe: true })
+      expect(finding).toMatchObject({
+        state: 'ok',
+        detail: expect.stringMatching(
+          /^64x48, snapshot, polled at 2 fps, first picture after \d+ ms$/,
+        ) as string,
+      })
+    } finally {
+      await server.close()
+    }
   })
 
   it('that do not answer fail with the reason', async () => {

@@ -159,8 +159,12 @@ function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
         </Fact>
         {status.decode !== undefined && (
           <Fact name="Decoded">
-            {decodedAs[status.decode.mode]}
-            {config.decode === 'auto' && ` (auto: ${status.decode.reason})`}
+            {status.decode.polledFps === undefined
+              ? decodedAs[status.decode.mode]
+              : `snapshot, polled at ${status.decode.polledFps} fps`}
+            {config.decode === 'auto' &&
+              status.decode.polledFps === undefined &&
+              ` (auto: ${status.decode.reason})`}
           </Fact>
         )}
         <Fact name="Kept">
