@@ -158,7 +158,11 @@ describe('a snapshot URL', () => {
   })
 
   it.each<readonly [string, Answer, string]>([
-    ['refuses the login', (_, response) => response.writeHead(401).end(), 'credentials refused (401)'],
+    [
+      'refuses the login',
+      (_, response) => response.writeHead(401).end(),
+      'the camera refuses (401) and names no way to log in: its account may be locked for a while',
+    ],
     ['is forbidden', (_, response) => response.writeHead(403).end(), 'access forbidden (403)'],
     ['is not there', (_, response) => response.writeHead(404).end(), 'stream not found on the camera (404)'],
     ['fails', (_, response) => response.writeHead(500).end(), 'the server answered with an error (5xx)'],
