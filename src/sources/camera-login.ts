@@ -78,13 +78,14 @@ export class CameraLogin {
 
   /** A request with an answer of this login was not refused. @param values - of `Authentication-Info` headers, which may name the next nonce. */
   informed(values: readonly string[] = []): void {
+    if (this.#challenge === undefined) return
     this.#wasTaken = true
     this.#renewals = 0
     this.memory.charset = this.#charset
     this.memory.inTurn = false
     this.#otherCharset = undefined
     const next = values.map((value) => fieldOf(challengesIn(`info ${value}`)[0], 'nextnonce')).find(Boolean)
-    if (next === undefined || this.#challenge === undefined) return
+    if (next === undefined) return
     const fields = new Map(this.#challenge.fields).set('nonce', { value: next, written: quotable(next) })
     this.#challenge = { ...this.#challenge, fields }
     this.#uses = 0
@@ -172,7 +173,7 @@ export function loginFailure(login: CameraLogin | undefined, values: readonly st
   if (offered.some(({ scheme }) => scheme === 'basic'))
     return { reason: 'the camera wants Basic (401), which has no ":" in a user name', retry: 'slow' }
   const names = [...new Set(offered.map(nameOf))].join(' or ')
-  const reason = `the camera wants ${names} (401), which Gantry does not speak: switch Digest or Basic on in its settings`
+  const reason = `the camera wants ${names}, which Gantry does not speak (401): switch Digest or Basic on in its settings`
   return { reason, retry: 'slow' }
 }
 

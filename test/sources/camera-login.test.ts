@@ -258,25 +258,25 @@ describe('a login that ends with 401', () => {
     [
       login(),
       ['NTLM'],
-      'the camera wants NTLM (401), which Gantry does not speak: switch Digest or Basic on in its settings',
+      'the camera wants NTLM, which Gantry does not speak (401): switch Digest or Basic on in its settings',
       'slow',
     ],
     [
       undefined,
       ['Negotiate, NTLM', 'Bearer realm="x"'],
-      'the camera wants Negotiate or NTLM or Bearer (401), which Gantry does not speak: switch Digest or Basic on in its settings',
+      'the camera wants Negotiate or NTLM or Bearer, which Gantry does not speak (401): switch Digest or Basic on in its settings',
       'slow',
     ],
     [
       login(),
       [`${digest}, algorithm=SHA-3<x>`],
-      'the camera wants Digest with SHA-3x (401), which Gantry does not speak: switch Digest or Basic on in its settings',
+      'the camera wants Digest with SHA-3x, which Gantry does not speak (401): switch Digest or Basic on in its settings',
       'slow',
     ],
     [
       login(),
       [`${digest}, qop="conf"`],
-      'the camera wants Digest with qop conf (401), which Gantry does not speak: switch Digest or Basic on in its settings',
+      'the camera wants Digest with qop conf, which Gantry does not speak (401): switch Digest or Basic on in its settings',
       'slow',
     ],
     [

@@ -112,7 +112,7 @@ describe('the login of an HTTP camera', () => {
     [{ challenges: [`${digest}, qop="auth"`] }, 'credentials refused (401)'],
     [
       { challenges: ['NTLM', 'Negotiate'] },
-      'the camera wants NTLM or Negotiate (401), which Gantry does not speak: switch Digest or Basic on in its settings',
+      'the camera wants NTLM or Negotiate, which Gantry does not speak (401): switch Digest or Basic on in its settings',
     ],
   ])('R65: is told as what it is: %j', async (asked, reason) => {
     const camera = await open('/fast.mp4', asked, 'secret')
