@@ -235,7 +235,7 @@ export class DecoderSession implements Session {
         return
       case 'damage':
         // Of looking at the stream, before it is decoded: there a JPEG is cut on purpose.
-        if (this.#codec === undefined) return
+        if (this.#codec === undefined && this.#gate instanceof PictureGate) return
         if (this.#suspects.damage(line.text, nowMs())) this.#report(line.text)
         return
       case 'input':

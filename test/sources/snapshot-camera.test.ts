@@ -3,6 +3,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { DigestGuard } from '../support/digest-server.js'
 import { startHttpServer, type TestServer } from '../support/http-server.js'
 import { colourOf, plainPicture } from '../support/still-pictures.js'
+import { tlsFront } from '../support/tls-front.js'
 import { until } from '../support/until.js'
 import { WatchedSource, type WatchOptions } from '../support/watched-source.js'
 
@@ -126,6 +127,18 @@ describe('a snapshot URL', () => {
     )
     const [frame] = await camera.untilFrames(1)
     expect(colourOf(frame?.pixels ?? null)).toBe('lime')
+  })
+
+  it('R64: is asked over TLS, whoever vouches for the camera', async () => {
+    const origin = await startHttpServer((request, response) =>
+      plain(request, response, pictures[0] as Buffer, 1),
+    )
+    const { port } = await tlsFront(origin.port)
+    watched = await WatchedSource.start({ url: `https://127.0.0.1:${port}/snap`, sampleFps: 10 })
+    await watched.untilFrames(3)
+    expect(origin.connections().all).toBe(1)
+    await watched.source.stop()
+    await origin.close()
   })
 
   it('R64: is never asked twice at once, and as often as it answers', async () => {
