@@ -23,6 +23,11 @@ const harmless: readonly ((warning: NodeWarning) => boolean)[] = [
   ({ name, stack = '' }) => name === 'TimeoutNegativeWarning' && /[\\/]kafkajs[\\/]/.test(stack),
 ]
 
+/** Whether a dependency warns of what we know and cannot change. */
+export function isHarmless(warning: NodeWarning): boolean {
+  return harmless.some((is) => is(warning))
+}
+
 /** Numbers in it, such as a count of listeners, make it no other kind. */
 function kindOf({ name, code, message }: NodeWarning): string {
   return `${name} ${code ?? message.replaceAll(/\d+/g, '')}`
@@ -37,7 +42,7 @@ export class NodeWarnings {
   take(warning: NodeWarning): void {
     const kind = kindOf(warning)
     if (this.#kinds.size >= maxKinds || this.#kinds.has(kind)) return
-    if (harmless.some((is) => is(warning))) return
+    if (isHarmless(warning)) return
     this.#kinds.add(kind)
     if (this.#log) this.#log.warn({ warning }, warning.message)
     else this.#waiting.push(warning)

@@ -1,3 +1,4 @@
+import './node-warnings.js'
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { prepareKafka } from './kafka.js'
