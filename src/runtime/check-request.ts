@@ -97,6 +97,11 @@ export function requestPrefix({ id }: Pick<InferRequest, 'id'>): string {
   return `[request id: ${id === '' ? '<id_unknown>' : id}] `
 }
 
+/** Triton says this without the request. */
+function unexpected(what: 'input' | 'output', name: string, model: string): ServingError {
+  return new ServingError('INVALID_ARG', `unexpected inference ${what} '${name}' for model '${model}'`)
+}
+
 export function invalid(request: InferRequest, problem: string): ServingError {
   return new ServingError('INVALID_ARG', requestPrefix(request) + problem)
 }
@@ -113,8 +118,7 @@ function checkCount(inputs: ReadonlyMap<string, Tensor>, rules: RequestRules, re
       `${expected} ${inputs.size} inputs for model '${model}'. Got input(s) [${quoted([...inputs.keys()])}], but missing required input(s) [${quoted(missing)}]. Please provide all required input(s).`,
     )
   }
-  for (const name of inputs.keys())
-    if (!rules.inputs.has(name)) throw refuse(`unexpected inference input '${name}' for model '${model}'`)
+  for (const name of inputs.keys()) if (!rules.inputs.has(name)) throw unexpected('input', name, model)
 }
 
 function quoted(names: readonly string[]): string {
@@ -226,8 +230,7 @@ function checkOutputs(request: InferRequest, rules: RequestRules, refuse: Refuse
   const names = new Set<string>()
   for (const { name } of request.outputs) {
     if (names.has(name)) throw refuse(`output '${name}' already exists in request`)
-    if (!rules.outputs.includes(name))
-      throw refuse(`unexpected inference output '${name}' for model '${rules.model}'`)
+    if (!rules.outputs.includes(name)) throw unexpected('output', name, rules.model)
     names.add(name)
   }
   return [...names]

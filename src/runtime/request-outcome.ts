@@ -50,11 +50,15 @@ export class RequestOutcome {
   }
 
   timedOut(pending: PendingRequest): void {
-    this.fail(pending, rejectedError(pending, 'Request timeout expired'))
+    this.fail(pending, rejectedError('Request timeout expired'))
+  }
+
+  sequenceTimedOut(pending: PendingRequest): void {
+    this.fail(pending, rejectedError('timeout of the corresponding sequence has been expired'))
   }
 
   queueFull(pending: PendingRequest): void {
-    this.fail(pending, rejectedError(pending, 'Exceeds maximum queue size'))
+    this.fail(pending, rejectedError(`${requestPrefix(pending.request)}Exceeds maximum queue size`))
   }
 
   cancelled(pending: PendingRequest): void {
@@ -93,6 +97,6 @@ export function cancelledError({ request }: Pick<PendingRequest, 'request'>): Se
 }
 
 /** What did not come to its turn, as the client is told. */
-export function rejectedError({ request }: Pick<PendingRequest, 'request'>, why: string): ServingError {
-  return new ServingError('UNAVAILABLE', requestPrefix(request) + why, 'REJECTED')
+export function rejectedError(why: string): ServingError {
+  return new ServingError('UNAVAILABLE', why, 'REJECTED')
 }

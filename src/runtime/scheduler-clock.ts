@@ -7,6 +7,9 @@ export interface SchedulerClock {
   after(forMs: number, call: () => void): () => void
 }
 
+/** Longest time of a timer, 24 days. A longer one would fire at once. */
+export const mostTimerMs = 2 ** 31 - 1
+
 /** The system's clock. Its timers keep no process alive. */
 export const timers: SchedulerClock = {
   nowMs,

@@ -2,7 +2,8 @@ import type { SchedulerClock } from './scheduler-clock.js'
 import type { BatchResult, Execution } from './backend.js'
 import type { StatisticsRecorder } from './statistics-recorder.js'
 import type { Tensor } from '../tensors/tensor.js'
-import { invalid } from './check-request.js'
+import { ServingError } from '../tensors/serving-error.js'
+import { mostTimerMs } from './scheduler-clock.js'
 import type { ModelInstances } from './instance-group.js'
 import type { PendingRequest } from './pending-request.js'
 import { backendError, type RequestOutcome } from './request-outcome.js'
@@ -28,6 +29,8 @@ export class SequenceScheduler implements Scheduler {
   readonly #slots: SequenceSlots
   /** Sequences whose last request has not come. */
   readonly #open = new Map<string, Sequence>()
+  /** Instances whose last run has sequences that it has not given back. */
+  readonly #settling = new Set<number>()
   #cancelTimer: (() => void) | undefined
   #waiting = 0
 
@@ -48,7 +51,7 @@ export class SequenceScheduler implements Scheduler {
   offer(pending: PendingRequest): void {
     const problem = this.#problemOf(pending)
     if (problem !== undefined) {
-      this.outcome.fail(pending, invalid(pending.request, problem))
+      this.outcome.fail(pending, new ServingError('INVALID_ARG', problem))
       return
     }
     const { id, end } = pending.request.sequence!
@@ -58,6 +61,7 @@ export class SequenceScheduler implements Scheduler {
     this.#waiting += 1
     this.statistics.pending += 1
     pending.watch(() => this.#cancel(sequence, pending))
+    this.#expireWith(sequence, pending)
     if (end) {
       sequence.ended = true
       this.#open.delete(id)
@@ -71,7 +75,7 @@ export class SequenceScheduler implements Scheduler {
     const nowMs = this.clock.nowMs()
     let wakeInMs = Infinity
     for (let instance = 0; instance < this.instances.size; instance++) {
-      if (!this.instances.isIdle(instance)) continue
+      if (!this.instances.isIdle(instance) || this.#settling.has(instance)) continue
       const decision = this.rules.strategy.decide(this.#slots.of(instance), nowMs)
       if (decision.kind === 'run') void this.#run(instance, decision.batch)
       else if (decision.kind === 'wait') wakeInMs = Math.min(wakeInMs, decision.forMs)
@@ -83,6 +87,7 @@ export class SequenceScheduler implements Scheduler {
     this.#cancelTimer?.()
     const left = this.#slots.all().flatMap((sequence) => {
       sequence.cancelIdleTimer?.()
+      sequence.cancelExpiry?.()
       return sequence.queue.splice(0)
     })
     for (const pending of left) this.#leave(pending)
@@ -90,13 +95,14 @@ export class SequenceScheduler implements Scheduler {
     return left
   }
 
+  /** In Triton's words and order; these have no request id before them. */
   #problemOf({ request, batchSize }: PendingRequest): string | undefined {
     const { sequence } = request
     const { model } = this.rules
+    if (batchSize > 1)
+      return `inference request to model '${model}' must specify batch-size 1 due to requirements of sequence batcher`
     if (sequence === undefined || sequence.id === '' || sequence.id === '0')
       return `inference request to model '${model}' must specify a non-zero or non-empty correlation ID`
-    if (batchSize !== 1)
-      return `inference request to model '${model}' must specify batch-size 1 due to requirements of sequence batcher`
     if (!sequence.start && !this.#open.has(sequence.id))
       return `inference request for sequence ${sequence.id} to model '${model}' must specify the START flag on the first request of the sequence`
     return undefined
@@ -109,15 +115,46 @@ export class SequenceScheduler implements Scheduler {
     return sequence
   }
 
+  /**
+   * The shortest time-out of its requests ends a sequence that has no slot by then, with all its requests. With a slot, none counts.
+   *
+   * @see triton-inference-server/core, src/sequence_batch_scheduler/sequence_batch_scheduler.cc, SequenceBatchScheduler::ReaperThread
+   */
+  #expireWith(sequence: Sequence, { enqueuedMs, timeoutUs }: PendingRequest): void {
+    const expiresMs = enqueuedMs + timeoutUs / 1e3
+    if (timeoutUs === 0 || sequence.place !== undefined || expiresMs >= sequence.expiresMs) return
+    const forMs = Math.max(0, expiresMs - this.clock.nowMs())
+    if (forMs > mostTimerMs) return
+    sequence.cancelExpiry?.()
+    sequence.expiresMs = expiresMs
+    sequence.cancelExpiry = this.clock.after(forMs, () => this.#expire(sequence))
+  }
+
+  #expire(sequence: Sequence): void {
+    this.#forget(sequence)
+    for (const pending of sequence.queue.splice(0)) {
+      this.#leave(pending)
+      this.outcome.sequenceTimedOut(pending)
+    }
+  }
+
+  /** Its id may begin another sequence; what it had in the slots or before them goes to the next. */
+  #forget(sequence: Sequence): void {
+    if (this.#open.get(sequence.id) === sequence) this.#open.delete(sequence.id)
+    sequence.cancelExpiry?.()
+    this.#slots.release(sequence)
+  }
+
   async #run(instance: number, batch: SequenceBatch): Promise<void> {
     const places = batch.map((sequence) => (sequence === undefined ? undefined : this.#take(sequence)))
+    if (this.rules.strategy.together) this.#settling.add(instance)
     const start = () => {
       const startedMs = this.clock.nowMs()
       for (const place of places) if (place !== undefined) place.pending.startedMs = startedMs
     }
     try {
       const result = await this.instances.run(this.#executions(places), instance, start)
-      this.statistics.recordExecution(places.filter((place) => place !== undefined).length, result.times)
+      this.statistics.recordExecution(places.length, result.times)
       for (const [index, place] of places.entries())
         if (place !== undefined) await this.#settle(place, result, index)
     } catch (error) {
@@ -125,6 +162,7 @@ export class SequenceScheduler implements Scheduler {
       for (const place of places) if (place !== undefined) this.outcome.fail(place.pending, failure)
     }
     for (const place of places) if (place !== undefined) this.#afterRun(place)
+    this.#settling.delete(instance)
     this.pump()
   }
 
@@ -188,8 +226,7 @@ export class SequenceScheduler implements Scheduler {
   #startIdleTimer(sequence: Sequence): void {
     sequence.cancelIdleTimer?.()
     sequence.cancelIdleTimer = this.clock.after(this.rules.idleMs, () => {
-      if (this.#open.get(sequence.id) === sequence) this.#open.delete(sequence.id)
-      this.#slots.release(sequence)
+      this.#forget(sequence)
       this.pump()
     })
   }

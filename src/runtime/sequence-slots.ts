@@ -14,6 +14,9 @@ export type Sequence = {
   /** State for its next request; `undefined` before the first. */
   state: readonly Tensor[] | undefined
   cancelIdleTimer: (() => void) | undefined
+  /** When it gives up waiting for a slot; `Infinity` while none of its requests has a time-out. */
+  expiresMs: number
+  cancelExpiry: (() => void) | undefined
 }
 
 export function newSequence(id: string): Sequence {
@@ -25,6 +28,8 @@ export function newSequence(id: string): Sequence {
     ended: false,
     state: undefined,
     cancelIdleTimer: undefined,
+    expiresMs: Infinity,
+    cancelExpiry: undefined,
   }
 }
 
@@ -48,7 +53,7 @@ export class SequenceSlots {
     return this.#instances[instance] ?? []
   }
 
-  /** Gives a sequence the first free slot of the instance that has most of them, or a place in the backlog. */
+  /** Gives a sequence the first free slot of the instance that has most of them, or a place in the backlog. What has a slot has time. */
   place(sequence: Sequence): void {
     const free = this.#instances.map((slots) => slots.filter((slot) => slot === undefined).length)
     const most = Math.max(...free)
@@ -59,6 +64,7 @@ export class SequenceSlots {
     const instance = free.indexOf(most)
     const slot = this.#instances[instance]!.indexOf(undefined)
     this.#instances[instance]![slot] = sequence
+    sequence.cancelExpiry?.()
     sequence.place = { instance, slot }
   }
 

@@ -94,7 +94,7 @@ export class StatisticsRecorder implements CountedStatistics {
     this.histograms.compute_output.observe(times.computeOutputNs)
   }
 
-  /** A run ended well. @param items - in all its requests together. */
+  /** A run ended well. @param items - in all its requests together, and places of sequences that were empty. */
   recordExecution(items: number, times: ExecutionTimes): void {
     this.executionCount += 1
     this.copiedBytes += times.copiedBytes ?? 0

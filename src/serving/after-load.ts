@@ -2,9 +2,7 @@ import { nowMs } from '../lifecycle/clock.js'
 import { atMost, unlessAborted } from '../lifecycle/delay.js'
 import type { InferRequest } from '../runtime/infer.js'
 import { cancelledError, rejectedError } from '../runtime/request-outcome.js'
-
-/** Timers of Node take no more. */
-const longestMs = 2 ** 31 - 1
+import { mostTimerMs } from '../runtime/scheduler-clock.js'
 
 /**
  * Lets a request wait until its model is loaded, as long as it may take itself.
@@ -16,9 +14,9 @@ export async function afterLoad(request: InferRequest, loading: Promise<void>): 
   const { timeoutUs, signal } = request
   const beganMs = nowMs()
   const loaded = loading.then(() => true)
-  const inTime = timeoutUs === 0 ? loaded : atMost(Math.min(longestMs, timeoutUs / 1e3), loaded)
+  const inTime = timeoutUs === 0 ? loaded : atMost(Math.min(mostTimerMs, timeoutUs / 1e3), loaded)
   const isLoaded = await (signal === undefined ? inTime : unlessCancelled(request, inTime, signal))
-  if (isLoaded !== true) throw rejectedError({ request }, 'Request timeout expired')
+  if (isLoaded !== true) throw rejectedError('Request timeout expired')
   if (timeoutUs === 0) return request
   return { ...request, timeoutUs: Math.max(1, timeoutUs - Math.round((nowMs() - beganMs) * 1e3)) }
 }

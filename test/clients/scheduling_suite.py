@@ -198,6 +198,18 @@ def sequence_errors():
         refused(lambda: infer(model, 1, "INPUT", sequence_id=77), invalid, start_missing)
 
 
+def sequence_timeouts():
+    expired = "timeout of the corresponding sequence has been expired"
+    for model in ("slots", "slots_oldest"):
+        # With a slot a time-out says nothing.
+        for id in (1, 2, 3, 4):
+            infer(model, 1, "INPUT", sequence_id=id, sequence_start=True, timeout=1)
+        refused(lambda: infer(model, 1, "INPUT", sequence_id=5, sequence_start=True, timeout=1_000), unavailable, expired)
+        refused(lambda: infer(model, 1, "INPUT", sequence_id=5), invalid, "must specify the START flag")
+        for id in (1, 2, 3, 4):
+            infer(model, 1, "INPUT", sequence_id=id, sequence_end=True)
+
+
 def idle_sequence():
     # Four have a place; the next gets one when the first has been idle for too long.
     for id in (5, 6, 7, 8, 9):
@@ -248,6 +260,7 @@ checks = [
     sequences,
     sequence_state,
     sequence_errors,
+    sequence_timeouts,
     idle_sequence,
     cache,
     *([] if over_http else [sequence_stream]),

@@ -18,6 +18,7 @@ const checks = [
   'sequences',
   'sequence_state',
   'sequence_errors',
+  'sequence_timeouts',
   'idle_sequence',
   'cache',
 ]

@@ -23,10 +23,12 @@ const times = { computeInputNs: 0, computeInferNs: 1e9, computeOutputNs: 0 }
 const strategies: Readonly<Record<'direct' | 'oldest', SequenceStrategy>> = {
   direct: {
     slotsPerInstance: maxBatchSize,
+    together: true,
     decide: (slots, nowMs) => decideDirect(slots, nowMs, { maxDelayMs: 0, utilization: 0, batched: true }),
   },
   oldest: {
     slotsPerInstance: 4,
+    together: false,
     decide: (slots, nowMs) =>
       decideOldest(slots, nowMs, { maxBatchSize, preferredSizes: [2], maxDelayMs: 5 }),
   },
@@ -38,6 +40,7 @@ async function rig(instances: number, strategy: SequenceStrategy) {
   const runs: Run[] = []
   const started: Slot[] = []
   const sent: Sent[] = []
+  const said: string[] = []
   const instance = (index: number): BackendInstance => ({
     execute: (batch: readonly Execution[]) =>
       new Promise<BatchResult>((resolve, reject) => {
@@ -86,22 +89,26 @@ async function rig(instances: number, strategy: SequenceStrategy) {
   )
   freed = () => scheduler.pump()
 
-  function send(id: string, start: boolean, end: boolean): void {
+  function send(id: string, start: boolean, end: boolean, timeoutUs = 0): void {
     const abort = new AbortController()
     const settled: string[] = []
     const request = sent.length
     const pending = new PendingRequest(
-      inferRequest([], { sequence: { id, start, end }, signal: abort.signal }),
+      inferRequest([], { sequence: { id, start, end }, signal: abort.signal, timeoutUs }),
       { inputs: new Map(), outputs: [String(request)], mayLack: false, batchSize: 1, shapeKey: '' },
       clock.nowMs(),
       () => settled.push('answered'),
-      (error) => settled.push((error as Error & { reason?: string }).reason ?? 'failed'),
+      (error) => {
+        const { reason = 'failed', message } = error as Error & { reason?: string }
+        settled.push(reason)
+        said.push(message)
+      },
     )
     sent.push({ id, abort, settled })
     scheduler.offer(pending)
   }
 
-  return { clock, runs, started, sent, scheduler, send, statistics }
+  return { clock, runs, started, sent, said, scheduler, send, statistics }
 }
 
 /** Lets everything that waits for a settled promise go on. */
@@ -197,4 +204,109 @@ describe.each(['direct', 'oldest'] as const)('SequenceScheduler, %s', (kind) => 
       { numRuns: 150 },
     )
   }, 20_000)
+})
+
+/** Sequences that fill every slot of one instance and stay. */
+async function full(kind: 'direct' | 'oldest') {
+  const running = await rig(1, strategies[kind])
+  for (let slot = 0; slot < strategies[kind].slotsPerInstance; slot++) {
+    running.send(`slot-${slot}`, true, false)
+    await settle()
+  }
+  const outcomes = (id: string) =>
+    running.sent.filter((one) => one.id === id).flatMap(({ settled }) => settled)
+  return { ...running, outcomes }
+}
+
+const expired = 'timeout of the corresponding sequence has been expired'
+
+describe.each(['direct', 'oldest'] as const)('time-outs of sequences, %s', (kind) => {
+  it('ends a sequence that waits for a slot, with all its requests, at the shortest of their time-outs', async () => {
+    const { clock, send, said, outcomes, statistics, scheduler } = await full(kind)
+    send('late', true, false, 5_000)
+    send('late', false, false)
+    send('late', false, true, 3_000)
+    send('patient', true, true)
+    clock.advance(2.9)
+    expect(outcomes('late')).toEqual([])
+    clock.advance(0.2)
+    expect(outcomes('late')).toEqual(['REJECTED', 'REJECTED', 'REJECTED'])
+    expect(said).toEqual([expired, expired, expired])
+    expect(statistics.failures.REJECTED).toBe(3)
+    expect(outcomes('patient')).toEqual([])
+    expect(scheduler.waiting).toBe(statistics.pending)
+  })
+
+  it('says of what comes after that it has to start anew, and lets it', async () => {
+    const { clock, send, said, outcomes } = await full(kind)
+    send('late', true, false, 1_000)
+    clock.advance(1)
+    send('late', false, true, 1_000)
+    expect(said.at(-1)).toContain(
+      "inference request for sequence late to model 'm' must specify the START flag",
+    )
+    send('late', true, true)
+    clock.advance(60_000)
+    expect(outcomes('late')).toEqual(['REJECTED', 'OTHER'])
+  })
+
+  it('leaves a sequence alone that has a slot, and one that ended before another of its id', async () => {
+    const { clock, send, runs, outcomes } = await full(kind)
+    send('slot-1', false, false, 1)
+    clock.advance(60_000)
+    expect(outcomes('slot-1')).toEqual([])
+    send('twice', true, true, 9_000_000)
+    send('twice', true, true, 1_000)
+    clock.advance(1)
+    expect(outcomes('twice')).toEqual(['REJECTED'])
+    send('slot-0', false, true)
+    for (let ended = 0; ended < 4; ended++) {
+      for (const run of runs) run.end(false)
+      await settle()
+      clock.advance(10)
+    }
+    expect(outcomes('twice')).toEqual(['answered', 'REJECTED'])
+  })
+
+  it.each([2 ** 31 * 1e3, Number.MAX_SAFE_INTEGER])(
+    'takes a time-out of %i us for none',
+    async (timeoutUs) => {
+      const { send, outcomes } = await full(kind)
+      send('late', true, true, timeoutUs)
+      await settle()
+      expect(outcomes('late')).toEqual([])
+    },
+  )
+})
+
+it('counts a batch of direct sequences with its empty places', async () => {
+  const { send, runs, statistics } = await rig(1, strategies.direct)
+  for (const id of ['a', 'b', 'c']) send(id, true, false)
+  for (let run = 0; run < 2; run++) {
+    runs[run]?.end(false)
+    await settle()
+  }
+  send('b', false, false)
+  runs[2]?.end(false)
+  await settle()
+  const { batches, inferenceCount, executionCount } = statistics.statistics()
+  expect({ inferenceCount, executionCount }).toEqual({ inferenceCount: 4, executionCount: 3 })
+  expect(batches.map(({ batchSize, computeInfer }) => [batchSize, computeInfer.count])).toEqual([
+    [1, 1],
+    [2, 1],
+    [3, 1],
+  ])
+})
+
+it('runs what direct sequences sent during a run in one batch', async () => {
+  const { send, runs } = await rig(1, strategies.direct)
+  send('a', true, false)
+  send('b', true, false)
+  send('a', false, false)
+  runs[0]?.end(false)
+  await settle()
+  expect(runs.map(({ slots }) => slots.map(({ id, request }) => `${id}${request}`))).toEqual([
+    ['a0'],
+    ['a2', 'b1'],
+  ])
 })

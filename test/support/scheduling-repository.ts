@@ -77,6 +77,8 @@ export function schedulingRepository(): Readonly<{ dir: string; models: string }
     ],
     sum_direct: [adder, sequences(`${state} direct { }`)],
     sum_oldest: [adder, sequences(`${state} oldest { max_candidate_sequences: 4 }`)],
+    slots: [adder, sequences(state)],
+    slots_oldest: [adder, sequences(`${state} oldest { max_candidate_sequences: 4 }`)],
     soon_idle: [adder, sequences(state, 100_000)],
     cached: [echo, 'max_batch_size: 4 response_cache { enable: true }'],
   }

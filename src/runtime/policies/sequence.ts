@@ -15,6 +15,8 @@ export type SequenceDecision =
 /** How the sequences of an instance share a run. */
 export type SequenceStrategy = Readonly<{
   slotsPerInstance: number
+  /** The next run of an instance waits until the sequences of the last one can be in it. */
+  together: boolean
   decide: (slots: readonly (Sequence | undefined)[], nowMs: number) => SequenceDecision
 }>
 
@@ -34,7 +36,7 @@ export function sequenceStrategy(
     const { preferred_batch_size: preferred, max_queue_delay_microseconds: maxDelayUs } = oldest
     const rules = batchRules(maxBatchSize, preferred, maxDelayUs, costs)
     const slotsPerInstance = Math.max(1, oldest.max_candidate_sequences ?? 0)
-    return { slotsPerInstance, decide: (slots, nowMs) => decideOldest(slots, nowMs, rules) }
+    return { slotsPerInstance, together: false, decide: (slots, nowMs) => decideOldest(slots, nowMs, rules) }
   }
   const rules = {
     maxDelayMs: (direct?.max_queue_delay_microseconds ?? 0) / 1e3,
@@ -43,6 +45,7 @@ export function sequenceStrategy(
   }
   return {
     slotsPerInstance: Math.max(1, maxBatchSize),
+    together: true,
     decide: (slots, nowMs) => decideDirect(slots, nowMs, rules),
   }
 }
