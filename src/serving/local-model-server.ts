@@ -109,15 +109,36 @@ export class LocalModelServer implements ModelServer {
 
   statistics(name: string, version: string): readonly ModelStatistics[] {
     if (name !== '' && (version !== '' || this.#manager.record(name) === undefined)) {
-      const sum = sumOfStatistics(this.#described(name, version).map((model) => model.statistics()))
+      const models = this.#counted(name, () => this.#described(name, version), version)
+      const sum = sumOfStatistics(models.map((model) => model.statistics()))
       return sum === undefined ? [] : [sum]
     }
-    if (name !== '') this.#manager.find(name, '')
+    if (name !== '') this.#counted(name, () => this.#manager.find(name, ''))
     const models = this.#manager
       .records()
       .filter((record) => name === '' || record.name === name)
       .flatMap((record) => record.serving)
     return [...models.map((model) => model.statistics()), ...(name === '' ? this.#ownSteps(models) : [])]
+  }
+
+  /**
+   * What statistics are asked of. Triton has words of its own for what is not ready.
+   *
+   * @throws ServingError
+   * @see triton-inference-server/core, src/tritonserver.cc, TRITONSERVER_ServerModelStatistics
+   */
+  #counted<T>(name: string, find: () => T, version = ''): T {
+    try {
+      return find()
+    } catch (error) {
+      if (!(error instanceof ServingError) || error.status === 'INVALID_ARG') throw error
+      const what =
+        version === ''
+          ? `requested model '${name}' is not available`
+          : `requested model version is not available for model '${name}'`
+      const reason = this.#manager.reasonOf(name, version)
+      throw new ServingError('INVALID_ARG', reason === '' ? what : `${what}: ${reason}`)
+    }
   }
 
   /** Clients that measure an ensemble look for its steps among all models. */

@@ -1,5 +1,6 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { fp32, requestOf } from '../support/direct-model.js'
+import { echoOnnx } from '../support/model-repository.js'
 import { buildOnnx } from '../support/onnx-builder.js'
 import { addModel } from '../support/onnx-models.js'
 import { serveRepository } from '../support/real-repository.js'
@@ -24,5 +25,25 @@ it('S11: refuses outputs that are larger than a response may be', async () => {
     status: 'INVALID_ARG',
     message:
       "outputs of model 'same' have 408 bytes, more than the 400 of a response (modelServer.maxResponseBytes)",
+  })
+})
+
+describe('statistics of what is not ready', () => {
+  it.each([
+    ['a version that is not there', 'same', '9', "requested model version is not available for model 'same'"],
+    ['a version that is unloaded', 'off', '1', "requested model version is not available for model 'off'"],
+    ['a model that is unloaded', 'off', '', "requested model 'off' is not available"],
+    ['a name that was never known', 'nobody', '', "Request for unknown model: 'nobody' is not found"],
+    ['a version of such a name', 'nobody', '1', "Request for unknown model: 'nobody' is not found"],
+  ])('are refused in the words of Triton: %s', async (_, name, version, message) => {
+    const repository = tempDir()
+    for (const model of ['same', 'off'])
+      addModel(repository, model, { onnx: echoOnnx('float32', ['batch', 3]) })
+    const server = await serveRepository(repository, { control: 'explicit' })
+    await server.unload('off', false)
+    expect(() => server.statistics(name, version)).toThrow(
+      expect.objectContaining({ status: 'INVALID_ARG', message }),
+    )
+    expect(server.statistics('same', '1')).toHaveLength(1)
   })
 })

@@ -1,6 +1,7 @@
 import type { ParameterValue } from '../../runtime/infer.js'
 import type { LoadRequest, ModelServer, ModelServerSettings } from '../../serving/model-server.js'
 import { ServingError } from '../../tensors/serving-error.js'
+import { checkTraced } from '../kserve/settings-body.js'
 import { statisticsJson } from '../kserve/statistics-json.js'
 import type { TensorSpec } from '../../tensors/tensor.js'
 import { noSharedMemory } from '../kserve/infer-body.js'
@@ -78,8 +79,7 @@ function settingsMethods(server: ModelServer): Readonly<Record<string, UnaryMeth
     TraceSetting: async (request) => {
       const model = textOf(request, 'model_name')
       if (model !== '') await server.ask(model)
-      if (model !== '' && !server.modelReady(model, ''))
-        throw new ServingError('INVALID_ARG', `Request for unknown model : ${model}`)
+      checkTraced(server, model)
       return traceSetting(server.settings, model, entriesOf(request, 'settings'))
     },
     LogSettings: (request) => logSettings(server.settings, entriesOf(request, 'settings')),

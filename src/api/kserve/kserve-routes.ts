@@ -9,7 +9,7 @@ import { healthPaths } from './health-paths.js'
 import { noSharedMemory } from './infer-body.js'
 import { answerInfer, type InferRouteOptions } from './infer-route.js'
 import { loadRequest, readyOnly, unloadDependents } from './repository-body.js'
-import { logChanges, traceChanges, traceJson } from './settings-body.js'
+import { checkTraced, logChanges, traceChanges, traceJson } from './settings-body.js'
 import { statisticsJson } from './statistics-json.js'
 
 export type KserveOptions = InferRouteOptions
@@ -171,8 +171,7 @@ function settingsRoutes(add: Add, server: ModelServer): void {
   // The settings of the server are no question about its models.
   const askFor = (model: string) => (model === '' ? undefined : server.ask(model))
   const trace = (model: string): unknown => {
-    if (model !== '' && !server.modelReady(model, ''))
-      throw new ServingError('INVALID_ARG', `Request for unknown model : ${model}`)
+    checkTraced(server, model)
     return traceJson(server.settings.trace(model))
   }
   const handlers = {

@@ -1,9 +1,30 @@
 import type { ParameterValue } from '../../runtime/infer.js'
+import type { ModelServer } from '../../serving/model-server.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import { member, type JsonObject } from './json.js'
 import { objectBody } from './repository-body.js'
 
 type TraceValues = Readonly<Record<string, readonly string[] | undefined>>
+
+/**
+ * Only a model that serves has trace settings; the empty name is the server.
+ *
+ * @throws ServingError in Triton's words for it
+ */
+export function checkTraced(server: ModelServer, model: string): void {
+  if (model === '' || isServed(server, model)) return
+  throw new ServingError('INVALID_ARG', `Request for unknown model : ${model}`)
+}
+
+function isServed(server: ModelServer, model: string): boolean {
+  try {
+    return server.modelReady(model, '')
+  } catch (error) {
+    // A name that was never known.
+    if (error instanceof ServingError && error.status === 'INVALID_ARG') return false
+    throw error
+  }
+}
 
 /** Changes of trace settings; `null` sets one back. Clients send single values as text or as a list. @throws ServingError */
 export function traceChanges(body: Uint8Array): TraceValues {

@@ -152,13 +152,15 @@ export class ModelManager {
     try {
       return this.#records.find(name, version)
     } catch (error) {
-      const reason = this.#asked === undefined ? '' : this.#reasonOf(name, version)
+      const reason = this.reasonOf(name, version)
       if (reason === '' || !(error instanceof ServingError)) throw error
       throw new ServingError(error.status, `${error.message}: ${reason}`)
     }
   }
 
-  #reasonOf(name: string, version: string): string {
+  /** Why a model does not serve, where models are loaded as they are asked for; empty where it is not known. */
+  reasonOf(name: string, version: string): string {
+    if (this.#asked === undefined) return ''
     const versions = this.#records.get(name)?.versions ?? []
     const asked = versions.find((each) => version === '' || each.version === Number(version))
     return asked?.reason ?? ''
@@ -174,12 +176,14 @@ export class ModelManager {
     const names = new Set([
       ...scan.folders.keys(),
       ...scan.ambiguous.keys(),
-      ...this.records().map((record) => record.name),
+      ...this.records()
+        .filter(({ gone }) => !gone)
+        .map((record) => record.name),
     ])
     return [...names].sort().flatMap((name) => {
       const entries = this.#records.index(name)
       if (readyOnly) return entries.filter(({ state }) => state === 'READY')
-      if (entries.length > 0) return entries
+      if (entries.length > 0) return entries.map((entry) => ambiguously(entry, scan.ambiguous.get(name)))
       const folder = scan.folders.get(name)
       if (folder !== undefined && this.#asked?.has(name) === false)
         return versionsToServe(folder).map((version) => ({
@@ -227,7 +231,7 @@ export class ModelManager {
     await this.#inOrder(async () => {
       for (const name of gone) {
         this.#unloads.unload(name, false)
-        this.#records.delete(name)
+        this.#records.goes(name)
       }
       for (const name of changed) this.#heldOut.release(name)
       if (changed.length > 0) await this.#loads.bringAll(changed, this.scan())
@@ -325,6 +329,12 @@ export class ModelManager {
     this.#last = Promise.allSettled([before, done])
     return done
   }
+}
+
+/** What serves from one folder goes on, also where another has its name by now. */
+function ambiguously(entry: IndexEntry, reason: string | undefined): IndexEntry {
+  const tells = reason !== undefined && entry.state === 'READY' && entry.reason === ''
+  return tells ? { ...entry, reason: `${reason}; what served before serves on` } : entry
 }
 
 function defaultLoadsAtATime(): number {

@@ -24,6 +24,8 @@ export class ModelRecord {
   explicit = false
   /** It is meant to serve: `false` once unloaded. */
   wanted = true
+  /** Its folder is gone; that there was such a model is still told. */
+  gone = false
   readonly #versions = new Map<number, VersionRecord>()
   #serving: readonly ServedModel[] = []
 

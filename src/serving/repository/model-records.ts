@@ -4,6 +4,9 @@ import { needsOfConfig } from '../../repository/model-definition.js'
 import { ModelRecord } from './model-record.js'
 import type { ServedModel } from './served-model.js'
 
+/** Names that come and go take memory of no more than so many that are gone. */
+const mostGone = 1_000
+
 /** Every model that was ever asked for or found, and what became of it. */
 export class ModelRecords {
   readonly #records = new Map<string, ModelRecord>()
@@ -15,14 +18,23 @@ export class ModelRecords {
   /** A new one where there is none. */
   of(name: string): ModelRecord {
     const known = this.#records.get(name)
-    if (known !== undefined) return known
+    if (known !== undefined) {
+      known.gone = false
+      return known
+    }
     const record = new ModelRecord(name)
     this.#records.set(name, record)
     return record
   }
 
-  delete(name: string): void {
-    this.#records.delete(name)
+  /** Its folder is gone: the index has it no more, and who asks for it is told that no version of it is there. */
+  goes(name: string): void {
+    const record = this.#records.get(name)
+    if (record === undefined) return
+    record.gone = true
+    const gone = [...this.#records.values()].filter((each) => each.gone)
+    for (const { name: oldest } of gone.slice(0, Math.max(0, gone.length - mostGone)))
+      this.#records.delete(oldest)
   }
 
   /** By name. */
@@ -31,7 +43,8 @@ export class ModelRecords {
   }
 
   index(name: string): readonly IndexEntry[] {
-    return this.#records.get(name)?.index() ?? []
+    const record = this.#records.get(name)
+    return record === undefined || record.gone ? [] : record.index()
   }
 
   /**

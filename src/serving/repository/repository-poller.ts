@@ -22,6 +22,7 @@ export class RepositoryPoller {
   readonly #seen = new Map<string, FolderPrint>()
   readonly #tried = new Map<string, FolderPrint>()
   #missing: ReadonlySet<string> = new Set()
+  #ambiguous: ReadonlySet<string> = new Set()
   #timer: NodeJS.Timeout | undefined
   #stopped = false
 
@@ -49,10 +50,11 @@ export class RepositoryPoller {
   async look(): Promise<void> {
     await this.manager.lookAtRepositories()
     const scan = this.manager.scan()
+    this.#tellAmbiguous(scan.ambiguous)
     const changed = [...scan.folders.values()].filter((folder) => this.#isToLoad(folder))
     const missing = this.manager
       .records()
-      .filter((record) => !scan.folders.has(record.name) && !scan.ambiguous.has(record.name))
+      .filter((record) => !record.gone && !scan.folders.has(record.name) && !scan.ambiguous.has(record.name))
       .filter((record) => this.#isReadable(record))
       .map(({ name }) => name)
     const gone = missing.filter((name) => this.#missing.has(name))
@@ -63,6 +65,13 @@ export class RepositoryPoller {
         changed.map(({ name }) => name),
         gone,
       )
+  }
+
+  /** What serves goes on: another folder of its name is no reason to take it away. */
+  #tellAmbiguous(ambiguous: ReadonlyMap<string, string>): void {
+    for (const [name, reason] of ambiguous)
+      if (!this.#ambiguous.has(name)) this.log.warn({ model: name, reason }, 'model is there more than once')
+    this.#ambiguous = new Set(ambiguous.keys())
   }
 
   /** A folder that cannot be read does not say that its models are gone. */

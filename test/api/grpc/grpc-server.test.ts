@@ -351,6 +351,10 @@ describe('repository and settings', () => {
     })
     const cleared = await client.call('TraceSetting', { settings: { trace_rate: {} }, model_name: 'plain' })
     expect(cleared).toMatchObject({ settings: { trace_rate: { value: ['1000'] } } })
+    await expect(client.call('TraceSetting', { model_name: 'nobody' })).rejects.toMatchObject({
+      code: status.INVALID_ARGUMENT,
+      details: 'Request for unknown model : nobody',
+    })
     const log = await client.call('LogSettings', { settings: { log_verbose_level: { uint32_param: 2 } } })
     expect(log).toMatchObject({
       settings: { log_verbose_level: { uint32_param: 2 }, log_info: { bool_param: true } },

@@ -493,6 +493,18 @@ describe('settings', () => {
     expect(back.json()).toMatchObject({ trace_rate: '1000', trace_level: ['TIMESTAMPS'] })
   })
 
+  it.each(['GET', 'POST'] as const)(
+    'have words of their own for a model that is unknown: %s',
+    async (method) => {
+      const answer = await send(
+        method,
+        '/v2/models/nobody/trace/setting',
+        method === 'POST' ? '{}' : undefined,
+      )
+      expect([answer.status, answer.json()]).toEqual([400, { error: 'Request for unknown model : nobody' }])
+    },
+  )
+
   it('never writes to a file that a client names', async () => {
     const trace = await send('POST', '/v2/trace/setting', '{"trace_file":"/tmp/x"}')
     expect([trace.status, trace.json()]).toEqual([

@@ -121,6 +121,22 @@ describe('versions', () => {
     expect(manager.ready).toBe(true)
   })
 
+  it('serves those that can be loaded, also at the first load, and tells why another cannot', async () => {
+    const { manager, repository } = managed({ control: 'none' })
+    const policy = 'version_policy { all {} }'
+    for (const version of [1, 2, 3])
+      addModel(repository, 'm', {
+        onnx: version === 3 ? onnx.subarray(0, 60) : onnx,
+        version,
+        config: config('m', policy),
+      })
+    await manager.start()
+    expect(states(manager)).toEqual(['m 1 READY', 'm 2 READY', 'm 3 UNAVAILABLE'])
+    expect(manager.index(false)[2]?.reason).toContain('not a readable ONNX model')
+    expect(manager.find('m', '').version).toBe('2')
+    expect(manager.ready).toBe(false)
+  })
+
   it('refuses a model of which no version that is named is there', async () => {
     const { manager, repository } = managed({ control: 'none' })
     const policy = 'version_policy { specific { versions: [7, 8] } }'

@@ -5,7 +5,8 @@ import { ModelInvalidError } from '../../../src/repository/errors.js'
 import { RepositoryPoller } from '../../../src/serving/repository/repository-poller.js'
 import { managed, onnx, states } from '../../support/managed-models.js'
 import { addModel } from '../../support/onnx-models.js'
-import { silentLog } from '../../support/silent-log.js'
+import { recordingLog, silentLog } from '../../support/silent-log.js'
+import { tempDir } from '../../support/temp-dir.js'
 
 describe('polling', () => {
   async function polled() {
@@ -77,5 +78,51 @@ describe('polling', () => {
     touch(join(repository, 'a/1/model.onnx'), 7)
     for (let look = 0; look < 4; look++) await poller.look()
     expect(tries).toBe(2)
+  })
+
+  it('says of a model whose folder went that it has no version, and serves it when it is back', async () => {
+    const { manager, repository, poller } = await polled()
+    rmSync(join(repository, 'a'), { recursive: true })
+    for (let look = 0; look < 3; look++) await poller.look()
+    expect(states(manager)).toEqual([])
+    expect(manager.ready).toBe(true)
+    const unknown = "Request for unknown model: 'a'"
+    expect(() => manager.find('a', '')).toThrow(
+      expect.objectContaining({ status: 'NOT_FOUND', message: `${unknown} has no available versions` }),
+    )
+    await expect.poll(() => manager.record('a')?.versions.map(({ state }) => state)).toEqual(['UNAVAILABLE'])
+    expect(() => manager.find('a', '1')).toThrow(
+      expect.objectContaining({
+        status: 'UNAVAILABLE',
+        message: `${unknown} version 1 is not at ready state`,
+      }),
+    )
+    addModel(repository, 'a', { onnx })
+    for (let look = 0; look < 2; look++) await poller.look()
+    expect(states(manager)).toEqual(['a 1 READY'])
+    expect(manager.find('a', '').version).toBe('1')
+  })
+
+  it('keeps a model that another repository has by now, says so, and takes the one that stays', async () => {
+    const { log, lines } = recordingLog()
+    const [repository, other] = [tempDir(), tempDir()]
+    const { manager, opened } = managed({ control: 'poll', repositories: [repository, other], log })
+    addModel(repository, 'a', { onnx })
+    await manager.start()
+    const poller = new RepositoryPoller(manager, 1_000, log)
+    addModel(other, 'a', { onnx })
+    for (let look = 0; look < 3; look++) await poller.look()
+    const both = `model 'a' is not unique across all model repositories: ${join(repository, 'a')} and ${join(other, 'a')}`
+    expect(manager.index(false)).toEqual([
+      { name: 'a', version: '1', state: 'READY', reason: `${both}; what served before serves on` },
+    ])
+    expect(lines.filter(({ msg }) => msg === 'model is there more than once')).toMatchObject([
+      { model: 'a', reason: both },
+    ])
+    expect(opened.map(({ closed }) => closed)).toEqual([false])
+    rmSync(join(repository, 'a'), { recursive: true })
+    for (let look = 0; look < 3; look++) await poller.look()
+    expect(manager.index(false)).toEqual([{ name: 'a', version: '1', state: 'READY', reason: '' }])
+    await expect.poll(() => opened.map(({ closed }) => closed)).toEqual([true, false])
   })
 })
