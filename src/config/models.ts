@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { grpcConnectionsSchema } from './grpc-connections.js'
 import { redisUrlSchema } from './redis-url.js'
 
 const repositorySchema = z.string().min(1)
@@ -25,6 +26,27 @@ export const modelsSchema = z.strictObject({
     .array(z.string().min(1).max(128))
     .default([])
     .describe('With `explicit`: models to load at the start; `*` alone loads all.'),
+  loadsAtATime: z
+    .number()
+    .int()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe(
+      'Models that load side by side; default: as many as there are cores, 2 at least. Triton: `--model-load-thread-count`.',
+    ),
+  exitOnError: z
+    .boolean()
+    .default(false)
+    .describe(
+      'End with the reasons, exit code 2, where a model that is to be loaded at the start cannot be. `false` serves the others. Triton: `--exit-on-error`, true there.',
+    ),
+  strictReadiness: z
+    .boolean()
+    .default(true)
+    .describe(
+      '`/v2/health/ready`, `ServerReady` and `grpc.health.v1` say yes only while every model serves that is to. `false` says yes once the start is over, whatever became of the models. Triton: `--strict-readiness`.',
+    ),
   pollSeconds: z
     .number()
     .min(0.05)
@@ -66,6 +88,14 @@ export type ModelsConfig = Readonly<z.infer<typeof modelsSchema>>
 /** The process that answers API clients of the models. */
 export const modelServerSchema = z.strictObject({
   enabled: z.boolean().default(true).describe('Serve the models to API clients: `/v2` and gRPC.'),
+  serverName: z
+    .string()
+    .min(1)
+    .max(64)
+    .default('gantry')
+    .describe(
+      'What `GET /v2` and `ServerMetadata` call the server. Clients that take no other than Triton want `triton` here. Triton: `--id`.',
+    ),
   nice: z
     .number()
     .int()
@@ -99,6 +129,7 @@ export const modelServerSchema = z.strictObject({
     .describe(
       'Most memory a model may take by its runs, beyond what it is loaded with; without it, `modelServer.probe.memoryBytes`. One that takes more is unavailable until a client loads it or its files change, and the process starts again without it.',
     ),
+  grpc: grpcConnectionsSchema.prefault({}),
   rateLimit: z
     .strictObject({
       mode: z

@@ -45,6 +45,16 @@ function camerasWithoutEngine(
   return [{ path: ['engines'], message: 'must be at least 1 where cameras are listed' }]
 }
 
+function errorsNobodySees(
+  { exitOnError, control }: z.infer<typeof modelsSchema>,
+  engines: number,
+): { path: string[]; message: string }[] {
+  if (!exitOnError || control !== undefined || engines === 0) return []
+  const message =
+    'needs models.control (none, poll or explicit): without it, beside cameras, models load when they are first asked for, none at the start'
+  return [{ path: ['models', 'exitOnError'], message }]
+}
+
 /** The pipeline file, `pipelines/*.yaml`. */
 export const pipelineSchema = z
   .strictObject({
@@ -118,11 +128,12 @@ export const pipelineSchema = z
       })
       .prefault({}),
   })
-  .superRefine(({ cameras, engines, server, modelServer }, context) => {
+  .superRefine(({ cameras, engines, server, models, modelServer }, context) => {
     for (const { path, message } of [
       ...duplicateCameras(cameras),
       ...(modelServer.enabled ? sharedPorts(server) : []),
       ...camerasWithoutEngine(cameras, engines),
+      ...errorsNobodySees(models, engines),
     ])
       context.addIssue({ code: 'custom', path, message })
   })

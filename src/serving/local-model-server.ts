@@ -39,6 +39,8 @@ const extensions = [
 const toldWithinMs = 5_000
 
 export type LocalModelServerOptions = Readonly<{
+  /** What clients are told; default `gantry`. */
+  name?: string
   version: string
   manager: ModelManager
   settings: ModelServerSettings
@@ -53,7 +55,7 @@ export type LocalModelServerOptions = Readonly<{
 
 /** The models of the repositories, in this process. */
 export class LocalModelServer implements ModelServer {
-  readonly name = 'gantry'
+  readonly name: string
   readonly version: string
   readonly extensions = extensions
   readonly settings: ModelServerSettings
@@ -62,6 +64,7 @@ export class LocalModelServer implements ModelServer {
   #draining = false
 
   constructor(readonly options: LocalModelServerOptions) {
+    this.name = options.name ?? 'gantry'
     this.version = options.version
     this.settings = options.settings
     this.#manager = options.manager

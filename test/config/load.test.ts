@@ -184,6 +184,26 @@ describe('problems of a pipeline file', () => {
       { line: 3, column: 10, path: 'engines', message: 'must be at least 1 where cameras are listed' },
     ],
     [
+      'an end on errors that nobody sees',
+      'models: { exitOnError: true }',
+      {
+        line: 2,
+        column: 24,
+        path: 'models.exitOnError',
+        message: expect.stringMatching(/^needs models.control \(none, poll or explicit\)/) as string,
+      },
+    ],
+    [
+      'a grace of no age',
+      'modelServer: { grpc: { maxConnectionAgeGraceMs: 5000 } }',
+      {
+        line: 2,
+        column: 49,
+        path: 'modelServer.grpc.maxConnectionAgeGraceMs',
+        message: 'needs maxConnectionAgeMs: without it no connection is too old',
+      },
+    ],
+    [
       'fraction for a whole number',
       'engines: 1.5',
       { line: 2, column: 10, path: 'engines', message: 'must be a whole number, not the number 1.5' },

@@ -215,6 +215,70 @@ describe('model repositories', { timeout: testMs }, () => {
   })
 })
 
+describe('models that cannot be loaded at the start', { timeout: testMs }, () => {
+  /** One that serves, one whose file is cut short. */
+  function halfBroken(dir: string): string {
+    const repository = repositoryIn(dir)
+    addModel(repository, 'broken', { onnx: onnx.subarray(0, 60) })
+    return repository
+  }
+
+  it.each([
+    ['all', { control: 'none' }, undefined],
+    ['those that are named', { control: 'explicit', load: ['echo', 'broken'] }, undefined],
+    ['one that is not there', { control: 'explicit', load: ['echo', 'nowhere'] }, 'nowhere'],
+    ['where polling begins', { control: 'poll' }, undefined],
+  ])('R70: end the service where models.exitOnError says so: %s', (_, models, named) => {
+    const dir = tempDir()
+    const settings = { models: { repository: halfBroken(dir), exitOnError: true, ...models }, ...noCameras }
+    const { status, stdout, stderr } = runOnPipeline(dir, settings, ['serve'])
+    expect(status).toBe(2)
+    expect(stdout).not.toContain('is running')
+    expect(stderr).toMatch(
+      RegExp(
+        `a model cannot be loaded at the start, and models.exitOnError is set: ${named ?? 'broken'}: .+`,
+      ),
+    )
+    expect(stderr).toContain('hint')
+  })
+
+  it('R70: end nothing where all can be loaded, and later', async () => {
+    const dir = tempDir()
+    const repository = repositoryIn(dir)
+    const service = await Service.start(dir, {
+      repository,
+      control: 'explicit',
+      load: ['*'],
+      exitOnError: true,
+    })
+    await service.isReady()
+    addModel(repository, 'broken', { onnx: onnx.subarray(0, 60) })
+    expect((await service.load('broken')).status).toBe(400)
+    expect(await service.infer()).toBe(200)
+  })
+
+  it.each([
+    [true, 400],
+    [false, 200],
+  ])(
+    'R70: make the server less ready only where models.strictReadiness is %s',
+    async (strictReadiness, status) => {
+      const dir = tempDir()
+      const service = await Service.start(dir, {
+        repository: halfBroken(dir),
+        control: 'none',
+        strictReadiness,
+      })
+      await until('the first loads', async () =>
+        (await service.index()).some(({ name, state }) => name === 'broken' && state === 'UNAVAILABLE'),
+      )
+      await until('the model that can be loaded', async () => (await service.infer()) === 200)
+      expect(await service.status('/v2/health/ready')).toBe(status)
+      expect(await service.status('/v2/models/broken/ready')).toBe(400)
+    },
+  )
+})
+
 describe('configurations that cannot mean what they say', { timeout: testMs }, () => {
   let dir: string
   let repository: string

@@ -10,11 +10,13 @@ import {
 import { ReflectionService } from '@grpc/reflection'
 import type { Socket } from 'node:net'
 import type protobuf from 'protobufjs'
+import { type GrpcConnections, grpcConnectionsSchema } from '../../config/grpc-connections.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { bytesUnderWay, CodecPool } from '../codec/codec-pool.js'
 import { ListenError, PortInUseError } from '../errors.js'
 import { CallsUnderWay } from './calls-under-way.js'
+import { ClientPings } from './client-pings.js'
 import { tokenInterceptor } from './grpc-access.js'
 import { HealthMethods } from './grpc-health.js'
 import { streamInfer, unaryInfer } from './grpc-infer.js'
@@ -44,6 +46,8 @@ export type GrpcOptions = Readonly<{
   maxMessageBytes?: number
   /** Reads what would hold the loop; shared with others, else its own. */
   pool?: CodecPool
+  /** How connections are kept and ended; absent: as the settings have it by default. */
+  connections?: GrpcConnections
   log: Log
 }>
 
@@ -68,13 +72,19 @@ const smallMessageBytes = 1024 * 1024
 /** Parameters of a load: a configuration and files. */
 const mostLoadFields = 4_096
 
-/** Pings tell whether a silent client is still there. Clients may ping as often as perf_analyzer and load balancers do. */
-const channelOptions = {
-  'grpc.keepalive_time_ms': 7_200_000,
-  'grpc.keepalive_timeout_ms': 20_000,
-  'grpc.max_concurrent_streams': 4096,
-  // Its own statistics of calls, which nobody asks.
-  'grpc.enable_channelz': 0,
+function channelOptions(connections: GrpcConnections): Readonly<Record<string, number>> {
+  const { maxConnectionAgeMs, maxConnectionAgeGraceMs } = connections
+  return {
+    ...(maxConnectionAgeMs === undefined ? {} : { 'grpc.max_connection_age_ms': maxConnectionAgeMs }),
+    ...(maxConnectionAgeGraceMs === undefined
+      ? {}
+      : { 'grpc.max_connection_age_grace_ms': maxConnectionAgeGraceMs }),
+    'grpc.keepalive_time_ms': connections.keepaliveTimeMs,
+    'grpc.keepalive_timeout_ms': connections.keepaliveTimeoutMs,
+    'grpc.max_concurrent_streams': 4096,
+    // Its own statistics of calls, which nobody asks.
+    'grpc.enable_channelz': 0,
+  }
 }
 
 /**
@@ -85,8 +95,10 @@ const channelOptions = {
 export async function startGrpc(server: ModelServer, options: GrpcOptions): Promise<GrpcServer> {
   const { token, log, maxMessageBytes = defaultMessageBytes } = options
   const calls = new CallsUnderWay()
+  const rules = options.connections ?? grpcConnectionsSchema.parse({})
+  const pings = new ClientPings(rules)
   const grpc = new Server({
-    ...channelOptions,
+    ...channelOptions(rules),
     'grpc.max_receive_message_length': maxMessageBytes,
     'grpc.max_send_message_length': -1,
     interceptors: [
@@ -104,12 +116,14 @@ export async function startGrpc(server: ModelServer, options: GrpcOptions): Prom
   new ReflectionService(reflectedPackage()).addToServer(grpc)
   let given: ConnectionInjector | undefined
   const port = options.port === undefined ? 0 : await bind(grpc, options.host, options.port)
+  pings.watch(grpc)
   let stopped: Promise<void> | undefined
   return {
     port,
     adopt: (socket) => {
       if (stopped !== undefined) return void socket.destroy()
       given ??= grpc.createConnectionInjector(ServerCredentials.createInsecure())
+      pings.watch(grpc)
       given.injectConnection(socket)
     },
     drain: (withinMs) => {

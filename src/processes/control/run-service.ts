@@ -49,7 +49,7 @@ export type RunningService = Readonly<{
  * Builds the service from its settings and starts it: server first, so that readiness can be asked for while models load.
  *
  * @param signal - ends the start, wherever it is.
- * @throws GantryError when it cannot run: port taken, model unusable, camera URL refused; the reason of the signal. Nothing is left
+ * @throws GantryError when it cannot run: port taken, model unusable (those of clients with `models.exitOnError`), camera URL refused; the reason of the signal. Nothing is left
  * running then.
  */
 export async function runService(
@@ -139,6 +139,7 @@ export async function runService(
     await server.start(signal)
     if (modelServer) await grpcPortFree(host, grpcPort, grpcPortFreeWithinMs, signal)
     await unlessAborted(service.start(), signal)
+    if (modelServer && config.models.exitOnError) await unlessAborted(modelServer.allLoaded(), signal)
   } catch (error) {
     // What makes the start impossible is told by whoever catches it, alone.
     await (signal.aborted ? stop() : end())

@@ -58,7 +58,7 @@ async function setUp(setup: ModelServerSetup): Promise<void> {
     await host.listen()
     send({ type: 'ready' })
     setInterval(() => sendBeat(), beatMs)
-    await host.loadModels()
+    send({ type: 'loaded', failed: await host.loadModels() })
     sendBeat()
   } catch (error) {
     send({ type: 'failed', error: toErrorRecord(byTrueName('the model server cannot start', error)) })

@@ -53,6 +53,7 @@ import { type GrpcServer, startGrpc } from '../../api/grpc/grpc-server.js'
 import { GrpcListener } from './grpc-listener.js'
 import { ModelServerLog } from './model-server-log.js'
 import type {
+  LoadFailure,
   ModelMetrics,
   ModelMetricsQuestion,
   ModelServerBeat,
@@ -146,6 +147,8 @@ export class ModelServerHost implements Service {
       configName: models.configName,
       control: models.control,
       load: models.load,
+      ...(models.loadsAtATime === undefined ? {} : { loadsAtATime: models.loadsAtATime }),
+      strictReadiness: models.strictReadiness,
       onGpu: gpuIsInstalled(setup.inference.providers),
       isBuiltIn: isBuiltInStep,
       open: (context, before) => opener.open(context, before),
@@ -170,6 +173,7 @@ export class ModelServerHost implements Service {
     )
     const metrics = new ServingMetrics(() => this.#counts())
     this.server = new LocalModelServer({
+      name: modelServer.serverName,
       version: setup.version,
       manager: this.#manager,
       maxResponseBytes: modelServer.maxResponseBytes,
@@ -182,7 +186,13 @@ export class ModelServerHost implements Service {
     this.#app = createKserveApp(this.server, { maxBodyBytes: modelServer.maxRequestBytes, pool, log })
     this.#connections = new AdoptedConnections(this.#app, setup)
     this.#requests = new RequestsUnderWay(this.#app.server)
-    const grpc = { ...setup.grpc, maxMessageBytes: modelServer.maxRequestBytes, pool, log }
+    const grpc = {
+      ...setup.grpc,
+      connections: modelServer.grpc,
+      maxMessageBytes: modelServer.maxRequestBytes,
+      pool,
+      log,
+    }
     this.#grpc = new GrpcListener(() => startGrpc(this.server, grpc), log)
   }
 
@@ -204,11 +214,12 @@ export class ModelServerHost implements Service {
     this.#grpc.server?.adopt(socket)
   }
 
-  /** Resolves when all models that are to be loaded by themselves serve or have a reason why not. */
-  async loadModels(): Promise<void> {
+  /** Resolves when all models that are to be loaded by themselves serve or have a reason why not, with those that do not. */
+  async loadModels(): Promise<readonly LoadFailure[]> {
     await this.#manager.start()
     this.#watch.start()
     this.#poller?.start()
+    return this.#manager.failures()
   }
 
   state(): Pick<

@@ -13,6 +13,7 @@ import type { ServiceMetrics } from '../../metrics/service-metrics.js'
 import type { ModelUpstream } from '../../api/model-proxy.js'
 import type {
   FromModelServer,
+  LoadFailure,
   ModelServerBeat,
   ModelServerSetup,
   ToModelServer,
@@ -20,6 +21,7 @@ import type {
   ModelMetricsQuestion,
 } from './protocol.js'
 import { runRecordFile, takeRunRecord } from './run-record.js'
+import { ModelInvalidError } from '../../repository/errors.js'
 import { failuresIn, type ProviderUse } from '../../backends/onnxruntime/provider-uses.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import type { SizePx } from '../../vision/letterbox.js'
@@ -70,6 +72,9 @@ export class ModelServerProcess implements Service {
   /** Where the first client starts the process: its port of gRPC, of which all connections are given away. */
   #door: GrpcListener<OpenedGrpc> | undefined
   #cpuSeconds = 0
+  /** What could not be loaded when models were first loaded. */
+  readonly #firstLoads: Promise<readonly LoadFailure[]>
+  #loaded: (failed: readonly LoadFailure[]) => void = () => undefined
   #unreadable: UnreadableRepositories
   readonly #heldOut = new HeldOutModels(nowMs)
 
@@ -83,6 +88,7 @@ export class ModelServerProcess implements Service {
     readonly log: Log,
   ) {
     this.#unreadable = unreadable
+    this.#firstLoads = new Promise((resolve) => (this.#loaded = resolve))
     devices.onChange = () => this.#process.tell({ type: 'devices', devices: devices.used })
     this.#tempDir = createPrivateFolder()
     this.socketPath = join(this.#tempDir, 'http.sock')
@@ -177,6 +183,17 @@ export class ModelServerProcess implements Service {
     return this.#door.start()
   }
 
+  /** Resolves when all models that are to be loaded at the start serve. @throws ModelInvalidError where one does not, with the reasons */
+  async allLoaded(): Promise<void> {
+    const failed = await this.#firstLoads
+    if (failed.length === 0) return
+    const reasons = failed.map(({ name, reason }) => `${name}: ${reason}`)
+    throw new ModelInvalidError(
+      `${failed.length === 1 ? 'a model' : `${failed.length} models`} cannot be loaded at the start, and models.exitOnError is set: ${reasons.join('; ')}`,
+      'Mend or remove what is named, or set models.exitOnError to false: then the others serve, and the index tells these reasons.',
+    )
+  }
+
   /**
    * Starts it where the first client does that.
    *
@@ -256,6 +273,8 @@ export class ModelServerProcess implements Service {
 
   #receive(message: OwnMessage<FromModelServer>): void {
     switch (message.type) {
+      case 'loaded':
+        return this.#loaded(message.failed)
       case 'released':
         return this.#heldOut.release(message.model)
       case 'deviceFailed':

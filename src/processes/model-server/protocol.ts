@@ -78,6 +78,9 @@ export type ToModelServer =
   | Message<'ask', { requestId: number; question: ModelServerQuestion }>
   | Message<'stop', { drainMs: number }>
 
+/** What was to be loaded and is not, as the index tells it. */
+export type LoadFailure = Readonly<{ name: string; reason: string }>
+
 /** A model that serves while sizes of its batches are to come: how many have run. */
 export type ModelWarming = Readonly<{ model: string; version: string; warm: number; toCome: number }>
 
@@ -103,6 +106,8 @@ export type FromModelServer =
   | Message<'online'>
   /** It listens; models are loaded from here on. */
   | Message<'ready'>
+  /** Each model that is to be loaded by itself serves, but for these, and repositories that cannot be read. */
+  | Message<'loaded', { failed: readonly LoadFailure[] }>
   | Message<'failed', { error: ErrorRecord }>
   /** Nothing runs any more on a GPU in this process, which asks to be ended for it. */
   | Message<'deviceFailed', { deviceId: number; reason: string }>

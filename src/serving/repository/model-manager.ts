@@ -29,6 +29,8 @@ export type ModelManagerOptions = ModelLifecycleOptions &
     uploadDir: string
     /** So many models are loaded side by side; default: one for each core, two at least, as some wait and do not compute. */
     loadsAtATime?: number
+    /** `false`: it is ready once the start is over, whatever became of the models; default `true`. */
+    strictReadiness?: boolean
     nowMs?: () => number
   }>
 
@@ -71,8 +73,9 @@ export class ModelManager {
     this.#asked = options.control === 'asked' ? this.#whenAsked() : undefined
   }
 
-  /** Whether every model that is to be loaded is, and every repository can be read. */
+  /** Whether every model that is to be loaded is, and every repository can be read; without strict readiness, whether it has tried. */
   get ready(): boolean {
+    if (this.options.strictReadiness === false) return this.#started
     return (
       this.#started &&
       this.#asked?.allAsked !== false &&
@@ -121,6 +124,18 @@ export class ModelManager {
     if (this.options.control !== 'poll') await this.#inOrder(() => this.#bringLate(first))
   }
 
+  /** What is to serve and does not, each with a reason; and repositories that cannot be read. */
+  failures(): readonly Readonly<{ name: string; reason: string }>[] {
+    const models = this.#records.all().filter(({ wanted, ready }) => wanted && !ready)
+    return [
+      ...[...this.unreadable].map(([name, reason]) => ({ name, reason })),
+      ...models.map(({ name, versions }) => ({
+        name,
+        reason: versions.find((version) => version.model === undefined)?.reason ?? '',
+      })),
+    ]
+  }
+
   scan(): RepositoryScan {
     return this.#repositories.scan()
   }
@@ -141,7 +156,7 @@ export class ModelManager {
    * the server stops before.
    */
   ask(name: string): Promise<void> | undefined {
-    if (this.#asked === undefined) return undefined
+    if (this.#asked === undefined || (name === '' && this.options.strictReadiness === false)) return undefined
     // Such steps are known by the ensembles that have them.
     const isOfEnsembles = this.options.isBuiltIn(name) && !this.#asked.knows(name)
     return name === '' || isOfEnsembles ? this.#asked.askAll() : this.#asked.ask(name)
