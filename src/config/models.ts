@@ -121,6 +121,12 @@ export const modelServerSchema = z.strictObject({
     .max(2 ** 31 - 1)
     .default(256 * 1024 ** 2)
     .describe('Largest outputs of one request, all together.'),
+  sharedMemory: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Let clients on this machine pass tensors in shared memory (`/dev/shm`). Whoever may ask can read and overwrite what the user of the service can there, also of other programs. Triton: `--allow-client-shm`.',
+    ),
   modelMemoryBytes: z
     .number()
     .int()

@@ -4,10 +4,21 @@ import type { RequestTrace } from './tracing/request-trace.js'
 
 export type ParameterValue = string | number | boolean | bigint
 
+/** Bytes of a client's shared memory; they may not be there. */
+export type SharedPlace = Readonly<{
+  /** As the client has registered it. */
+  region: string
+  /** Within the region. */
+  offset: number
+  bytes: number
+}>
+
 export type RequestedOutput = Readonly<{
   name: string
   /** Best classes to give instead of the values; 0 gives the values. */
   classification: number
+  /** Where to put it instead of sending it. */
+  place?: SharedPlace
 }>
 
 /** Place of a request in a sequence. Ids are compared as text; numbers are written in decimal. */
@@ -32,6 +43,8 @@ export type InferRequest = Readonly<{
   /** Given back in the answer; may be empty. */
   id: string
   inputs: readonly Tensor[]
+  /** By number, inputs whose data lie in shared memory and are not in the tensor yet; absent: none. */
+  sharedInputs?: ReadonlyMap<number, SharedPlace>
   /** Empty: all outputs. */
   outputs: readonly RequestedOutput[]
   /** 1 is the highest; 0 takes the default of the model. */
@@ -63,5 +76,7 @@ export type InferResponse = Readonly<{
   version: string
   id: string
   outputs: readonly Tensor[]
+  /** Outputs that were put into shared memory, and have no data here; absent: none. */
+  inSharedMemory?: ReadonlySet<string>
   parameters: Readonly<Record<string, ParameterValue>>
 }>

@@ -17,23 +17,26 @@ import type { ModelManager } from './repository/model-manager.js'
 import { ServingError } from '../tensors/serving-error.js'
 import type { ModelStatistics } from '../runtime/statistics.js'
 import type { Tensor } from '../tensors/tensor.js'
+import { usesSharedMemory, type SharedTensors } from './shared-memory/shared-tensors.js'
+import type { SharedRegions } from './shared-memory/shared-regions.js'
 import { traced } from '../runtime/tracing/request-trace.js'
 import type { Tracer } from '../runtime/tracing/tracer.js'
 
 /** In Triton's order; only what is implemented. */
-const extensions = [
+const extensionsWith = (sharedMemory: boolean): readonly string[] => [
   'classification',
   'sequence',
   'model_repository',
   'model_repository(unload_dependents)',
   'schedule_policy',
   'model_configuration',
+  ...(sharedMemory ? ['system_shared_memory'] : []),
   'binary_tensor_data',
   'parameters',
   'statistics',
   'trace',
   'logging',
-] as const
+]
 
 /** Longest that whoever wants to know whether all serve waits for their loads: a probe asks again. */
 const toldWithinMs = 5_000
@@ -46,6 +49,8 @@ export type LocalModelServerOptions = Readonly<{
   settings: ModelServerSettings
   /** Most that the outputs of a request may have, all together; absent: any. */
   maxResponseBytes?: number
+  /** Absent: shared memory is off. */
+  sharedTensors?: SharedTensors | undefined
   /** Absent: nothing is traced. */
   tracer?: Tracer
   /** Prometheus text of all that serves. */
@@ -57,7 +62,8 @@ export type LocalModelServerOptions = Readonly<{
 export class LocalModelServer implements ModelServer {
   readonly name: string
   readonly version: string
-  readonly extensions = extensions
+  readonly extensions: readonly string[]
+  readonly sharedMemory: SharedRegions | undefined
   readonly settings: ModelServerSettings
   readonly #manager: ModelManager
   readonly #toldWithinMs: number
@@ -67,6 +73,8 @@ export class LocalModelServer implements ModelServer {
     this.name = options.name ?? 'gantry'
     this.version = options.version
     this.settings = options.settings
+    this.sharedMemory = options.sharedTensors?.regions
+    this.extensions = extensionsWith(this.sharedMemory !== undefined)
     this.#manager = options.manager
     this.#toldWithinMs = options.toldWithinMs ?? toldWithinMs
   }
@@ -167,6 +175,14 @@ export class LocalModelServer implements ModelServer {
   async infer(asked: InferRequest): Promise<InferResponse> {
     const loading = this.#manager.ask(asked.model)
     const request = loading === undefined ? asked : await afterLoad(asked, loading)
+    const { sharedTensors } = this.options
+    if (sharedTensors === undefined || !usesSharedMemory(request)) return this.#infer(request)
+    // That there is no such model is told before what is wrong with its memory.
+    this.#manager.find(request.model, request.version)
+    return sharedTensors.around(request, (whole) => this.#infer(whole))
+  }
+
+  async #infer(request: InferRequest): Promise<InferResponse> {
     const model = this.#manager.find(request.model, request.version)
     const begun = this.options.tracer?.begin(model.name, model.version, request.id)
     if (begun === undefined) return this.#answer(request, model)

@@ -58,6 +58,21 @@ export interface ModelServer {
   /** `nv_*` and histograms, in Prometheus text format. */
   metrics(): Promise<string>
   settings: ModelServerSettings
+  /** `undefined`: off. */
+  readonly sharedMemory: SharedMemory | undefined
+}
+
+/** A region of shared memory: `byteSize` bytes from `offset` on of the object that `shm_open` opens by `key`. */
+export type SharedMemoryRegion = Readonly<{ name: string; key: string; offset: number; byteSize: number }>
+
+/** Shared memory of clients on this machine, for tensors. */
+export interface SharedMemory {
+  /** @throws ServingError for what cannot be opened, is too small, or has a name that is taken */
+  register(region: SharedMemoryRegion): void
+  /** Of all without a name. */
+  unregister(name: string): void
+  /** Of all without a name. @throws ServingError for a name that is not registered */
+  status(name: string): readonly SharedMemoryRegion[]
 }
 
 /** Trace and log settings that a client may read and change. */

@@ -28,6 +28,7 @@ export class FakeModelServer implements ModelServer {
   readonly name = 'gantry'
   readonly version = '0.0.0'
   readonly extensions = ['classification', 'model_repository', 'statistics']
+  readonly sharedMemory = undefined
   /** Traces can be asked for, but none are made. */
   readonly settings = new MemorySettings(
     undefined,

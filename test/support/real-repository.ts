@@ -12,6 +12,8 @@ import { ModelOpener } from '../../src/serving/model-opener.js'
 import { ModelManager } from '../../src/serving/repository/model-manager.js'
 import type { ResponseCache } from '../../src/serving/response-cache/response-cache.js'
 import { MemorySettings } from '../../src/serving/settings.js'
+import { SharedRegions } from '../../src/serving/shared-memory/shared-regions.js'
+import { SharedTensors } from '../../src/serving/shared-memory/shared-tensors.js'
 import type { Tracer } from '../../src/runtime/tracing/tracer.js'
 import { nothingIsMissing, gpuWorkers } from './simulated-gpus.js'
 import { silentLog } from './silent-log.js'
@@ -22,6 +24,8 @@ type RepositoryOptions = Readonly<{
   control?: 'none' | 'explicit'
   tracer?: Tracer
   maxResponseBytes?: number
+  /** Clients may use shared memory; most bytes of it that a request may name. */
+  sharedBytes?: number
   /** With CUDA, as `one-shape.ts` has it, for models of KIND_GPU. */
   onGpu?: boolean
   /** Models may be JavaScript files. */
@@ -37,6 +41,7 @@ export async function serveRepository(
     control = 'none',
     tracer,
     maxResponseBytes,
+    sharedBytes,
     onGpu = false,
     allowJs = false,
     providers = onGpu ? ['cuda', 'cpu'] : ['cpu'],
@@ -89,6 +94,9 @@ export async function serveRepository(
     manager,
     settings,
     ...(tracer === undefined ? {} : { tracer }),
+    ...(sharedBytes === undefined
+      ? {}
+      : { sharedTensors: new SharedTensors(new SharedRegions(), sharedBytes) }),
     ...(maxResponseBytes === undefined ? {} : { maxResponseBytes }),
     metrics: () => metrics.text(),
   })

@@ -6,6 +6,7 @@ import type { ModelServer } from '../../serving/model-server.js'
 import { errorOf, wasRefused } from '../codec/codec-jobs.js'
 import type { CodecPool } from '../codec/codec-pool.js'
 import { TooLongHereError } from '../codec/here-or-elsewhere.js'
+import { checkShared } from '../kserve/shared-memory-body.js'
 import { readForModel } from '../read-for-model.js'
 import { stoppingStatus } from './calls-under-way.js'
 import { grpcStatus } from './grpc-status.js'
@@ -82,7 +83,7 @@ async function readRequest(
       return { ...(await readElsewhere(server, pool, message.bytes, signal)), arrival }
     if (message.refused !== undefined) throw message.refused
     const target = { model: message.model, version: versionOf(message.version) }
-    const request = await readForModel(server, target, () => sentRequestOf(message))
+    const request = await readForModel(server, target, () => checked(server, sentRequestOf(message)))
     return { id: message.id, request, arrival }
   } catch (error) {
     return { id: message.id, error, arrival }
@@ -101,14 +102,21 @@ async function readElsewhere(
     (moved) => ({ bytes: moved }),
     signal,
   )
-  if (!wasRefused(read)) return { id, request: read }
   try {
-    const error = errorOf(read)
-    await readForModel(server, { model, version: versionOf(version) }, () => Promise.reject(error))
-    return { id, error }
+    const request = await readForModel(server, { model, version: versionOf(version) }, () => {
+      if (wasRefused(read)) throw errorOf(read)
+      return checked(server, read)
+    })
+    return { id, request }
   } catch (error) {
     return { id, error }
   }
+}
+
+/** @throws ServingError for tensors in shared memory where that is off */
+function checked(server: ModelServer, request: SentRequest): SentRequest {
+  checkShared(server, request)
+  return request
 }
 
 /**

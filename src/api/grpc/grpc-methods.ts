@@ -4,8 +4,8 @@ import { ServingError } from '../../tensors/serving-error.js'
 import { checkTraced } from '../kserve/settings-body.js'
 import { statisticsJson } from '../kserve/statistics-json.js'
 import type { TensorSpec } from '../../tensors/tensor.js'
-import { noSharedMemory } from '../kserve/infer-body.js'
 import { versionOf } from './infer-request-message.js'
+import { sharedMemoryMethods } from './shared-memory-methods.js'
 import type { Message } from '../../kserve/grpc-schema.js'
 
 /** Request in, answer out; both with the names of the schema. @throws ServingError */
@@ -23,7 +23,7 @@ export function unaryMethods(server: ModelServer): Readonly<Record<string, Unary
     ...modelMethods(server),
     ...repositoryMethods(server),
     ...settingsMethods(server),
-    ...sharedMemoryMethods,
+    ...sharedMemoryMethods(server),
   }
 }
 
@@ -85,17 +85,6 @@ function settingsMethods(server: ModelServer): Readonly<Record<string, UnaryMeth
     LogSettings: (request) => logSettings(server.settings, entriesOf(request, 'settings')),
   }
 }
-
-const sharedMemoryMethods: Readonly<Record<string, UnaryMethod>> = Object.fromEntries(
-  ['SystemSharedMemory', 'CudaSharedMemory'].flatMap((kind) =>
-    ['Status', 'Register', 'Unregister'].map((action) => [
-      kind + action,
-      () => {
-        throw noSharedMemory()
-      },
-    ]),
-  ),
-)
 
 function tensorMessage({ name, datatype, shape }: TensorSpec): Message {
   return { name, datatype, shape }

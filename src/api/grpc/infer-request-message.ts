@@ -2,21 +2,20 @@ import { type Datatype, datatypes } from '../../tensors/element-type.js'
 import { countCopy, movableTensors } from '../../tensors/tensor-buffers.js'
 import { checkedTensor } from '../../tensors/tensor-check.js'
 import type { Tensor } from '../../tensors/tensor.js'
-import type { ParameterValue, RequestedOutput, SentRequest, SequencePosition } from '../../runtime/infer.js'
+import type { RequestedOutput, SentRequest, SharedPlace } from '../../runtime/infer.js'
 import { checkCount } from '../../serving/request-limits.js'
-import { noSharedMemory } from '../kserve/infer-body.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import { mostHere, TooLongHereError } from '../codec/here-or-elsewhere.js'
 import { GrowingBytes } from '../../serving/growing-bytes.js'
 import { ProtoReader } from './proto-reader.js'
+import {
+  clientFault,
+  type Parameter,
+  type Parameters,
+  readParameters,
+  sharedPlace,
+} from './infer-parameters.js'
 import { bytesOfContents } from './typed-contents.js'
-
-/** Which member of the oneof was set, with its value. */
-export type Parameter = Readonly<{
-  kind: 'bool' | 'int64' | 'string' | 'double' | 'uint64'
-  value: ParameterValue
-}>
-type Parameters = Map<string, Parameter>
 
 type InputMessage = Readonly<{
   name: string
@@ -201,14 +200,14 @@ function exact(rounded: number, { low, high }: ProtoReader, signed: boolean): nu
 export function isLongHere({ inputs, rawInputs }: InferRequestMessage): boolean {
   let bytes = 0
   let elements = 0
-  for (const [index, { contents, datatype, shape }] of inputs.entries()) {
+  let raw = 0
+  for (const { contents, datatype, shape, parameters } of inputs) {
+    if (parameters.has('shared_memory_region')) continue
+    const rawBytes = rawInputs[raw++]?.byteLength ?? 0
     bytes += contents?.byteLength ?? 0
     // They are looked at one by one, those that the shape has and those that are there.
     if (datatype === 'BYTES')
-      elements += Math.min(
-        Math.abs(shape.reduce((product, size) => product * size, 1)),
-        (rawInputs[index]?.byteLength ?? 0) / 4,
-      )
+      elements += Math.min(Math.abs(shape.reduce((product, size) => product * size, 1)), rawBytes / 4)
   }
   return bytes > mostHere.bytes || elements > mostHere.elements
 }
@@ -221,7 +220,7 @@ export function isLongHere({ inputs, rawInputs }: InferRequestMessage): boolean 
  */
 export function sentRequestOf(message: InferRequestMessage): SentRequest {
   if (message.refused !== undefined) throw message.refused
-  const inputs = readTensors(message)
+  const { inputs, sharedInputs } = readTensors(message)
   const outputs = message.outputs.map(requestedOutput)
   const { priority, timeoutUs, sequence, custom } = readParameters(message.parameters)
   return {
@@ -229,6 +228,7 @@ export function sentRequestOf(message: InferRequestMessage): SentRequest {
     version: versionOf(message.version),
     id: message.id,
     inputs,
+    ...(sharedInputs.size === 0 ? {} : { sharedInputs }),
     outputs,
     priority,
     timeoutUs,
@@ -247,26 +247,41 @@ export function versionOf(version: string): string {
   )
 }
 
-function readTensors(message: InferRequestMessage): readonly Tensor[] {
+type ReadInputs = Readonly<{ inputs: readonly Tensor[]; sharedInputs: ReadonlyMap<number, SharedPlace> }>
+
+/** Inputs in shared memory have no part in `raw_input_contents`. */
+function readTensors(message: InferRequestMessage): ReadInputs {
   const { inputs, rawInputs, model } = message
   const isRaw = rawInputs.length > 0
+  const sharedInputs = new Map<number, SharedPlace>()
+  let raw = 0
   const tensors = inputs.map((input, index) => {
-    if (input.parameters.has('shared_memory_region')) throw noSharedMemory()
+    const place = sharedPlace(input)
+    if (place !== undefined) {
+      if (input.contents !== undefined)
+        throw clientFault(
+          `unexpected 'content' provided when using shared memory for input tensor '${input.name}' for model '${model}'`,
+        )
+      sharedInputs.set(index, place)
+      return { name: input.name, datatype: datatypeOf(input), shape: input.shape, data: new Uint8Array(0) }
+    }
     if (isRaw && input.contents !== undefined)
-      throw invalid(
+      throw clientFault(
         `contents field must not be specified when using raw_input_contents for '${input.name}' for model '${model}'`,
       )
-    const data = isRaw ? rawInputs[index] : typedContents(input, model)
+    const data = isRaw ? rawInputs[raw++] : typedContents(input, model)
     if (data === undefined)
-      throw invalid(`unable to find data for input tensor '${input.name}' for model '${model}' in request.`)
+      throw clientFault(
+        `unable to find data for input tensor '${input.name}' for model '${model}' in request.`,
+      )
     const tensor = { name: input.name, datatype: datatypeOf(input), shape: input.shape, data }
     return checkedTensor(tensor, model, message.id)
   })
-  if (isRaw && rawInputs.length !== inputs.length)
-    throw invalid(
-      `expected raw_input_contents for ${inputs.length} inputs but got ${rawInputs.length} for model '${model}'`,
+  if (isRaw && rawInputs.length !== raw)
+    throw clientFault(
+      `expected raw_input_contents for ${raw} inputs but got ${rawInputs.length} for model '${model}'`,
     )
-  return movableTensors(tensors, message.bytes)
+  return { inputs: movableTensors(tensors, message.bytes), sharedInputs }
 }
 
 function typedContents(input: InputMessage, model: string): Uint8Array | undefined {
@@ -278,93 +293,19 @@ function typedContents(input: InputMessage, model: string): Uint8Array | undefin
 function datatypeOf({ datatype, name }: InputMessage): Datatype {
   const known = datatypes.find((one) => one === datatype)
   if (known !== undefined) return known
-  throw invalid(`invalid datatype '${datatype}' for input '${name}'`)
+  throw clientFault(`invalid datatype '${datatype}' for input '${name}'`)
 }
 
-function requestedOutput({ name, parameters }: OutputMessage): RequestedOutput {
-  if (parameters.has('shared_memory_region')) throw noSharedMemory()
+function requestedOutput(output: OutputMessage): RequestedOutput {
+  const { name, parameters } = output
+  const place = sharedPlace(output)
   const classes = parameters.get('classification')
-  if (classes === undefined) return { name, classification: 0 }
+  if (classes !== undefined && place !== undefined)
+    throw clientFault("output can't set both 'shared_memory_region' and 'classification'")
+  if (classes === undefined) return { name, classification: 0, ...(place === undefined ? {} : { place }) }
   if (classes.kind !== 'int64')
-    throw invalid("invalid value type for 'classification' parameter, expected int64_param")
+    throw clientFault("invalid value type for 'classification' parameter, expected int64_param")
   if (!Number.isSafeInteger(classes.value) || Number(classes.value) <= 0)
-    throw invalid("invalid value for 'classification' parameter, expected >= 0")
+    throw clientFault("invalid value for 'classification' parameter, expected >= 0")
   return { name, classification: Number(classes.value) }
-}
-
-type ReadParameters = Readonly<{
-  priority: number
-  timeoutUs: number
-  sequence: SequencePosition | undefined
-  custom: Readonly<Record<string, ParameterValue>>
-}>
-
-const noParameters: ReadParameters = { priority: 0, timeoutUs: 0, sequence: undefined, custom: {} }
-
-function readParameters(parameters: Parameters): ReadParameters {
-  if (parameters.size === 0) return noParameters
-  const custom: Record<string, ParameterValue> = {}
-  for (const [name, { value }] of parameters) {
-    if (reserved.has(name)) continue
-    if (name.startsWith('triton_'))
-      throw invalid(
-        "parameter keys starting with 'triton_' are reserved for Triton usage. Only the following keys starting with " +
-          "'triton_' are allowed: triton_enable_empty_final_response",
-      )
-    custom[name] = value
-  }
-  return {
-    priority: sizeOf(parameters, 'priority', ['int64', 'uint64'], 'int64_param or uint64_param'),
-    timeoutUs: sizeOf(parameters, 'timeout', ['int64'], 'int64_param'),
-    sequence: readSequence(parameters),
-    custom,
-  }
-}
-
-const reserved = new Set([
-  'sequence_id',
-  'sequence_start',
-  'sequence_end',
-  'priority',
-  'timeout',
-  'triton_enable_empty_final_response',
-])
-
-function sizeOf(
-  parameters: Parameters,
-  name: string,
-  kinds: readonly Parameter['kind'][],
-  expected: string,
-): number {
-  const parameter = parameters.get(name)
-  if (parameter === undefined) return 0
-  if (!kinds.includes(parameter.kind))
-    throw invalid(`invalid value type for '${name}' parameter, expected ${expected}.`)
-  const value = Number(parameter.value)
-  if (value < 0) throw invalid(`invalid value for '${name}', expected value >= 0.`)
-  return value
-}
-
-/** Id 0 and an empty id are no sequence, as in Triton. */
-function readSequence(parameters: Parameters): SequencePosition | undefined {
-  const start = flagOf(parameters, 'sequence_start')
-  const end = flagOf(parameters, 'sequence_end')
-  const id = parameters.get('sequence_id')
-  if (id === undefined || id.value === 0 || id.value === '') return undefined
-  if (id.kind !== 'int64' && id.kind !== 'string')
-    throw invalid("invalid value type for 'sequence_id' parameter, expected int64_param or string_param.")
-  const text = typeof id.value === 'string' ? id.value : String(BigInt.asUintN(64, BigInt(id.value)))
-  return { id: text, start, end }
-}
-
-function flagOf(parameters: Parameters, name: string): boolean {
-  const parameter = parameters.get(name)
-  if (parameter === undefined) return false
-  if (parameter.kind !== 'bool')
-    throw invalid(`invalid value type for '${name}' parameter, expected bool_param.`)
-  return parameter.value === true
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError('INVALID_ARG', message)
 }

@@ -16,19 +16,23 @@ export async function inferAnswer(
   forms: OutputForms,
   texts: TensorTexts,
 ): Promise<InferAnswer> {
-  const { outputs } = response
+  const { outputs, inSharedMemory } = response
   const header = new HeaderParts(`{${headFields(response).join(',')},"outputs":[`)
   const binary: Uint8Array[] = []
   for (const [index, output] of outputs.entries()) {
     const isBinary = forms.byName.get(output.name) ?? forms.otherwise
     header.add(`${index === 0 ? '' : ','}${outputHead(output)}`)
+    if (inSharedMemory?.has(output.name) === true) {
+      header.add('}')
+      continue
+    }
     if (isBinary) {
-      header.add(`"parameters":{"binary_data_size":${output.data.byteLength}}}`)
+      header.add(`,"parameters":{"binary_data_size":${output.data.byteLength}}}`)
       if (output.data.byteLength > 0) binary.push(output.data)
       continue
     }
     const text = texts.of(output, outputs)
-    header.add('"data":')
+    header.add(',"data":')
     header.addBytes(text instanceof Uint8Array ? text : await text)
     header.add('}')
   }
@@ -85,7 +89,7 @@ function headFields(response: InferResponse): string[] {
 }
 
 function outputHead({ name, datatype, shape }: Tensor): string {
-  return `{"name":${JSON.stringify(name)},"datatype":"${datatype}","shape":[${shape.join(',')}],`
+  return `{"name":${JSON.stringify(name)},"datatype":"${datatype}","shape":[${shape.join(',')}]`
 }
 
 function parametersJson(parameters: Readonly<Record<string, ParameterValue>>): string[] {

@@ -2,12 +2,19 @@ import { type Datatype, datatypes } from '../../tensors/element-type.js'
 import { movableTensors } from '../../tensors/tensor-buffers.js'
 import { checkedCount, checkedTensor } from '../../tensors/tensor-check.js'
 import type { Tensor } from '../../tensors/tensor.js'
-import type { ParameterValue, RequestedOutput, SentRequest, SequencePosition } from '../../runtime/infer.js'
+import type {
+  ParameterValue,
+  RequestedOutput,
+  SentRequest,
+  SequencePosition,
+  SharedPlace,
+} from '../../runtime/infer.js'
 import { checkCount, type requestLimits } from '../../serving/request-limits.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import { TooLongHereError } from '../codec/here-or-elsewhere.js'
 import { bytesOfJson } from './json-tensor.js'
 import { asObject, member, parseInferJson, type JsonObject } from './json.js'
+import { sharedPlaceOf } from './shared-memory-body.js'
 
 /** Whether an output goes out in binary; by name, and for those the request does not name. */
 export type OutputForms = Readonly<{ byName: ReadonlyMap<string, boolean>; otherwise: boolean }>
@@ -31,9 +38,8 @@ export function parseInferBody(
   const json = asObject(parseInferJson(body.subarray(0, headerBytes)))
   const id = textMember(json, 'id', '')
   const parameters = readParameters(parametersOf(json))
-  const tensors = new InputReader(body.subarray(headerBytes), model, id, mostElements).read(
-    listMember(json, 'inputs', 'inputs'),
-  )
+  const reader = new InputReader(body.subarray(headerBytes), model, id, mostElements)
+  const tensors = reader.read(listMember(json, 'inputs', 'inputs'))
   const requested =
     member(json, 'outputs') === undefined ? [] : listMember(json, 'outputs', 'outputs').map(readOutput)
   return {
@@ -42,7 +48,8 @@ export function parseInferBody(
       version,
       id,
       inputs: movableTensors(tensors, body),
-      outputs: requested.map(({ name, classification }) => ({ name, classification })),
+      ...(reader.shared.size === 0 ? {} : { sharedInputs: reader.shared }),
+      outputs: requested.map(({ binary: _, ...output }) => output),
       priority: parameters.priority,
       timeoutUs: parameters.timeoutUs,
       sequence: parameters.sequence,
@@ -56,6 +63,8 @@ export function parseInferBody(
 }
 
 class InputReader {
+  /** By number, inputs that lie in shared memory. */
+  readonly shared = new Map<number, SharedPlace>()
   #at = 0
   #elements = 0
 
@@ -67,17 +76,21 @@ class InputReader {
   ) {}
 
   read(inputs: readonly unknown[]): Tensor[] {
-    const tensors = inputs.map((input) => this.#tensor(asObject(input)))
+    const tensors = inputs.map((input, index) => this.#tensor(asObject(input), index))
     if (this.#at !== this.binary.byteLength)
       throw new ServingError('INVALID_ARG', `unexpected additional input data for model '${this.model}'`)
     return tensors
   }
 
-  #tensor(json: JsonObject | undefined): Tensor {
-    const binarySize = checkContent(json)
+  #tensor(json: JsonObject | undefined, index: number): Tensor {
+    const { binarySize, place } = contentOf(json)
     const name = textMember(json, 'name')
     const datatype = readDatatype(json, name)
     const shape = listMember(json, 'shape', 'dims').map((size) => readSize(size, "Unable to parse 'shape'"))
+    if (place !== undefined) {
+      this.shared.set(index, place)
+      return { name, datatype, shape, data: new Uint8Array(0) }
+    }
     const data =
       binarySize === undefined
         ? bytesOfJson(name, datatype, shape, member(json, 'data'))
@@ -104,8 +117,10 @@ class InputReader {
   }
 }
 
-/** The binary size, `undefined` for an input that has `data`. Exactly one of the two must be there. */
-function checkContent(json: JsonObject | undefined): unknown {
+type Content = Readonly<{ binarySize: unknown; place: SharedPlace | undefined }>
+
+/** Where the data of an input are, unless it has `data`. Exactly one of the three must be there. */
+function contentOf(json: JsonObject | undefined): Content {
   const parameters = parametersOf(json)
   const binarySize = member(parameters, 'binary_data_size')
   const inSharedMemory = member(parameters, 'shared_memory_region') !== undefined
@@ -121,12 +136,7 @@ function checkContent(json: JsonObject | undefined): unknown {
         "'shared_memory_region' in 'parameters'. But" +
         (given.length === 0 ? ' no field is set' : ` set ${given.join(' ')}`),
     )
-  if (inSharedMemory) throw noSharedMemory()
-  return binarySize
-}
-
-export function noSharedMemory(): ServingError {
-  return new ServingError('UNSUPPORTED', 'shared memory is not supported by this server')
+  return { binarySize, place: sharedPlaceOf(parameters) }
 }
 
 function readDatatype(json: JsonObject | undefined, input: string): Datatype {
@@ -141,12 +151,19 @@ type ReadOutput = RequestedOutput & Readonly<{ binary: boolean | undefined }>
 function readOutput(value: unknown): ReadOutput {
   const json = asObject(value)
   const parameters = parametersOf(json)
-  if (member(parameters, 'shared_memory_region') !== undefined) throw noSharedMemory()
+  const place = sharedPlaceOf(parameters)
   const classes = member(parameters, 'classification')
+  const binary = booleanMember(parameters, 'binary_data')
+  if (place !== undefined && (classes !== undefined || binary === true))
+    throw new ServingError(
+      'INVALID_ARG',
+      `Output can't set both 'shared_memory_region' and '${classes === undefined ? 'binary_data' : 'classification'}'`,
+    )
   return {
     name: textMember(json, 'name'),
     classification: classes === undefined ? 0 : readSize(classes, "Unable to set 'classification'"),
-    binary: booleanMember(parameters, 'binary_data'),
+    binary,
+    ...(place === undefined ? {} : { place }),
   }
 }
 

@@ -10,6 +10,7 @@ import { headerLength, headerLengthName } from './header-length.js'
 import { inferAnswer, type InferAnswer } from './infer-answer.js'
 import { parseInferBody, type ParsedInfer } from './infer-body.js'
 import { rawInfer } from './raw-infer.js'
+import { checkShared } from './shared-memory-body.js'
 import { TensorTexts } from './tensor-texts.js'
 
 export type InferRouteOptions = Readonly<{
@@ -42,9 +43,11 @@ export async function answerInfer(
   const onClose = (): void => client.abort()
   reply.raw.once('close', onClose)
   try {
-    const { request: infer, forms } = await readForModel(server, target, () =>
-      parse(server, request, body, target, pool, signal),
-    )
+    const { request: infer, forms } = await readForModel(server, target, async () => {
+      const parsed = await parse(server, request, body, target, pool, signal)
+      checkShared(server, parsed.request)
+      return parsed
+    })
     const arrival = { protocol: 'HTTP', startedMs, endedMs } as const
     const response = await server.infer({ ...infer, signal, arrival })
     if (response.onSent !== undefined) tellWhenSent(reply.raw, response.onSent)

@@ -2,52 +2,40 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { LoadRequest, ModelServer } from '../../serving/model-server.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import { mostHere } from '../codec/here-or-elsewhere.js'
-import type { AuthRule } from '../route.js'
 import { readBody } from './body.js'
 import { configJson } from './config-json.js'
 import { healthPaths } from './health-paths.js'
-import { noSharedMemory } from './infer-body.js'
 import { answerInfer, type InferRouteOptions } from './infer-route.js'
+import {
+  addRoute,
+  type AddRoute,
+  answered,
+  emptyJson,
+  type RouteCall,
+  type RouteHandler,
+} from './kserve-route.js'
 import { loadRequest, readyOnly, unloadDependents } from './repository-body.js'
 import { checkTraced, logChanges, traceChanges, traceJson } from './settings-body.js'
+import { sharedMemoryRoutes } from './shared-memory-routes.js'
 import { statisticsJson } from './statistics-json.js'
 
 export type KserveOptions = InferRouteOptions
 
-/** Largest body of a request that carries neither tensors nor files, as by gRPC. */
-const smallBodyBytes = 1024 * 1024
-
-type Target = Readonly<{ model: string; version: string }>
-
-type Call = Readonly<{
-  request: FastifyRequest
-  reply: FastifyReply
-  target: Target
-  /** Reads a body that is settings and names alone; empty when there is none. */
-  body: () => Promise<Uint8Array>
-}>
-
-type Handler = (call: Call) => unknown
-
-type Handlers = Readonly<Partial<Record<'GET' | 'HEAD' | 'POST', Handler>>>
-
 const modelPath = '/v2/models/:model'
 const versionPath = `${modelPath}/versions/:version(^[0-9]+$)`
 
-/** A handler that has answered by itself. */
-const answered = Symbol('answered')
-
 /**
- * Every route of KServe v2 with Triton's extensions, over a model server. Shared memory is not among the extensions; its routes say so.
+ * Every route of KServe v2 with Triton's extensions, over a model server. Where shared memory is off its routes say so.
  * Other methods are 405. Errors are left to the error handler of `createKserveApp`.
  */
 export function kserveRoutes(app: FastifyInstance, server: ModelServer, options: KserveOptions): void {
-  const add: Add = (path, handlers, auth = 'token') => register(app, path, handlers, auth, options)
+  const add: AddRoute = (path, handlers, auth = 'token') => addRoute(app, path, handlers, auth, options)
   const addVersioned = (rest: string, handlers: Parameters<typeof add>[1]): void => {
     add(modelPath + rest, handlers)
     add(versionPath + rest, handlers)
   }
-  const addAbout = (rest: string, get: Handler): void => addVersioned(rest, { GET: onceAsked(server, get) })
+  const addAbout = (rest: string, get: RouteHandler): void =>
+    addVersioned(rest, { GET: onceAsked(server, get) })
   healthRoutes(add, addAbout, server)
   modelRoutes(add, addAbout, server)
   addVersioned('/infer', {
@@ -58,24 +46,22 @@ export function kserveRoutes(app: FastifyInstance, server: ModelServer, options:
   })
   repositoryRoutes(add, server, options)
   settingsRoutes(add, server)
-  sharedMemoryRoutes(add)
+  sharedMemoryRoutes(add, server)
 }
 
-type Add = (path: string, handlers: Handlers, auth?: AuthRule) => void
-
 /** A question about a model, by its name and also with a version. */
-type AddAbout = (rest: string, get: Handler) => void
+type AddAbout = (rest: string, get: RouteHandler) => void
 
 /** Tells of a model once it is loaded, where that happens when somebody asks for it; of all where none is named. */
-function onceAsked(server: ModelServer, handler: Handler): Handler {
+function onceAsked(server: ModelServer, handler: RouteHandler): RouteHandler {
   return async (call) => {
     await server.ask(call.target.model)
     return handler(call)
   }
 }
 
-function healthRoutes(add: Add, addAbout: AddAbout, server: ModelServer): void {
-  const addHealth = (path: string, tell: Handler): void => add(path, { GET: tell, HEAD: tell }, 'health')
+function healthRoutes(add: AddRoute, addAbout: AddAbout, server: ModelServer): void {
+  const addHealth = (path: string, tell: RouteHandler): void => add(path, { GET: tell, HEAD: tell }, 'health')
   const [live, ready] = healthPaths
   addHealth(live, ({ reply }) => empty(reply, server.live()))
   addHealth(
@@ -94,7 +80,7 @@ function empty(reply: FastifyReply, good: boolean): typeof answered {
   return answered
 }
 
-function modelRoutes(add: Add, addAbout: AddAbout, server: ModelServer): void {
+function modelRoutes(add: AddRoute, addAbout: AddAbout, server: ModelServer): void {
   add('/v2', {
     GET: () => ({ name: server.name, version: server.version, extensions: server.extensions }),
   })
@@ -115,8 +101,8 @@ function tensorJson({
   return { name, datatype, shape }
 }
 
-function repositoryRoutes(add: Add, server: ModelServer, options: KserveOptions): void {
-  const index: Handler = async ({ body }) =>
+function repositoryRoutes(add: AddRoute, server: ModelServer, options: KserveOptions): void {
+  const index: RouteHandler = async ({ body }) =>
     server.index(readyOnly(await body())).map(({ name, version, state, reason }) => ({
       name,
       ...(version === '' ? {} : { version }),
@@ -137,7 +123,7 @@ function repositoryRoutes(add: Add, server: ModelServer, options: KserveOptions)
       return emptyJson(reply)
     },
   })
-  const ofRepository: Handler = () => {
+  const ofRepository: RouteHandler = () => {
     throw new ServingError('UNSUPPORTED', "'repository_name' specification is not supported")
   }
   add('/v2/repository/:repository/models/:model/load', { POST: ofRepository })
@@ -162,12 +148,7 @@ async function readLoad(
   }
 }
 
-function emptyJson(reply: FastifyReply): typeof answered {
-  void reply.code(200).type('application/json').send('')
-  return answered
-}
-
-function settingsRoutes(add: Add, server: ModelServer): void {
+function settingsRoutes(add: AddRoute, server: ModelServer): void {
   // The settings of the server are no question about its models.
   const askFor = (model: string) => (model === '' ? undefined : server.ask(model))
   const trace = (model: string): unknown => {
@@ -175,11 +156,11 @@ function settingsRoutes(add: Add, server: ModelServer): void {
     return traceJson(server.settings.trace(model))
   }
   const handlers = {
-    GET: async ({ target }: Call) => {
+    GET: async ({ target }: RouteCall) => {
       await askFor(target.model)
       return trace(target.model)
     },
-    POST: async ({ target, body }: Call) => {
+    POST: async ({ target, body }: RouteCall) => {
       const changes = traceChanges(await body())
       await askFor(target.model)
       trace(target.model)
@@ -196,52 +177,4 @@ function settingsRoutes(add: Add, server: ModelServer): void {
       return server.settings.log()
     },
   })
-}
-
-function sharedMemoryRoutes(add: Add): void {
-  const refuse: Handler = () => {
-    throw noSharedMemory()
-  }
-  for (const kind of ['systemsharedmemory', 'cudasharedmemory'])
-    for (const path of [`/v2/${kind}`, `/v2/${kind}/region/:region`]) {
-      add(`${path}/status`, { GET: refuse })
-      add(`${path}/register`, { POST: refuse })
-      add(`${path}/unregister`, { POST: refuse })
-    }
-}
-
-function register(
-  app: FastifyInstance,
-  path: string,
-  handlers: Handlers,
-  auth: AuthRule,
-  options: KserveOptions,
-): void {
-  app.all(path, { config: { auth } }, async (request, reply) => {
-    const { method } = request
-    const handler = method === 'GET' || method === 'HEAD' || method === 'POST' ? handlers[method] : undefined
-    if (handler === undefined) throw new MethodError()
-    const answer = await handler({
-      request,
-      reply,
-      target: targetOf(request),
-      body: () => readBody(request.raw, Math.min(smallBodyBytes, options.maxBodyBytes)),
-    })
-    if (answer !== answered) void reply.type('application/json').send(JSON.stringify(answer))
-    return reply
-  })
-}
-
-/** A method that the path does not take. */
-export class MethodError extends Error {
-  readonly statusCode = 405
-  constructor() {
-    super('Method Not Allowed')
-    this.name = 'MethodError'
-  }
-}
-
-function targetOf({ params }: FastifyRequest): Target {
-  const { model = '', version = '' } = params as Readonly<{ model?: string; version?: string }>
-  return { model, version }
 }

@@ -17,10 +17,8 @@ import { JsBackend } from '../../backends/js/js-backend.js'
 import { KserveBackend } from '../../backends/kserve/kserve-backend.js'
 import { type DeviceFailure, onnxRuntimeBackend } from '../../backends/onnxruntime/onnxruntime-backend.js'
 import { LocalModelServer } from '../../serving/local-model-server.js'
-import { recorderOf } from '../../serving/metrics/recorder-of.js'
 import type { LoadedModel } from '../../runtime/loaded-model.js'
 import { MemoryAccounts } from '../../runtime/memory/memory-accounts.js'
-import { ServingMetrics } from '../../serving/metrics/serving-metrics.js'
 import { ModelOpener } from '../../serving/model-opener.js'
 import { KeptLoads } from '../../serving/repository/kept-loads.js'
 import { ModelManager } from '../../serving/repository/model-manager.js'
@@ -31,17 +29,11 @@ import { createResponseCache } from '../../serving/response-cache/create-respons
 import type { ResponseCache } from '../../serving/response-cache/response-cache.js'
 import { BatchingFindings } from '../../runtime/batching-findings.js'
 import { rateLimiterOf } from '../../runtime/rate-limit/rate-limiter.js'
-import {
-  addUp,
-  beganAnew,
-  counted,
-  type CountedStatistics,
-  isSameModel,
-} from '../../runtime/counted-statistics.js'
 import { timers } from '../../runtime/scheduler-clock.js'
-import type { StatisticsRecorder } from '../../runtime/statistics-recorder.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import { MemorySettings } from '../../serving/settings.js'
+import { SharedRegions } from '../../serving/shared-memory/shared-regions.js'
+import { SharedTensors } from '../../serving/shared-memory/shared-tensors.js'
 import { TraceFiles } from '../../runtime/tracing/trace-files.js'
 import { Tracer } from '../../runtime/tracing/tracer.js'
 import { surviveAcceptErrors } from '../../api/accept-errors.js'
@@ -61,6 +53,7 @@ import type {
   ModelWarming,
 } from './protocol.js'
 import { RunRecordFile, runRecordFile } from './run-record.js'
+import { ServedCounts } from './served-counts.js'
 
 /** Between two looks whether the repositories can be read. */
 const watchMs = 2_000
@@ -93,8 +86,7 @@ export class ModelServerHost implements Service {
   readonly #grpc: GrpcListener<GrpcServer>
   /** Of both protocols. */
   readonly #pool: CodecPool
-  /** What was counted elsewhere of models, when metrics were last asked for. */
-  #forCameras: readonly CountedStatistics[] = []
+  readonly #counts: ServedCounts
   readonly #tracer: Tracer
   readonly #uses: ProviderUses
   readonly #tries: GrowingTries
@@ -171,15 +163,18 @@ export class ModelServerHost implements Service {
       (changed) => new ModelServerLog(log, setup.log.level).apply(changed),
       this.#tracer,
     )
-    const metrics = new ServingMetrics(() => this.#counts())
+    this.#counts = new ServedCounts(this.#manager)
     this.server = new LocalModelServer({
       name: modelServer.serverName,
       version: setup.version,
       manager: this.#manager,
       maxResponseBytes: modelServer.maxResponseBytes,
+      sharedTensors: modelServer.sharedMemory
+        ? new SharedTensors(new SharedRegions(), modelServer.maxRequestBytes)
+        : undefined,
       settings,
       tracer: this.#tracer,
-      metrics: () => metrics.text(),
+      metrics: () => this.#counts.text(),
     })
     const pool = new CodecPool({ maxBytes: bytesUnderWay(modelServer.maxRequestBytes) })
     this.#pool = pool
@@ -245,18 +240,8 @@ export class ModelServerHost implements Service {
   }
 
   /** Metrics of the models, with what was counted elsewhere. */
-  async metrics({ cameras, clients: before }: ModelMetricsQuestion): Promise<ModelMetrics> {
-    const clients = this.#recorders()
-      .filter((recorder) => cameras.some((each) => isSameModel(each, recorder)))
-      .map(counted)
-    const ended = before.filter((each) =>
-      beganAnew(
-        each,
-        clients.find((now) => isSameModel(now, each)),
-      ),
-    )
-    this.#forCameras = addUp([...cameras, ...ended])
-    return { text: await this.server.metrics(), clients, ended }
+  metrics(question: ModelMetricsQuestion): Promise<ModelMetrics> {
+    return this.#counts.metrics(question)
   }
 
   /** From here on it is not ready, and refuses what is new. Resolves when what was begun is answered, or after `withinMs`. */
@@ -345,21 +330,6 @@ export class ModelServerHost implements Service {
     this.#record.over(model, reason)
     this.log.fatal({ model, reason }, 'a model takes too much memory, ending the model server')
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), refusedWithinMs)
-  }
-
-  /** Of models that cameras have, what was done for both; the others as they are. */
-  #counts(): readonly CountedStatistics[] {
-    const others = [...this.#forCameras]
-    const own = this.#recorders().map((recorder) => {
-      const at = others.findIndex((each) => isSameModel(each, recorder))
-      return at < 0 ? recorder : addUp([recorder, ...others.splice(at, 1)])[0]!
-    })
-    return [...own, ...others]
-  }
-
-  #recorders(): readonly StatisticsRecorder[] {
-    const serving = this.#manager.records().flatMap((record) => record.serving)
-    return serving.map(recorderOf).filter((recorder) => recorder !== undefined)
   }
 
   #find(name: string, version: number) {

@@ -214,7 +214,19 @@ describe('ModelInfer', () => {
     ],
     [
       'shared memory',
-      { ...plain, inputs: [{ ...input, parameters: { shared_memory_region: { string_param: 'r' } } }] },
+      {
+        ...plain,
+        inputs: [
+          {
+            ...input,
+            parameters: {
+              shared_memory_region: { string_param: 'r' },
+              shared_memory_byte_size: { int64_param: 16 },
+            },
+          },
+        ],
+        raw_input_contents: [],
+      },
       status.UNIMPLEMENTED,
       /shared memory is not supported/,
     ],

@@ -155,7 +155,7 @@ describe('errors', () => {
       'GET',
       '/v2/systemsharedmemory/status',
       501,
-      'shared memory is not supported by this server',
+      'shared memory is not supported by this server: modelServer.sharedMemory is off',
     ],
     [
       'a repository by name',
