@@ -1,21 +1,27 @@
 import { randomInt } from 'node:crypto'
 import { nowMs, wallMs } from '../../lifecycle/clock.js'
 import type { Clip } from './clip.js'
-import { packetsOf, senderReport, type RtpSender } from './rtp-packets.js'
+import { packetsOf, senderReport, type Channels, type RtpSender } from './rtp-packets.js'
 import type { ServedStream } from './served-stream.js'
 
 const clockHz = 90_000
 const reportEveryMs = 2_000
 
+/** Later than this a picture is not made up for: those behind it would come in a burst. */
+const mostLateMs = 200
+
 /** Where packets go: an RTSP connection, or UDP sockets. */
 export interface PacketSink {
+  readonly channels: Channels
+  /** Whether the next picture is to be sent; one that is not takes no numbers, so that nobody misses its packets. */
+  takes(isKey: boolean): boolean
   rtp(packets: readonly Buffer[]): void
   rtcp(packet: Buffer): void
 }
 
 /**
  * Sends one clip to one client over and over at its own speed, from its beginning, so that the first picture is a key frame and comes
- * at once. Time goes on over the seam.
+ * at once. Time goes on over the seam. When this process was held up, it goes on from where it was, later.
  */
 export class ClipPlayer {
   readonly sender: RtpSender = {
@@ -41,7 +47,9 @@ export class ClipPlayer {
     this.#rtpTime = this.firstRtpTime
   }
 
+  /** Idempotent. */
   start(): void {
+    if (this.#reportTimer !== undefined) return
     this.#startMs = nowMs()
     this.#reportTimer = setInterval(() => this.#report(), reportEveryMs)
     this.#report()
@@ -62,8 +70,10 @@ export class ClipPlayer {
       this.firstRtpTime + Math.round(((unit.ptsMs + loopMs + this.stream.shiftMs) * clockHz) / 1e3)
     const { tamper } = this.stream.options
     const nals = tamper === undefined ? unit.nals : tamper(unit, this.#sent)
-    const packets = packetsOf(nals ?? unit.nals, this.#rtpTime, this.sender, 0)
-    if (nals !== null && !this.stream.silent) this.sink.rtp(packets)
+    if (this.sink.takes(unit.key)) {
+      const packets = packetsOf(nals ?? unit.nals, this.#rtpTime, this.sender, this.sink.channels[0])
+      if (nals !== null && !this.stream.silent) this.sink.rtp(packets)
+    } else this.stream.skipped += 1
     this.#sent += 1
     this.#schedule()
   }
@@ -72,10 +82,12 @@ export class ClipPlayer {
     const { units, durationMs } = this.#clip
     const next = units[this.#sent % units.length]
     const dueMs = Math.floor(this.#sent / units.length) * durationMs + (next?.dtsMs ?? 0)
-    this.#timer = setTimeout(() => this.#send(), Math.max(0, this.#startMs + dueMs - nowMs()))
+    const inMs = this.#startMs + dueMs - nowMs()
+    if (inMs < -mostLateMs) this.#startMs -= inMs
+    this.#timer = setTimeout(() => this.#send(), Math.max(0, inMs))
   }
 
   #report(): void {
-    this.sink.rtcp(senderReport(this.sender, this.#rtpTime, wallMs(), 1))
+    this.sink.rtcp(senderReport(this.sender, this.#rtpTime, wallMs(), this.sink.channels[1]))
   }
 }

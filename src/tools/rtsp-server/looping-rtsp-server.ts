@@ -18,6 +18,9 @@ export class LoopingRtspServer implements Service {
   readonly #server: Server = createServer((socket) => this.#accept(socket))
   #port = 0
 
+  /** @param sessionSeconds - how long a session is kept for a client that says nothing. */
+  constructor(readonly sessionSeconds = 60) {}
+
   /** @param port - 0 takes a free one, or the one it had before. Rejects with the system's error when it is in use. */
   async start(port = 0): Promise<{ port: number }> {
     await new Promise<void>((resolve, reject) => {
@@ -65,6 +68,11 @@ export class LoopingRtspServer implements Service {
     return this.#streams.get(path)?.open ?? 0
   }
 
+  /** Of each client: what it has not been given yet, because it does not read. */
+  get unreadBytes(): readonly number[] {
+    return [...this.#connections].map(({ socket }) => socket.writableLength)
+  }
+
   /** Cuts every client off, as a crash does; new ones are served. */
   cutAll(): void {
     for (const connection of [...this.#connections]) connection.close()
@@ -78,7 +86,7 @@ export class LoopingRtspServer implements Service {
   }
 
   #accept(socket: Socket): void {
-    const connection = new RtspConnection(socket, (path) => this.#streams.get(path))
+    const connection = new RtspConnection(socket, (path) => this.#streams.get(path), this.sessionSeconds)
     this.#connections.add(connection)
     socket.once('close', () => this.#connections.delete(connection))
   }

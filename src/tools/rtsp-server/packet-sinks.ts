@@ -1,24 +1,44 @@
 import { createSocket, type Socket as DatagramSocket } from 'node:dgram'
 import type { Socket } from 'node:net'
+import { nowMs } from '../../lifecycle/clock.js'
 import type { PacketSink } from './clip-player.js'
-import { datagramOf } from './rtp-packets.js'
+import { datagramOf, type Channels } from './rtp-packets.js'
 
-/** A client that does not read loses pictures instead of filling our memory. */
-const maxQueuedBytes = 4 * 1024 * 1024
+/** What a client may leave unread in our memory: so many bytes, for so long. What lies in buffers of the system is beside it. */
+const mostQueuedBytes = 1024 * 1024
+const longestQueuedMs = 1_000
 
 /** Packets inside the RTSP connection itself. */
 export class TcpSink implements PacketSink {
-  constructor(readonly socket: Socket) {}
+  #queuedSinceMs: number | undefined
+  #skips = false
+
+  constructor(
+    readonly socket: Socket,
+    /** Channels that the client asked for. */
+    readonly channels: Channels,
+  ) {}
+
+  /** A client that does not read in time loses whole pictures up to a key frame, so that those that it gets are whole. */
+  takes(isKey: boolean): boolean {
+    if (this.socket.destroyed) return false
+    const { writableLength } = this.socket
+    if (writableLength === 0) this.#queuedSinceMs = undefined
+    const waitedMs = nowMs() - (this.#queuedSinceMs ?? nowMs())
+    if (writableLength > mostQueuedBytes || waitedMs > longestQueuedMs) this.#skips = true
+    else if (this.#skips && isKey && writableLength === 0) this.#skips = false
+    return !this.#skips
+  }
 
   rtp(packets: readonly Buffer[]): void {
-    if (this.socket.destroyed || this.socket.writableLength > maxQueuedBytes) return
     this.socket.cork()
     for (const packet of packets) this.socket.write(packet)
     this.socket.uncork()
+    if (this.socket.writableLength > 0) this.#queuedSinceMs ??= nowMs()
   }
 
   rtcp(packet: Buffer): void {
-    this.rtp([packet])
+    if (!this.socket.destroyed && this.socket.writableLength === 0) this.socket.write(packet)
   }
 
   close(): void {
@@ -28,6 +48,8 @@ export class TcpSink implements PacketSink {
 
 /** Packets as datagrams to the ports the client named, at the address it came from. */
 export class UdpSink implements PacketSink {
+  readonly channels: Channels = [0, 1]
+
   private constructor(
     readonly address: string,
     readonly clientPorts: readonly [rtp: number, rtcp: number],
@@ -41,6 +63,10 @@ export class UdpSink implements PacketSink {
 
   get ports(): readonly number[] {
     return this.sockets.map((socket) => socket.address().port)
+  }
+
+  takes(): boolean {
+    return true
   }
 
   rtp(packets: readonly Buffer[]): void {

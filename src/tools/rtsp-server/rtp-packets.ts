@@ -9,6 +9,9 @@ const maxPayloadBytes = 1_400
 const headerBytes = 12
 const interleaveBytes = 4
 
+/** Of an RTSP connection that packets are sent inside of. */
+export type Channels = readonly [rtp: number, rtcp: number]
+
 /** Numbering of one RTP sender. */
 export type RtpSender = { sequence: number; readonly ssrc: number; packets: number; octets: number }
 

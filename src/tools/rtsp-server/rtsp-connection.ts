@@ -3,28 +3,44 @@ import type { Socket } from 'node:net'
 import { ClipPlayer, type PacketSink } from './clip-player.js'
 import { RtspAuth } from './rtsp-auth.js'
 import { RtspParser, rtspResponse, type RtspRequest } from './rtsp-message.js'
-import { payloadType } from './rtp-packets.js'
+import { payloadType, type Channels } from './rtp-packets.js'
 import type { ServedStream } from './served-stream.js'
 import { TcpSink, UdpSink } from './packet-sinks.js'
 
 type Session = { id: string; stream: ServedStream; player: ClipPlayer; sink: PacketSink & { close(): void } }
 
-/** One client: answers its requests and sends its stream. */
+/** Requests that may wait for their answers, and bytes of answers that a client may leave unread; with more it is cut off. */
+const mostWaiting = 32
+const mostUnreadBytes = 4 * 1024 * 1024
+/** A client that has not been heard of for so many of the times that a session is kept for is gone. */
+const goneAfter = 1.5
+
+/** One client: answers its requests, in the order that they came in, and sends its stream. */
 export class RtspConnection {
   #session: Session | undefined
   readonly #auths = new Map<ServedStream, RtspAuth>()
-  readonly #parser = new RtspParser((request) => void this.#answer(request))
+  readonly #parser = new RtspParser((request) => this.#inTurn(request))
+  #turn: Promise<void> = Promise.resolve()
+  #waiting = 0
+  readonly #goneTimer: NodeJS.Timeout
 
+  /** @param sessionSeconds - how long a session is kept for a client that says nothing. */
   constructor(
     readonly socket: Socket,
     readonly streamAt: (path: string) => ServedStream | undefined,
+    readonly sessionSeconds: number,
   ) {
+    this.#goneTimer = setTimeout(() => socket.destroy(), goneAfter * sessionSeconds * 1_000)
     socket.setNoDelay(true)
     socket.on('data', (chunk: Buffer) => {
+      this.#goneTimer.refresh()
       if (!this.#parser.write(chunk)) socket.destroy()
     })
     socket.on('error', () => socket.destroy())
-    socket.on('close', () => this.#endSession())
+    socket.on('close', () => {
+      clearTimeout(this.#goneTimer)
+      this.#endSession()
+    })
   }
 
   /** What it plays, or is about to. */
@@ -35,6 +51,17 @@ export class RtspConnection {
   /** Idempotent. */
   close(): void {
     this.socket.resetAndDestroy()
+  }
+
+  /** Some answers take a while: that to the next request would be out before them. */
+  #inTurn(request: RtspRequest): void {
+    this.#waiting += 1
+    if (this.#waiting > mostWaiting || this.socket.writableLength > mostUnreadBytes)
+      return void this.socket.destroy()
+    this.#turn = this.#turn
+      .then(() => this.#answer(request))
+      .catch(() => void this.socket.destroy())
+      .finally(() => (this.#waiting -= 1))
   }
 
   async #answer(request: RtspRequest): Promise<void> {
@@ -101,8 +128,10 @@ export class RtspConnection {
     if (!offered.includes(wanted) || (wanted === 'udp' && ports === null)) return this.#reply(461, request)
     this.#endSession()
     if (wanted === 'tcp') {
-      this.#begin(stream, new TcpSink(this.socket))
-      return this.#reply(200, request, { ...this.#sessionHeader(), Transport: `${tcpTransport(asked)}` })
+      const channels = channelsIn(asked)
+      this.#begin(stream, new TcpSink(this.socket, channels))
+      const transport = `RTP/AVP/TCP;unicast;interleaved=${channels.join('-')}`
+      return this.#reply(200, request, { ...this.#sessionHeader(), Transport: transport })
     }
     const sink = await UdpSink.open(this.socket, Number(ports?.[1]), Number(ports?.[2]))
     this.#begin(stream, sink)
@@ -138,7 +167,9 @@ export class RtspConnection {
   }
 
   #sessionHeader(): Record<string, string> {
-    return this.#session === undefined ? {} : { Session: `${this.#session.id};timeout=60` }
+    return this.#session === undefined
+      ? {}
+      : { Session: `${this.#session.id};timeout=${this.sessionSeconds}` }
   }
 
   #reply(status: number, request: RtspRequest, headers: Record<string, string> = {}, body = ''): void {
@@ -146,9 +177,10 @@ export class RtspConnection {
   }
 }
 
-function tcpTransport(asked: string): string {
-  const channels = /interleaved=(\d+-\d+)/.exec(asked)?.[1] ?? '0-1'
-  return `RTP/AVP/TCP;unicast;interleaved=${channels}`
+/** Those of a client that names none are the first two. */
+function channelsIn(asked: string): Channels {
+  const [, rtp = 0, rtcp = 1] = (/interleaved=(\d{1,3})-(\d{1,3})/.exec(asked) ?? []).map(Number)
+  return [rtp & 0xff, rtcp & 0xff]
 }
 
 /** Path of a stream, without the track and a trailing slash. */

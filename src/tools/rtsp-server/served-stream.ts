@@ -19,6 +19,8 @@ export class ServedStream {
   silent = false
   /** Added to the time of what is sent from now on. */
   shiftMs = 0
+  /** Pictures that clients did not get, because they did not read. */
+  skipped = 0
   /** Sessions set up so far. */
   opened = 0
   /** Sessions ended by TEARDOWN. */
