@@ -2,6 +2,7 @@ import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { cameraSchema, type CameraConfig } from '../config/camera.js'
+import { textOfBytes } from '../config/text-file.js'
 import { GantryError } from '../errors.js'
 import { systemLimit } from '../lifecycle/system-limit.js'
 
@@ -42,13 +43,13 @@ export class CameraStore {
 
   /** @throws CameraStoreError when the file is there and cannot be understood. */
   async load(): Promise<readonly CameraConfig[]> {
-    const text = await readFile(this.#path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    const bytes = await readFile(this.#path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined
       throw new CameraStoreError(this.#path, error)
     })
-    if (text === undefined) return []
+    if (bytes === undefined) return []
     try {
-      return fileSchema.parse(JSON.parse(text)).cameras
+      return fileSchema.parse(JSON.parse(textOfBytes(bytes))).cameras
     } catch (error) {
       throw new CameraStoreError(this.#path, error)
     }

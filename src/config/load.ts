@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { ZodError } from 'zod'
 import { cameraFaults } from './camera-setting-faults.js'
@@ -12,6 +11,7 @@ import { schemaAt, valueOfText } from './schema-walk.js'
 import { isOfLogin } from './redact.js'
 import { readPipelineText } from './pipeline-text.js'
 import { formatPath, listTooShort, setAt, type SettingPath } from './setting-path.js'
+import { readTextFile } from './text-file.js'
 import { YamlDocument } from './yaml-document.js'
 
 /** Settings ready for use, with the folder that relative paths of cameras start from. */
@@ -44,7 +44,7 @@ export function loadPipeline(
   const baseDir = absolute === undefined ? process.cwd() : dirname(absolute)
   const sources: TextSources = {
     env,
-    readFile: (file) => readFileSync(resolve(baseDir, file), 'utf8').replace(/\r?\n$/, ''),
+    readFile: (file) => readTextFile(resolve(baseDir, file)).replace(/\r?\n$/, ''),
   }
   const document = new YamlDocument(
     path ?? 'settings',

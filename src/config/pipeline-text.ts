@@ -1,20 +1,19 @@
-import { readFileSync } from 'node:fs'
 import { ConfigError, type ConfigProblem } from './config-error.js'
+import { EncodingError, readTextFile } from './text-file.js'
 
 /** The text of a pipeline file. @throws ConfigError `GANTRY_CONFIG` that says why it cannot be read. */
 export function readPipelineText(path: string): string {
   try {
-    return readFileSync(path, 'utf8')
+    return readTextFile(path)
   } catch (error) {
     throw new ConfigError([{ file: path, path: '', ...unreadable(error as NodeJS.ErrnoException) }])
   }
 }
 
 /** What is wrong with a file that could not be read, and what to do. */
-export function unreadable({
-  code,
-  message,
-}: NodeJS.ErrnoException): Pick<ConfigProblem, 'message' | 'hint'> {
+export function unreadable(error: NodeJS.ErrnoException): Pick<ConfigProblem, 'message' | 'hint'> {
+  if (error instanceof EncodingError) return { message: `cannot be read: ${error.message}` }
+  const { code, message } = error
   switch (code) {
     case 'ENOENT':
     case 'ENOTDIR':

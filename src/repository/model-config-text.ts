@@ -1,6 +1,7 @@
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import protobuf from 'protobufjs'
 import textformat from 'protobufjs/ext/textformat.js'
+import { EncodingError, readTextFile } from '../config/text-file.js'
 import { isThere } from '../lifecycle/system-limit.js'
 import { ModelConfigError } from './errors.js'
 import { emptyModelConfig, type ModelConfig } from './model-config.js'
@@ -35,7 +36,16 @@ export function readModelConfig(file: string): ModelConfig {
   if (!isThere(file)) return emptyModelConfig
   if (statSync(file).size > maxConfigBytes)
     throw new ModelConfigError(`${file} has more than ${maxConfigBytes} bytes`, 'It is no configuration.')
-  return parseModelConfig(readFileSync(file, 'utf8'), file)
+  return parseModelConfig(readConfigText(file), file)
+}
+
+function readConfigText(file: string): string {
+  try {
+    return readTextFile(file)
+  } catch (error) {
+    if (!(error instanceof EncodingError)) throw error
+    throw new ModelConfigError(`${file} cannot be read: ${error.message}`, 'Save the file as UTF-8.', error)
+  }
 }
 
 /**

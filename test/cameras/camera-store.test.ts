@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -29,6 +29,16 @@ describe('CameraStore', () => {
     ])
     expect(await new CameraStore(dir).load()).toEqual([camera('c')])
     expect(await readdir(dir)).toEqual(['cameras.json'])
+  })
+
+  it('R66: reads a file that an editor put a byte order mark into, and refuses UTF-16 by name', async () => {
+    await new CameraStore(dir).save([camera('a')])
+    const path = join(dir, 'cameras.json')
+    const text = `\uFEFF${await readFile(path, 'utf8')}`
+    await writeFile(path, text)
+    expect(await new CameraStore(dir).load()).toEqual([camera('a')])
+    await writeFile(path, Buffer.from(text, 'utf16le'))
+    await expect(new CameraStore(dir).load()).rejects.toThrow(/it is UTF-16/)
   })
 
   it('keeps the file from other users, because it holds credentials', async () => {

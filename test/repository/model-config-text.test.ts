@@ -1,7 +1,10 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ModelConfigError } from '../../src/repository/errors.js'
 import { parameterOf } from '../../src/repository/model-config.js'
-import { parseModelConfig } from '../../src/repository/model-config-text.js'
+import { parseModelConfig, readModelConfig } from '../../src/repository/model-config-text.js'
+import { tempDir } from '../support/temp-dir.js'
 
 function errorOf(text: string): ModelConfigError {
   try {
@@ -109,5 +112,24 @@ describe('parseModelConfig', () => {
 
   it('suggests the field that was meant', () => {
     expect(errorOf('instance_groups { count: 1 }').hint).toContain('Did you mean "instance_group"?')
+  })
+})
+
+describe('R66: readModelConfig', () => {
+  const file = (content: string | Uint8Array) => {
+    const path = join(tempDir(), 'config.pbtxt')
+    writeFileSync(path, content)
+    return path
+  }
+
+  it('reads what an editor on Windows wrote: behind a byte order mark, with CRLF', () => {
+    const text = '\uFEFF# mine\r\nname: "bom"\r\nmax_batch_size: 4 # four\r\n'
+    expect(readModelConfig(file(text))).toMatchObject({ name: 'bom', max_batch_size: 4 })
+  })
+
+  it('refuses UTF-16 by name', () => {
+    const path = file(Buffer.from('\uFEFFname: "bom"\r\n', 'utf16le'))
+    expect(() => readModelConfig(path)).toThrow(ModelConfigError)
+    expect(() => readModelConfig(path)).toThrow(`${path} cannot be read: it is UTF-16`)
   })
 })

@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander'
-import { readFileSync } from 'node:fs'
+import { readTextFile } from '../../config/text-file.js'
 import type { IndexEntry } from '../../serving/model-server.js'
 import type { CommandContext } from '../command-context.js'
 import type { GlobalOptions } from '../options.js'
@@ -100,7 +100,7 @@ async function configOf(file: string): Promise<string> {
 
 function readText(file: string): string {
   try {
-    return readFileSync(file, 'utf8')
+    return readTextFile(file)
   } catch (error) {
     throw new UsageError(
       `--config ${file}: ${error instanceof Error ? error.message : String(error)}`,

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
+import { readTextFile } from '../../config/text-file.js'
 import { byTrueName, isSystemLimit, isThere } from '../../lifecycle/system-limit.js'
 import { firstFew, LabelsError } from './labels-error.js'
 import type { LabelledBox, LabelledSet } from './labelled-set.js'
@@ -74,7 +74,7 @@ export function readCocoSet(file: string, images?: string): LabelledSet {
 function readInstances(file: string): Instances {
   let json: unknown
   try {
-    json = JSON.parse(readFileSync(file, 'utf8'))
+    json = JSON.parse(readTextFile(file))
   } catch (error) {
     if (isSystemLimit(error)) throw byTrueName(`cannot read ${file}`, error)
     const reason = error instanceof Error ? error.message : String(error)

@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { basename, dirname, extname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { EncodingError, readTextFile } from '../../config/text-file.js'
 import { byTrueName, isSystemLimit, isThere } from '../../lifecycle/system-limit.js'
 import { firstFew, LabelsError } from './labels-error.js'
 import type { LabelledBox, LabelledPicture, LabelledSet } from './labelled-set.js'
@@ -81,7 +82,7 @@ function readData(file: string): Data {
   try {
     text = parse(readText(file))
   } catch (error) {
-    if (isSystemLimit(error)) throw error
+    if (isSystemLimit(error) || error instanceof LabelsError) throw error
     throw new LabelsError(`${file}: ${firstLine(error)}`, 'Correct the YAML at that place.', error)
   }
   const read = dataSchema.safeParse(text)
@@ -218,19 +219,25 @@ function boxesOf(boxes: readonly YoloBox[]): LabelledPicture['boxes'] {
 
 function textIfThere(file: string): string | undefined {
   try {
-    return readFileSync(file, 'utf8')
+    return readTextFile(file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw byTrueName(`cannot read ${file}`, error)
+    throw unreadableFile(file, error)
   }
 }
 
 function readText(file: string): string {
   try {
-    return readFileSync(file, 'utf8')
+    return readTextFile(file)
   } catch (error) {
-    throw byTrueName(`cannot read ${file}`, error)
+    throw unreadableFile(file, error)
   }
+}
+
+function unreadableFile(file: string, error: unknown): Error {
+  return error instanceof EncodingError
+    ? new LabelsError(`${file} cannot be read: ${error.message}`, 'Save the file as UTF-8.', error)
+    : byTrueName(`cannot read ${file}`, error)
 }
 
 function firstLine(error: unknown): string {

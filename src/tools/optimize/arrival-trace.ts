@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { EncodingError, readTextFile } from '../../config/text-file.js'
 import { byTrueName } from '../../lifecycle/system-limit.js'
 import { OptimizeSettingError } from './optimize-errors.js'
 
@@ -79,17 +79,18 @@ export function traceText(trace: ArrivalTrace): string {
 
 /** @throws OptimizeSettingError; SystemLimitError */
 export function readTrace(path: string): ArrivalTrace {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (error) {
-    throw byTrueName(`${path} cannot be read`, error)
-  }
   const wrong = (why: string) =>
     new OptimizeSettingError(
       `--trace ${path}: ${why}`,
       'Record one with `gantry optimize --trace URL`, which keeps it as trace.json in the folder of --work.',
     )
+  let text: string
+  try {
+    text = readTextFile(path)
+  } catch (error) {
+    if (error instanceof EncodingError) throw wrong(error.message)
+    throw byTrueName(`${path} cannot be read`, error)
+  }
   let parsed
   try {
     parsed = traceSchema.safeParse(JSON.parse(text))

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { readTextFile } from '../../config/text-file.js'
 import { elementBytes } from '../../tensors/element-type.js'
 import { elementCount, type Tensor } from '../../tensors/tensor.js'
 import { listedData } from '../client/http-infer.js'
@@ -55,7 +55,7 @@ type Whole = Readonly<{ content: unknown[] | { b64: string }; shape?: number[] |
 function stepsIn(path: string, wrong: (problem: string) => PerfSettingError): readonly Step[] {
   let json: unknown
   try {
-    json = JSON.parse(readFileSync(path, 'utf8'))
+    json = JSON.parse(readTextFile(path))
   } catch (error) {
     throw wrong(error instanceof Error ? error.message : String(error))
   }

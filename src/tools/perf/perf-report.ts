@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { readTextFile } from '../../config/text-file.js'
 import type { ErrorRecord } from '../../errors.js'
 import type { ArrivalDistribution } from './arrivals.js'
 import type { LevelResult } from './measure-level.js'
@@ -112,7 +112,7 @@ export function readReport(path: string): SavedReport {
     )
   let json: unknown
   try {
-    json = JSON.parse(readFileSync(path, 'utf8'))
+    json = JSON.parse(readTextFile(path))
   } catch (error) {
     throw wrong(error instanceof Error ? error.message : String(error))
   }

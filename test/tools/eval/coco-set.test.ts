@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readCocoSet } from '../../../src/tools/eval/coco-set.js'
 import { setOf } from '../../support/label-sets.js'
@@ -79,4 +80,13 @@ it('says what is no JSON', async () => {
   const dir = await setOf({ 'x.json': '{' })
   expect(() => readCocoSet(join(dir, 'x.json'))).toThrow(/x\.json: .*JSON/)
   expect(() => readCocoSet(join(dir, 'gone.json'))).toThrow(/gone\.json: ENOENT/)
+})
+
+it('R66: reads a file behind a byte order mark, and refuses UTF-16 by name', async () => {
+  const text = JSON.stringify(instances)
+  const files = { 'set.json': `\uFEFF${text}`, 'a.png': 1, 'b.png': 1 }
+  const dir = await setOf(files)
+  expect(readCocoSet(join(dir, 'set.json')).classes).toEqual(['person', 'dog'])
+  writeFileSync(join(dir, 'set.json'), Buffer.from(`\uFEFF${text}`, 'utf16le'))
+  expect(() => readCocoSet(join(dir, 'set.json'))).toThrow(/set\.json: it is UTF-16.*save it as UTF-8/)
 })

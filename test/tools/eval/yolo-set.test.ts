@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readYoloSet } from '../../../src/tools/eval/yolo-set.js'
 import { setOf } from '../../support/label-sets.js'
@@ -117,4 +118,20 @@ it.each([
   expect(error).toMatchObject({ code: 'GANTRY_LABELS' })
   expect((error as Error).message).toMatch(message)
   expect((error as { hint: string }).hint).not.toBe('')
+})
+
+it('R66: reads files of Windows editors, and refuses UTF-16 by name', async () => {
+  const windows = (text: string) => `\uFEFF${text.replaceAll('\n', '\r\n')}`
+  const dir = await setOf({
+    'data.yaml': windows('val: list.txt\nnames: [helmet, head]\n'),
+    'list.txt': windows('images/a.png\n'),
+    'images/a.png': 9,
+    'labels/a.txt': windows('1 0.5 0.25 0.5 0.1\n'),
+  })
+  const [picture] = readYoloSet(dir, 'val').pictures
+  expect(picture!.boxes({ widthPx: 200, heightPx: 100 })).toMatchObject([{ class: 1 }])
+  writeFileSync(join(dir, 'list.txt'), Buffer.from('\uFEFFimages/a.png\r\n', 'utf16le'))
+  expect(() => readYoloSet(dir, 'val')).toThrow(/list\.txt cannot be read: it is UTF-16/)
+  writeFileSync(join(dir, 'data.yaml'), Buffer.from('\uFEFFval: list.txt\r\n', 'utf16le'))
+  expect(() => readYoloSet(dir, 'val')).toThrow(/data\.yaml cannot be read: it is UTF-16/)
 })

@@ -63,3 +63,14 @@ describe('a data file of perf_analyzer', () => {
     expect(() => readDataFile('/nowhere.json', [floats], 2)).toThrow('ENOENT')
   })
 })
+
+it('R66: a data file of a Windows editor is read; one in UTF-16 is refused by name', () => {
+  const text = '{\r\n "data": [{ "A": [1, 2] }]\r\n}\r\n'
+  const read = (content: string | Uint8Array) => {
+    const path = join(tempDir(), 'data.json')
+    writeFileSync(path, content)
+    return readDataFile(path, [floats], 2)
+  }
+  expect(read(`\uFEFF${text}`)).toHaveLength(1)
+  expect(() => read(Buffer.from(`\uFEFF${text}`, 'utf16le'))).toThrow(/it is UTF-16.*save it as UTF-8/)
+})

@@ -42,8 +42,14 @@ async function* linesOf(stream: Readable, name: string, deps: InputDeps): AsyncG
   stream.on('error', failed)
   lines.on('error', failed)
   for await (const text of lines) {
+    // A byte order mark is white space here.
     const line = text.trim()
     if (line === '') continue
+    if (line.includes('\0'))
+      throw new BatchInputError(
+        `list ${name} is no text in UTF-8: its line "${line.replaceAll('\0', '').slice(0, 40)}" has zeros in it, as UTF-16 of Windows has`,
+        'Save it as UTF-8, with one path a line.',
+      )
     if (isS3Url(line)) yield* inStore(line, deps.s3())
     else yield* named(line)
   }

@@ -59,6 +59,14 @@ describe('listInputs', () => {
     expect(await list(['-'], `${dir}/2.JPG\n`)).toEqual([`${dir}/2.JPG`])
   })
 
+  it('R66: reads a list behind a byte order mark, and refuses UTF-16 by name', async () => {
+    const dir = folder()
+    writeFileSync(join(dir, 'list'), `\uFEFF${dir}/10.jpg\r\n${dir}/2.JPG\r\n`)
+    expect(await list([`@${dir}/list`])).toEqual([`${dir}/10.jpg`, `${dir}/2.JPG`])
+    writeFileSync(join(dir, 'list'), Buffer.from(`\uFEFF${dir}/10.jpg\r\n`, 'utf16le'))
+    await expect(list([`@${dir}/list`])).rejects.toThrow(/is no text in UTF-8.*UTF-16/)
+  })
+
   it.each([
     ['absent.jpg', /is not there/],
     ['@absent.txt', /list absent.txt cannot be read: ENOENT/],
