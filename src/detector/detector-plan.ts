@@ -8,6 +8,7 @@ import { exclusiveGroups } from './exclusive-labels.js'
 import { withClassLines } from './heads/class-lines.js'
 import type { HeadKind, HeadPlan } from './heads/head.js'
 import { headSettings, numberList } from './heads/head-settings.js'
+import { labelsGivenTwice } from './heads/label-list.js'
 import { recogniseHead } from './heads/recognise-head.js'
 import {
   asksForRect,
@@ -272,7 +273,11 @@ export function normalisation(name: string, config: ModelConfig): InputPlan['nor
 }
 
 function labelsFor({ name, labels }: DetectorModel, head: HeadPlan): Pick<DetectorPlan, 'labels' | 'notes'> {
-  if (labels !== undefined) return { labels, notes: [] }
+  if (labels !== undefined) {
+    const twice = labelsGivenTwice(labels)
+    const note = `model "${name}" has labels that are given twice: ${twice.join(', ')}; their classes cannot be told apart`
+    return { labels, notes: twice.length === 0 ? [] : [note] }
+  }
   return {
     labels: Array.from({ length: head.classes ?? 0 }, (_, index) => `class_${index}`),
     notes: [`model "${name}" has no labels: classes are called class_0, class_1, ...; add a labels.txt`],

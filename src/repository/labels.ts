@@ -1,6 +1,9 @@
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
+import { readTextFile } from '../config/text-file.js'
 import { byTrueName, isSystemLimit } from '../lifecycle/system-limit.js'
+import { type ClassNames, parseClassNames } from './class-names.js'
 import { ModelLabelsError } from './errors.js'
+import { unescapedText } from './python-literal.js'
 
 const maxLabelsBytes = 1024 * 1024
 
@@ -8,15 +11,26 @@ const maxLabelsBytes = 1024 * 1024
 export const noLabel = 'N/A'
 
 /**
- * Reads a labels file: one label per line, or a label map of TensorFlow's detection API (`item { id: 1 name: "helmet" }`), where
- * {@link noLabel} stands for the numbers it leaves out.
+ * Reads a labels file: one label per line, a list or map in JSON, or a label map of TensorFlow's detection API
+ * (`item { id: 1 name: "helmet" }`). {@link noLabel} stands for numbers that a map leaves out.
  *
- * @throws ModelLabelsError `GANTRY_MODEL_LABELS` if it is not there, is empty, or has an empty line in between; SystemLimitError.
+ * @throws ModelLabelsError `GANTRY_MODEL_LABELS` if it is not there, is empty, is not UTF-8, or has an empty line in between; SystemLimitError.
  */
 export function readLabelsFile(path: string): readonly string[] {
-  const text = readText(path).replace(/^\uFEFF/, '')
+  const text = readText(path)
+  if (text.includes('\uFFFD'))
+    throw new ModelLabelsError(
+      `${path}:${text.slice(0, text.indexOf('\uFFFD')).split('\n').length}: it is not UTF-8`,
+      'Save the file as UTF-8.',
+    )
   if (/^\s*(?:#.*\s+)*item\s*:?\s*\{/.test(text)) return labelsOfMap(text, path)
   const lines = text.split(/\r?\n/)
+  if (/^\s*[[{]/.test(text)) {
+    const names = parseClassNames(text)
+    if (typeof names !== 'string') return withoutHoles(names)
+    if (lines.length === 1)
+      throw new ModelLabelsError(`${path} is not understood: ${names}`, 'Write one label on each line.')
+  }
   while (lines.at(-1)?.trim() === '') lines.pop()
   const empty = lines.findIndex((line) => line.trim() === '')
   if (empty >= 0)
@@ -32,6 +46,8 @@ export function readLabelsFile(path: string): readonly string[] {
   return lines.map((line) => line.trim())
 }
 
+const quoted = /'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"/
+
 function labelsOfMap(text: string, path: string): readonly string[] {
   const names: string[] = []
   for (const [, item = ''] of text.matchAll(/item\s*:?\s*\{([^}]*)\}/g)) {
@@ -40,7 +56,7 @@ function labelsOfMap(text: string, path: string): readonly string[] {
       new RegExp(`\\bdisplay_name\\s*:\\s*(?:${quoted.source})`).exec(item) ??
       new RegExp(`\\bname\\s*:\\s*(?:${quoted.source})`).exec(item) ??
       []
-    const name = unescapeName(single ?? double ?? '').trim()
+    const name = unescapedText(single ?? double ?? '').trim()
     if (id === undefined || name === '' || names[Number(id)] !== undefined)
       throw new ModelLabelsError(
         `${path}: a label map whose item has ${id === undefined ? 'no id' : name === '' ? `no name for id ${id}` : `id ${id} twice`}`,
@@ -51,14 +67,14 @@ function labelsOfMap(text: string, path: string): readonly string[] {
   return withoutHoles(names)
 }
 
-function withoutHoles(names: readonly string[]): readonly string[] {
-  return Array.from(names, (name: string | undefined) => (name === undefined || name === '' ? noLabel : name))
+function withoutHoles(names: ClassNames): readonly string[] {
+  return Array.from(names, (name) => (name === undefined || name === '' ? noLabel : name))
 }
 
 function readText(path: string): string {
   try {
     if (statSync(path).size > maxLabelsBytes) throw new Error(`more than ${maxLabelsBytes} bytes`)
-    return readFileSync(path, 'utf8')
+    return readTextFile(path)
   } catch (error) {
     if (isSystemLimit(error)) throw byTrueName(`cannot read labels ${path}`, error)
     throw new ModelLabelsError(
@@ -69,34 +85,31 @@ function readText(path: string): string {
   }
 }
 
+/** Entries of a model's metadata that exporters write class names into. */
+const metadataKeys = ['names', 'labels', 'classes', 'class_names', 'categories'] as const
+
+/** Class names of a model file, or why what stands in their place is not understood. */
+export type MetadataLabels = Readonly<{ labels?: readonly string[]; problem?: string }>
+
 /**
- * Class names out of the metadata of a model: the `names` entry that exporters of the YOLO family write, a Python or JSON map
- * from number to name, or a JSON list. {@link noLabel} stands for numbers that a map leaves out.
- *
- * @returns `undefined` if there is none.
+ * Class names out of the metadata of a model: a map from number to name or a list, in Python, JSON or YAML, lines, or names with commas.
+ * {@link noLabel} stands for numbers that a map leaves out.
  */
-export function labelsFromMetadata(
-  metadata: Readonly<Record<string, string>>,
-): readonly string[] | undefined {
-  const text = metadata.names ?? metadata.labels ?? metadata.classes
-  if (text === undefined) return undefined
-  const names = /^\s*\[/.test(text) ? listOfNames(text) : mapOfNames(text)
-  return names.length > 0 ? withoutHoles(names) : undefined
+export function labelsOfMetadata(metadata: Readonly<Record<string, string>>): MetadataLabels {
+  let problem: string | undefined
+  for (const key of metadataKeys) {
+    const text = metadata[key]
+    // A number is how many there are.
+    if (text === undefined || text.trim() === '' || (key !== 'names' && /^\s*\d+\s*$/.test(text))) continue
+    const names = parseClassNames(text)
+    if (typeof names !== 'string' && names.some((name) => name !== undefined && name !== ''))
+      return { labels: withoutHoles(names) }
+    const why = typeof names === 'string' ? names : 'it has no name'
+    problem ??= `class names in its metadata are not understood: ${key} is ${shortened(text)}: ${why}; add a labels.txt`
+  }
+  return problem === undefined ? {} : { problem }
 }
 
-const quoted = /'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"/
-
-function listOfNames(text: string): string[] {
-  return [...text.matchAll(new RegExp(quoted, 'g'))].map((match) => unescapeName(match[1] ?? match[2] ?? ''))
-}
-
-function mapOfNames(text: string): string[] {
-  const names: string[] = []
-  for (const match of text.matchAll(new RegExp(`['"]?(\\d{1,5})['"]?\\s*:\\s*(?:${quoted.source})`, 'g')))
-    names[Number(match[1])] = unescapeName(match[2] ?? match[3] ?? '')
-  return names
-}
-
-function unescapeName(name: string): string {
-  return name.replace(/\\(.)/g, '$1')
+function shortened(text: string): string {
+  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}...` : text)
 }

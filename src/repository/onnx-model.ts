@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { byTrueName } from '../lifecycle/system-limit.js'
 import { autoComplete } from './auto-complete.js'
 import { ModelNotFoundError } from './errors.js'
-import { labelsFromMetadata, readLabelsFile } from './labels.js'
+import { labelsOfMetadata, readLabelsFile } from './labels.js'
 import { matchTensors } from './match-tensors.js'
 import type { ModelConfig } from './model-config.js'
 import { modelFileIn, type RepositoryModel, versionDirOf } from './model-definition.js'
@@ -70,7 +70,8 @@ function openServed(model: RepositoryModel, version: number): OnnxModel {
   const opened = openOnnxVersion(versionDirOf(model, chosen), written, source)
   const limit = written.max_batch_size ?? 0
   const [file] = labelFiles(opened.config, filesDir).values()
-  const labels = file === undefined ? labelsFromMetadata(opened.onnx.metadata) : readLabelsFile(file)
+  const { labels, problem } =
+    file === undefined ? labelsOfMetadata(opened.onnx.metadata) : { labels: readLabelsFile(file) }
   return {
     ...opened,
     name,
@@ -78,6 +79,6 @@ function openServed(model: RepositoryModel, version: number): OnnxModel {
     configuredMaxBatchSize: limit > 0 ? limit : undefined,
     labels,
     labelsFrom: file !== undefined ? basename(file) : labels === undefined ? '' : 'model metadata',
-    warnings,
+    warnings: problem === undefined ? warnings : [...warnings, `model "${name}": ${problem}`],
   }
 }

@@ -66,6 +66,8 @@ export interface OpenedModel {
   readonly scalarInputs?: readonly string[]
   /** Class names in the model file, for outputs that have none in the model's folder. */
   readonly labels?: readonly string[]
+  /** Why what stands there in the place of class names is not understood. */
+  readonly labelsProblem?: string
   /**
    * Starts one instance, warm; where sessions take certain sizes of batches, for the first of them.
    *

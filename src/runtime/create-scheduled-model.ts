@@ -71,6 +71,7 @@ async function start(opened: OpenedModel, options: ScheduledModelOptions): Promi
   const { name, version, modelDir, statistics, log, rateLimiter, clock = timers } = options
   checkCompleted(opened.config, name)
   const labels = outputLabels(opened.config, modelDir, opened.labels)
+  if (labels.size === 0 && opened.labelsProblem !== undefined) log.warn({ model: name }, opened.labelsProblem)
   const sequences = await openSequences(name, opened.config, modelDir)
   const warmUps = await warmUpRequests(opened.config, modelDir)
   let instanceFreed: () => void = () => undefined

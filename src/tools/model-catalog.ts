@@ -9,7 +9,7 @@ import type { ModelTensor } from '../tensors/tensor.js'
 import { saturationOf } from '../backends/onnxruntime/wide-weights.js'
 import { findCameraModel } from '../ensemble/camera-model.js'
 import { classTable, type HeadClass } from '../detector/class-table.js'
-import { planDetector } from '../detector/detector-plan.js'
+import { type DetectorPlan, planDetector } from '../detector/detector-plan.js'
 import { noCameraShapes } from '../detector/input-size.js'
 import { readEnsemble } from '../ensemble/ensemble-graph.js'
 import { type HeadKind, outputsOf } from '../detector/heads/head.js'
@@ -140,19 +140,21 @@ export function inspectModel(
     const saturation = found.flatMap(({ step, model }) =>
       saturationWarnings(model, processor).map((warning) => `${step.model_name}: ${warning}`),
     )
-    const warnings = [...entry.warnings, ...saturation]
-    return { ...common, warnings, steps, ...detectorReport(places, name) }
+    const { notes, ...detectors } = detectorReport(places, name)
+    const warnings = [...entry.warnings, ...saturation, ...notes]
+    return { ...common, warnings, steps, ...detectors }
   }
   if (entry.backend !== 'onnxruntime') return common
   const model = openOnnxModel(entry)
   const { config, path, version, onnx, labelsFrom } = model
   const { producer, opsets, inputs, outputs, metadata } = onnx
+  const { notes, ...detectors } = detectorReport(places, name)
   return {
     ...common,
     config,
-    warnings: [...entry.warnings, ...saturationWarnings(model, processor)],
+    warnings: [...model.warnings, ...saturationWarnings(model, processor), ...notes],
     file: { path, version, bytes: onnx.fileBytes, producer, opsets, inputs, outputs, metadata, labelsFrom },
-    ...detectorReport(places, name),
+    ...detectors,
   }
 }
 
@@ -164,21 +166,26 @@ function saturationWarnings(model: OnnxModel | undefined, processor: Processor):
 function detectorReport(
   repositories: Repositories,
   name: string,
-): Pick<ModelReport, 'detector' | 'gpuDetector' | 'detectorError'> {
+): Pick<ModelReport, 'detector' | 'gpuDetector' | 'detectorError'> & { notes: readonly string[] } {
   try {
     const { detector, gpuDetector } = findCameraModel(repositories, name)
-    if (detector === undefined) return {}
+    if (detector === undefined) return { notes: [] }
+    const own = planDetector(detector, noCameraShapes)
+    const onGpu = gpuDetector && planDetector(gpuDetector, noCameraShapes)
     return {
-      detector: reportOf(detector),
-      ...(gpuDetector === undefined ? {} : { gpuDetector: reportOf(gpuDetector) }),
+      detector: reportOf(detector, own),
+      ...(gpuDetector && onGpu && { gpuDetector: reportOf(gpuDetector, onGpu) }),
+      notes: [...new Set([...own.notes, ...(onGpu?.notes ?? [])])],
     }
   } catch (error) {
-    return { detectorError: toErrorRecord(error) }
+    return { detectorError: toErrorRecord(error), notes: [] }
   }
 }
 
-function reportOf(detector: OnnxModel): DetectorReport {
-  const { head, input, sizeFrom, labels } = planDetector(detector, noCameraShapes)
+function reportOf(
+  detector: OnnxModel,
+  { head, input, sizeFrom, labels }: Omit<DetectorPlan, 'notes'>,
+): DetectorReport {
   return {
     detector: `${detector.name}:${detector.version}`,
     head: head.kind,

@@ -1,7 +1,7 @@
 import { basename, dirname, resolve } from 'node:path'
 import { autoComplete } from '../repository/auto-complete.js'
 import { ModelConfigError } from '../repository/errors.js'
-import { labelsFromMetadata } from '../repository/labels.js'
+import { labelsOfMetadata } from '../repository/labels.js'
 import { emptyModelConfig } from '../repository/model-config.js'
 import { readModel } from '../repository/model-definition.js'
 import { readOnnxFile } from '../repository/onnx-file.js'
@@ -14,6 +14,7 @@ export function modelOfFile(file: string): OnnxModel {
   const stem = basename(path).replace(/\.onnx$/, '')
   const name = (stem === 'model' ? basename(dirname(dirname(path))) : stem).replace(/[^A-Za-z0-9_.-]/g, '_')
   const onnx = readOnnxFile(path)
+  const { labels, problem } = labelsOfMetadata(onnx.metadata)
   return {
     name,
     version: '1',
@@ -21,9 +22,9 @@ export function modelOfFile(file: string): OnnxModel {
     config: autoComplete(emptyModelConfig, name, onnx),
     configuredMaxBatchSize: undefined,
     onnx,
-    labels: labelsFromMetadata(onnx.metadata),
+    labels,
     labelsFrom: 'model metadata',
-    warnings: [],
+    warnings: problem === undefined ? [] : [problem],
   }
 }
 

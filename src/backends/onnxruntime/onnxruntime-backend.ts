@@ -2,7 +2,7 @@ import { dirname } from 'node:path'
 import type { InferenceConfig } from '../../config/inference.js'
 import { ModelInvalidError } from '../../repository/errors.js'
 import { graphOptimization, type ModelConfig } from '../../repository/model-config.js'
-import { labelsFromMetadata } from '../../repository/labels.js'
+import { labelsOfMetadata } from '../../repository/labels.js'
 import type { OnnxInfo } from '../../repository/onnx-file.js'
 import { scalarTensors } from '../../repository/match-tensors.js'
 import { openOnnxVersion } from '../../repository/onnx-model.js'
@@ -79,6 +79,7 @@ async function openModel(context: BackendContext, settings: OnnxSettings): Promi
   const ofSequences = [...idle, ...state.initial()]
   const uses = (settings.uses ?? new ProviderUses(log)).open(name, version)
   const { missing = missingProviderReason } = settings
+  const named = labelsOfMetadata(onnx.metadata)
   let announced = false
   const devices = new Set<DeviceKind>()
   /** GPU of each instance that runs on one by its number. */
@@ -90,7 +91,8 @@ async function openModel(context: BackendContext, settings: OnnxSettings): Promi
     config,
     platform: 'onnxruntime_onnx',
     ...tensorSpecs(config),
-    labels: labelsFromMetadata(onnx.metadata) ?? [],
+    labels: named.labels ?? [],
+    ...(named.problem !== undefined && { labelsProblem: named.problem }),
     scalarInputs: scalars.inputs,
     batchingIsAutomatic: written.dynamic_batching === undefined && config.dynamic_batching !== undefined,
     isReplaceable: true,

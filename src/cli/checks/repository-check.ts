@@ -146,6 +146,8 @@ async function checkServed(
   const rateLimiter = rateLimiterOf(config.modelServer.rateLimit)
   const definitions = new Map<string, ModelDefinition>()
   const described = new Map<string, readonly LoadedModel[]>()
+  /** What the model files say that is not understood, by model. */
+  const notes = new Map<string, string>()
   const findings: Finding[] = []
   const seen = new Set<string>()
   const attempt = async (name: string, look: () => Promise<void> | void) => {
@@ -172,7 +174,7 @@ async function checkServed(
       if (definitions.delete(name)) seen.delete(name)
   for (const [name, definition] of definitions)
     await attempt(name, async () => {
-      const models = await tryOpen(definition, backends)
+      const models = await tryOpen(definition, backends, (note) => notes.set(name, note))
       for (const model of models) checkPlace(model.config, states, rateLimiter)
       if (models.length > 0) described.set(name, models)
       findings.push(...missingSteps(name, needsOfConfig(definition.config), scan))
@@ -199,11 +201,15 @@ async function checkServed(
       fix: 'take one of the steps out',
     })
   const settings = { keepsAnswers: keepsAnswers(config.models.cache), limitsRates: rateLimiter !== undefined }
-  const warnings = [...definitions.values()].flatMap(({ name, config: own, warnings: notes }) =>
-    [...notes, ...loadWarnings(own, settings), ...(isBroken(name) ? [] : seenAtLoad(own))].map(
-      (detail): Finding => ({ subject: subjectOf(name), state: 'warning', detail }),
-    ),
-  )
+  const warnings = [...definitions.values()].flatMap(({ name, config: own, warnings: ofConfig }) => {
+    const ofFile = notes.get(name)
+    const all = [...ofConfig, ...loadWarnings(own, settings), ...(ofFile === undefined ? [] : [ofFile])]
+    return [...all, ...(isBroken(name) ? [] : seenAtLoad(own))].map((detail): Finding => ({
+      subject: subjectOf(name),
+      state: 'warning',
+      detail,
+    }))
+  })
   const broken = new Set(findings.map(({ subject }) => subject))
   const good = [...definitions.keys()].filter((name) => !broken.has(subjectOf(name)))
   const summary: Finding = {
@@ -325,6 +331,7 @@ function brokenStep(name: string, step: string): ModelConfigError {
 async function tryOpen(
   definition: ModelDefinition,
   backends: BackendRegistry,
+  note: (problem: string) => void,
 ): Promise<readonly DescribedModel[]> {
   const { name, config, filesDir } = definition
   const backend = backendOf(config)
@@ -344,6 +351,7 @@ async function tryOpen(
     try {
       checkCompleted(opened.config, name)
       const labels = outputLabels(opened.config, filesDir, opened.labels)
+      if (labels.size === 0 && opened.labelsProblem !== undefined) note(opened.labelsProblem)
       await warmUpRequests(opened.config, filesDir)
       await implicitState(opened.config, filesDir)
       models.push(new DescribedModel(name, String(version), opened, labels))

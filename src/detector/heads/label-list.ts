@@ -60,6 +60,12 @@ export function countsOf(labels: readonly string[]): readonly number[] {
   return [...new Set([labels.length, ...less, classLines(labels).length])].filter((count) => count > 0)
 }
 
+/** Names that more than one class has. */
+export function labelsGivenTwice(labels: readonly string[]): readonly string[] {
+  const named = classLines(labels).map((line) => labels[line]!)
+  return [...new Set(named.filter((label, index) => named.indexOf(label) !== index))]
+}
+
 /** The 80 names of COCO without the gaps that its numbers 1 to 90 have. */
 export function isCocoWithoutGaps(labels: readonly string[]): boolean {
   return (
