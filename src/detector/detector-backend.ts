@@ -1,6 +1,7 @@
 import ort from '../backends/onnxruntime/onnxruntime.js'
 import { ModelInvalidError } from '../repository/errors.js'
 import { toOrt } from '../backends/onnxruntime/onnx-session.js'
+import { ortTensor } from '../backends/onnxruntime/ort-tensor.js'
 import { type OrtModel } from '../backends/onnxruntime/ort-model.js'
 import { packInputs } from '../backends/pack-inputs.js'
 import type { CardMemory } from '../backends/onnxruntime/card-memory.js'
@@ -34,6 +35,8 @@ import {
   type InputPlan,
   inputShape,
   isFrameItself,
+  type PixelArray,
+  pixelArray,
   type SizeInput,
   writeFrame,
 } from './input-tensor.js'
@@ -152,7 +155,7 @@ async function warmedUp(opened: OpenedDetector, load: DetectorLoad): Promise<War
 }
 
 class LoadedDetector {
-  readonly #inputs = new Map<number, Float32Array | Uint8Array>()
+  readonly #inputs = new Map<number, PixelArray>()
   readonly #reader: FrameReader
   readonly #maxBatchSize: number
   /** Rows of the runs there were. */
@@ -256,7 +259,7 @@ class LoadedDetector {
    * The frames as an input of so many rows. Rows beyond them repeat the last: sums and extremes over the batch, as some quantised
    * models take them, see nothing that is not in the frames.
    */
-  #fill(buffers: readonly ArrayBuffer[], rows: number): Float32Array | Uint8Array {
+  #fill(buffers: readonly ArrayBuffer[], rows: number): PixelArray {
     const { input } = this.options
     const [only] = buffers
     if (rows === 1 && only !== undefined && isFrameItself(input)) return new Uint8Array(only)
@@ -268,18 +271,18 @@ class LoadedDetector {
     return data
   }
 
-  #inputFor(batchSize: number): Float32Array | Uint8Array {
+  #inputFor(batchSize: number): PixelArray {
     const known = this.#inputs.get(batchSize)
     if (known !== undefined) return known
     const length = batchSize * frameElements(this.options.input)
-    const Elements = elementType(this.options.input.layout) === 'float32' ? Float32Array : Uint8Array
+    const Elements = pixelArray(this.options.input.layout)
     const memory = this.model.memory(batchSize, length * Elements.BYTES_PER_ELEMENT)
     const data = new Elements(memory, 0, length)
     this.#inputs.set(batchSize, data)
     return data
   }
 
-  async #runModel(data: Float32Array | Uint8Array, batchSize: number): Promise<readonly HeadOutput[]> {
+  async #runModel(data: PixelArray, batchSize: number): Promise<readonly HeadOutput[]> {
     const { input, head } = this.options
     const feeds = [{ name: input.name, tensor: imageTensor(input, data, batchSize) }]
     if (input.sizeInput !== undefined)
@@ -289,12 +292,12 @@ class LoadedDetector {
   }
 }
 
-function imageTensor(input: InputPlan, data: Float32Array | Uint8Array, batchSize: number): ort.Tensor {
+function imageTensor(input: InputPlan, data: PixelArray, batchSize: number): ort.Tensor {
   const shape = inputShape(input, batchSize)
-  if (data instanceof Float32Array) return new ort.Tensor('float32', data, shape)
-  return elementType(input.layout) === 'int8'
-    ? new ort.Tensor('int8', new Int8Array(data.buffer, data.byteOffset, data.length), shape)
-    : new ort.Tensor('uint8', data, shape)
+  const type = elementType(input.layout)
+  return type === 'int8'
+    ? new ort.Tensor(type, new Int8Array(data.buffer, data.byteOffset, data.length), shape)
+    : ortTensor(type, data, shape)
 }
 
 function sizeTensor(

@@ -22,7 +22,7 @@ import {
   type SizeParameter,
   sizeText,
 } from './input-size.js'
-import { type InputLayout, type InputPlan, isInterleaved } from './input-tensor.js'
+import { type ElementType, type InputLayout, type InputPlan, isInterleaved } from './input-tensor.js'
 import { choice } from '../repository/parameter-choice.js'
 
 /** More than a frame has that reach any threshold of use, and a part of the cells of a grid. */
@@ -171,7 +171,7 @@ export function planHead(model: DetectorModel, input: SizePx): HeadPlan {
 }
 
 function imageInput(model: DetectorModel): { tensor: ModelTensor; layout: InputLayout } {
-  const expected = 'expected an image: float32, uint8 or int8 [N, 3, H, W] or [N, H, W, 3]'
+  const expected = `expected an image: ${pixelTypes.join(', ')} [N, 3, H, W] or [N, H, W, 3]`
   const { inputs } = model.onnx
   const images = inputs.flatMap((tensor) => {
     const layout = layoutOf(tensor)
@@ -179,6 +179,12 @@ function imageInput(model: DetectorModel): { tensor: ModelTensor; layout: InputL
   })
   const [image, ...others] = images
   const all = inputs.map((input) => `"${input.name}" ${describeTensor(input)}`).join(', ')
+  const other = inputs.find((input) => image === undefined && channelsOf(input) !== undefined)
+  if (other !== undefined)
+    throw new ModelInvalidError(
+      `model "${model.name}": input "${other.name}" is a picture in ${other.type}, which cameras do not write; ${expected}`,
+      'Export the model with a float32 input, or put a Cast behind the input that takes float32.',
+    )
   const tooMany = others.length > 0 || inputs.some((input) => input !== image?.tensor && !isSizeInput(input))
   if (image === undefined && inputs.length === 1)
     throw new ModelInvalidError(
@@ -216,11 +222,25 @@ function sizeInput(model: DetectorModel): Pick<InputPlan, 'sizeInput'> {
   }
 }
 
-function layoutOf({ type, shape }: ModelTensor): InputLayout | undefined {
-  if (shape.length !== 4 || (type !== 'float32' && type !== 'uint8' && type !== 'int8')) return undefined
-  if (shape[1] === 3) return `${type}-nchw`
-  if (shape[3] === 3) return `${type}-nhwc`
-  return undefined
+const pixelTypes = [
+  'float32',
+  'float16',
+  'float64',
+  'uint8',
+  'int8',
+] as const satisfies readonly ElementType[]
+
+function layoutOf(tensor: ModelTensor): InputLayout | undefined {
+  const type = pixelTypes.find((each) => each === tensor.type)
+  const channels = channelsOf(tensor)
+  return type === undefined || channels === undefined ? undefined : `${type}-${channels}`
+}
+
+/** Where the colours of a picture are, if it may be one. */
+function channelsOf({ shape }: ModelTensor): 'nchw' | 'nhwc' | undefined {
+  if (shape.length !== 4) return undefined
+  if (shape[1] === 3) return 'nchw'
+  return shape[3] === 3 ? 'nhwc' : undefined
 }
 
 /**

@@ -66,8 +66,9 @@ export function inputSize(input: SizedInput, key: SizeParameter, given?: SizePx)
   if (given !== undefined) return { size: given, from: 'the cameras' }
   const exported = exportedSize(input)
   if (exported !== undefined) return { size: exported, from: 'imgsz of its metadata' }
+  const strange = strangeSize(input)
   throw new ModelInvalidError(
-    `model "${name}": input "${tensor.name}" ${describeTensor(tensor)} does not tell the size of its picture`,
+    `model "${name}": input "${tensor.name}" ${describeTensor(tensor)} does not tell the size of its picture${strange === undefined ? '' : `, and ${strange}`}`,
     `Set parameters { key: "${key}" value { string_value: "640x640" } } in config.pbtxt.`,
   )
 }
@@ -117,7 +118,7 @@ export function freeSize(input: SizedInput): FreeSize | Readonly<{ fixedBy: stri
   if (isExportedForOneSize(metadata))
     return { fixedBy: 'its metadata says that it was exported for one size' }
   return most === undefined
-    ? { fixedBy: 'no imgsz in its metadata says how large it may be' }
+    ? { fixedBy: strangeSize(input) ?? 'no imgsz in its metadata says how large it may be' }
     : { most, stride: strideOf(metadata) }
 }
 
@@ -164,10 +165,36 @@ function configuredDims({ config, tensor }: SizedInput): readonly number[] {
   return (config.input.find((input) => input.name === tensor.name)?.dims ?? []).slice(-3)
 }
 
-/** Exporters of the YOLO family write `imgsz`, height first. */
-function exportedSize({ metadata }: SizedInput): SizePx | undefined {
-  const match = /^\s*\[\s*(\d{2,5})\s*,\s*(\d{2,5})\s*\]\s*$/.exec(metadata.imgsz ?? '')
-  return match === null ? undefined : { widthPx: Number(match[2]), heightPx: Number(match[1]) }
+/**
+ * Exporters of the YOLO family write `imgsz`, height first: `[640, 640]`, `(640, 640)`, `640, 640`, or one number for both. Behind a batch
+ * and the channels they are the last two.
+ */
+function exportedSize({ metadata: { imgsz = '' } }: SizedInput): SizePx | undefined {
+  const [height, width] = namedSides.map((side) => side.exec(imgsz)?.[1])
+  if (height !== undefined && width !== undefined) return { widthPx: Number(width), heightPx: Number(height) }
+  const bare = imgsz.replace(/[[\](){}'"\s]+/g, ' ').trim()
+  const square = /^(\d{2,5})\s*[x×*]\s*\1$/.exec(bare)?.[1]
+  if (square !== undefined) return { widthPx: Number(square), heightPx: Number(square) }
+  if (!/^\d+(?:\.0+)?(?:\s*[, ]\s*\d+(?:\.0+)?)*(?: ?,)?$/.test(bare)) return undefined
+  const sides = (bare.match(/\d+(?:\.0+)?/g) ?? []).map(Number)
+  const [heightPx = 0, widthPx = heightPx] = sides.slice(-2)
+  return [1, 2, 4].includes(sides.length) && isSide(heightPx) && isSide(widthPx)
+    ? { widthPx, heightPx }
+    : undefined
+}
+
+/** `{"height": 640, "width": 640}`. */
+const namedSides = [/\b(?:height|h)['"]?\s*[:=]\s*(\d{2,5})\b/i, /\b(?:width|w)['"]?\s*[:=]\s*(\d{2,5})\b/i]
+
+function isSide(pixels: number): boolean {
+  return pixels >= 10 && pixels <= 99_999
+}
+
+/** What stands in the metadata and is no size, for people. */
+function strangeSize({ metadata: { imgsz = '' } }: SizedInput): string | undefined {
+  return imgsz === ''
+    ? undefined
+    : `imgsz of its metadata, ${JSON.stringify(imgsz.slice(0, 60))}, is not understood`
 }
 
 /** They also write whether sizes were left free: `dynamic`, or the same in `args`, as Python prints it. */

@@ -1,9 +1,14 @@
+import { halfBits } from '../tensors/elements.js'
 import type { LetterboxAlign, SizePx } from '../vision/letterbox.js'
 
 /** How the model wants its pixels: element type and order of dimensions, batch first. */
 export const inputLayouts = [
   'float32-nchw',
   'float32-nhwc',
+  'float16-nchw',
+  'float16-nhwc',
+  'float64-nchw',
+  'float64-nhwc',
   'uint8-nchw',
   'uint8-nhwc',
   'int8-nchw',
@@ -34,11 +39,27 @@ export type SizeInput = Readonly<{
   order: 'wh' | 'hw'
 }>
 
-export type ElementType = 'float32' | 'uint8' | 'int8'
+export type ElementType = 'float32' | 'float16' | 'float64' | 'uint8' | 'int8'
 
 /** Element type of a layout. int8 is a byte minus 128. */
 export function elementType(layout: InputLayout): ElementType {
-  return layout.startsWith('float32') ? 'float32' : layout.startsWith('uint8') ? 'uint8' : 'int8'
+  return layout.slice(0, layout.indexOf('-')) as ElementType
+}
+
+/** Elements of an image input: of float16 their bits, of int8 bytes. */
+export type PixelArray = Float32Array | Float64Array | Uint16Array | Uint8Array
+
+const pixelArrays = {
+  float32: Float32Array,
+  float16: Uint16Array,
+  float64: Float64Array,
+  uint8: Uint8Array,
+  int8: Uint8Array,
+} as const
+
+/** The array that elements of a layout are written into. */
+export function pixelArray(layout: InputLayout): (typeof pixelArrays)[ElementType] {
+  return pixelArrays[elementType(layout)]
 }
 
 /** Whether the colours of a pixel stand beside each other. */
@@ -83,16 +104,21 @@ function tablesFor(plan: InputPlan): Tables {
 }
 
 function valueOf({ layout, range, normalise }: InputPlan, byte: number, channel: number): number {
+  const floatOf = (value: number) => {
+    const scaled = range === '0-1' ? value / 255 : value
+    return (scaled - (normalise?.mean[channel] ?? 0)) / (normalise?.std[channel] ?? 1)
+  }
   switch (elementType(layout)) {
     case 'uint8':
       return byte
     case 'int8':
       // Two's complement of byte - 128.
       return byte ^ 0x80
-    case 'float32': {
-      const value = range === '0-1' ? byte / 255 : byte
-      return (value - (normalise?.mean[channel] ?? 0)) / (normalise?.std[channel] ?? 1)
-    }
+    case 'float16':
+      return halfBits(floatOf(byte))
+    case 'float32':
+    case 'float64':
+      return floatOf(byte)
     default:
       return layout as never
   }
@@ -102,14 +128,9 @@ function valueOf({ layout, range, normalise }: InputPlan, byte: number, channel:
  * Writes a frame into the model's input.
  *
  * @param rgbHwc - uint8 `[heightPx, widthPx, 3]`, RGB, of the plan's size. Borrowed for the call.
- * @param out - the tensor's data, for int8 as bytes; `frameElements` elements from `at` are overwritten.
+ * @param out - the tensor's data, a {@link pixelArray}; `frameElements` elements from `at` are overwritten.
  */
-export function writeFrame(
-  plan: InputPlan,
-  rgbHwc: ArrayBuffer,
-  out: Float32Array | Uint8Array,
-  at: number,
-): void {
+export function writeFrame(plan: InputPlan, rgbHwc: ArrayBuffer, out: PixelArray, at: number): void {
   const swap = plan.channels === 'bgr'
   if (isFrameItself(plan)) out.set(new Uint8Array(rgbHwc), at)
   else if (isInterleaved(plan.layout)) toPixels(rgbHwc, out, at, swap, tablesFor(plan))
@@ -125,7 +146,7 @@ export function writeFrame(
 function toPlanes(
   rgbHwc: ArrayBuffer,
   pixels: number,
-  out: Float32Array | Uint8Array,
+  out: PixelArray,
   at: number,
   swap: boolean,
   [red, grn, blu]: Tables,
@@ -163,7 +184,7 @@ function toPlanes(
 /** Interleaved bytes to interleaved values. */
 function toPixels(
   rgbHwc: ArrayBuffer,
-  out: Float32Array | Uint8Array,
+  out: PixelArray,
   at: number,
   swap: boolean,
   [red, green, blue]: Tables,

@@ -1,5 +1,5 @@
 import { pixelType, type LetterboxPlan } from '../detector/letterbox/letterbox-parameters.js'
-import { frameElements, inputShape, writeFrame } from '../detector/input-tensor.js'
+import { frameElements, inputShape, pixelArray, writeFrame } from '../detector/input-tensor.js'
 import { rowLength } from '../detector/detector-protocol.js'
 import type { FrameGeometry } from '../detector/frame-geometry.js'
 import type { ModelConfig, ModelInput } from '../repository/model-config.js'
@@ -99,7 +99,7 @@ export class CameraTensors {
   #pixels(rgbHwc: ArrayBuffer): Uint8Array {
     const plan = { ...this.plan, name: '' }
     const elements = frameElements(plan)
-    const pixels = pixelType(plan) === 'FP32' ? new Float32Array(elements) : new Uint8Array(elements)
+    const pixels = new (pixelArray(plan.layout))(elements)
     writeFrame(plan, rgbHwc, pixels, 0)
     return dataOf(pixels)
   }

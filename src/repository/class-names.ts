@@ -125,7 +125,7 @@ function ofList({ items, isSet }: Literal & { kind: 'list' }): ClassNames | stri
   if (items.length > 0 && pairs.every((pair) => pair !== undefined)) return byNumber(pairs)
   const names = items.map(nameOf)
   const other = names.findIndex((name) => name === undefined)
-  return other < 0 ? (names as string[]) : `its item ${other + 1} is no name`
+  return other < 0 ? names : `its item ${other + 1} is no name`
 }
 
 function ofMap({ entries }: Literal & { kind: 'map' }): ClassNames | string {

@@ -55,6 +55,29 @@ export function float16Bits(data: ArrayBufferView): Uint16Array {
   return new Uint16Array(data.buffer, data.byteOffset, data.byteLength / 2)
 }
 
+const rounded = new Float32Array(1)
+const roundedBits = new Uint32Array(rounded.buffer)
+
+/** A number as IEEE 754 half precision, rounded to the nearest, of two to the even one. */
+export function halfBits(value: number): number {
+  rounded[0] = value
+  const bits = roundedBits[0]!
+  const sign = (bits >>> 16) & 0x8000
+  const size = Math.abs(rounded[0])
+  if (Number.isNaN(value)) return 0x7e00
+  if (size >= 65_520) return sign | 0x7c00
+  if (size < 2 ** -14) return sign | toEven(size * 2 ** 24)
+  const exponent = ((bits >>> 23) & 0xff) - 127
+  // The first bit of a normal number is not written; one that is rounded up carries into the exponent.
+  return sign | (((exponent + 14) << 10) + toEven((size / 2 ** exponent) * 1024))
+}
+
+function toEven(value: number): number {
+  const down = Math.floor(value)
+  const rest = value - down
+  return rest > 0.5 || (rest === 0.5 && down % 2 === 1) ? down + 1 : down
+}
+
 /** IEEE 754 half precision to floats. */
 export function floatsOf(bits: Uint16Array): Float32Array {
   return Float32Array.from(bits, (half) => {

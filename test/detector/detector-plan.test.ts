@@ -191,7 +191,8 @@ describe('planDetector', () => {
 
   it.each([
     ['no picture', [{ ...nhwc, shape: ['N', 10] }], 'input "images" uint8 [N, 10] is not an image'],
-    ['half floats for pixels', [{ ...nhwc, type: 'int64' as const }], 'is not an image'],
+    ['pixels in int64', [{ ...nhwc, type: 'int64' as const }], 'is a picture in int64'],
+    ['pixels in bfloat16', [{ ...nhwc, type: 'bfloat16' as const }], 'is a picture in bfloat16'],
     [
       'two inputs',
       [nhwc, { ...nhwc, name: 'sizes' }],

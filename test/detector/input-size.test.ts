@@ -16,6 +16,46 @@ const size = (text: string): SizePx => {
 }
 const shapes = (...pictures: string[]) => ({ pictures: pictures.map(size), cameras: pictures.length })
 
+describe('R66: imgsz of the metadata', () => {
+  const free = { name: 'images', type: 'float32', shape: ['N', 3, 'h', 'w'] } as const
+  const of = (imgsz: string): SizedInput => ({
+    name: 'm',
+    config: emptyModelConfig,
+    metadata: { imgsz },
+    tensor: free,
+    heightAt: 2,
+  })
+
+  it.each([
+    ['640', '640x640'],
+    ['[640]', '640x640'],
+    ['(640,)', '640x640'],
+    ['[384, 640]', '640x384'],
+    ['(384, 640)', '640x384'],
+    ['384,640', '640x384'],
+    ['384 640', '640x384'],
+    ['"640"', '640x640'],
+    ['["384", "640"]', '640x384'],
+    ["'[384, 640]'", '640x384'],
+    ['[640.0, 640.0]', '640x640'],
+    ['[1, 3, 384, 640]', '640x384'],
+    ['640x640', '640x640'],
+    ['{"height": 384, "width": 640}', '640x384'],
+    ["{'w': 640, 'h': 384}", '640x384'],
+  ])('%s is %s', (imgsz, expected) => {
+    expect(sizeText(inputSize(of(imgsz), 'gantry.input_size').size)).toBe(expected)
+  })
+
+  it.each(['640x384', 'auto', '-1', '[1, 640, 640, 3]', '[3, 384, 640]', '4'])('%s is told', (imgsz) => {
+    expect(() => inputSize(of(imgsz), 'gantry.input_size')).toThrow(
+      `does not tell the size of its picture, and imgsz of its metadata, ${JSON.stringify(imgsz)}, is not understood`,
+    )
+    expect(freeSize(of(imgsz))).toMatchObject({
+      fixedBy: expect.stringContaining('not understood') as string,
+    })
+  })
+})
+
 describe('the size for cameras', () => {
   it.each([
     ['1280x720', '640x384'],

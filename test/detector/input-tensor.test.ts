@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { floatsOf } from '../../src/tensors/elements.js'
 import { frameElements, type InputPlan, isFrameItself, writeFrame } from '../../src/detector/input-tensor.js'
 
 const plan = (over: Partial<InputPlan>): InputPlan => ({
@@ -37,6 +38,20 @@ describe('writeFrame', () => {
     writeFrame(plan({ range: '0-1' }), picture(6), out, 0)
     expect(out[6]).toBeCloseTo(100 / 255, 7)
     expect(out[17]).toBeCloseTo(205 / 255, 7)
+  })
+
+  it('writes halves as bits, and doubles', () => {
+    const halves = new Uint16Array(18)
+    writeFrame(plan({ layout: 'float16-nchw', range: '0-1' }), picture(6), halves, 0)
+    const values = floatsOf(halves)
+    expect(values[6]).toBeCloseTo(100 / 255, 3)
+    expect(values[17]).toBeCloseTo(205 / 255, 3)
+    const normalise = { mean: [100, 100, 100], std: [50, 50, 50] }
+    writeFrame(plan({ layout: 'float16-nhwc', normalise }), picture(6), halves, 0)
+    expect([...floatsOf(halves).subarray(0, 3)]).toEqual([-2, 0, 2])
+    const doubles = new Float64Array(18)
+    writeFrame(plan({ layout: 'float64-nchw' }), picture(6), doubles, 0)
+    expect([...doubles]).toEqual(planes(6, [0, 100, 200]))
   })
 
   it('writes bytes to planes, and to where the frame of a batch belongs', () => {

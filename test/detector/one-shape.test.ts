@@ -51,13 +51,13 @@ function shapesBySession(runs: readonly ShapedRun[]): string[][] {
 }
 
 describe('a detector on a provider that charges for a change of shape', () => {
-  it.each(['uint8-nhwc', 'float32-nchw'] as const)(
+  it.each(['uint8-nhwc', 'float32-nchw', 'float16-nchw'] as const)(
     'shows each session one shape, from its load on, whatever number of cameras sends (%s)',
     async (input) => {
       const runs = recordShapes()
       const rig = await start(input, ['cuda', 'cpu'])
       expect(rig.detector.info.provider).toBe('cuda')
-      const shape = input === 'uint8-nhwc' ? '64x64x3' : '3x64x64'
+      const shape = input.endsWith('nhwc') ? '64x64x3' : '3x64x64'
       await warm(rig)
       const atLoad = runs()
       expect(shapesBySession(atLoad)).toEqual([[`images 1x${shape}`], [`images 4x${shape}`]])

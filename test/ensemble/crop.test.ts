@@ -38,7 +38,7 @@ function redness(input: TestInput, maxBatchSize = 4, batch: number | string = 'b
     rows: 1,
     columns: 1,
     fixed: { 0: input.startsWith('int8') ? 128 / 255 : 0 },
-    signal: { 0: input.startsWith('float32') ? 1 : 255 },
+    signal: { 0: input.startsWith('float') ? 1 : 255 },
     outputName: 'redness',
     batch,
   })
@@ -119,7 +119,15 @@ describe('a crop step', () => {
     expect(seen?.data.byteLength).toBe(0)
   })
 
-  it.each<TestInput>(['uint8-nhwc', 'uint8-nchw', 'float32-nchw', 'float32-nhwc', 'int8-nchw', 'int8-nhwc'])(
+  it.each<TestInput>([
+    'uint8-nhwc',
+    'uint8-nchw',
+    'float32-nchw',
+    'float32-nhwc',
+    'float16-nchw',
+    'int8-nchw',
+    'int8-nhwc',
+  ])(
     'writes what a %s model takes, from a picture and boxes of the client, in pieces of its max_batch_size',
     async (input) => {
       const ensemble = await ensembleOf(lookAt(), [await redness(input, 2)])

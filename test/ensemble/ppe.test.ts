@@ -61,34 +61,40 @@ it('the ppe ensemble finds in a picture what the camera path finds in it', async
   expect(found).toEqual(result?.detections)
 })
 
-it.each<TestInput>(['uint8-nhwc', 'uint8-nchw', 'float32-nchw', 'float32-nhwc', 'int8-nchw', 'int8-nhwc'])(
-  'letterbox, a %s detector and detection head give boxes in pixels of the picture',
-  async (input) => {
-    const repository = tempDir()
-    addModel(repository, 'ppe_detect_video', {
-      onnx: redDetector(input),
-      labels: 'blue\nred',
-      config:
-        'max_batch_size: 4 output { name: "output0" data_type: TYPE_FP32 dims: [ 6, 84 ] label_filename: "labels.txt" }',
-    })
-    const ensemble = await ensembleOf(ppe, await scheduledModel(repository, 'ppe_detect_video'))
-    const red = new Uint8Array(128 * 64 * 3)
-    for (let at = 0; at < red.length; at += 3) red[at] = 255
-    const [detections] = await ensemble.infer(picture(128, 64, red))
-    expect(detections?.shape).toEqual([1, 6])
-    const [x1, y1, x2, y2, score, classId] = valuesOf(detections)
-    // The box of the model is (22, 12)-(42, 20) of 64x64; the picture fills rows 16 to 48 of it at half size.
-    expect([x1, y1, x2, y2, classId]).toEqual([44, 0, 84, 8, 1])
-    // Half of the input is red, half is the grey of the padding.
-    expect(score).toBeCloseTo((1 + 114 / 255) / 2, 2)
-    expect(ensemble.labels('detections')).toEqual(['blue', 'red'])
-    expect(ensemble.statistics()).toMatchObject({
-      inferenceCount: 1,
-      executionCount: 1,
-      inference: { success: { count: 1 }, queue: { count: 1 }, compute_infer: { count: 1 } },
-    })
-  },
-)
+it.each<TestInput>([
+  'uint8-nhwc',
+  'uint8-nchw',
+  'float32-nchw',
+  'float32-nhwc',
+  'float16-nhwc',
+  'float64-nchw',
+  'int8-nchw',
+  'int8-nhwc',
+])('letterbox, a %s detector and detection head give boxes in pixels of the picture', async (input) => {
+  const repository = tempDir()
+  addModel(repository, 'ppe_detect_video', {
+    onnx: redDetector(input),
+    labels: 'blue\nred',
+    config:
+      'max_batch_size: 4 output { name: "output0" data_type: TYPE_FP32 dims: [ 6, 84 ] label_filename: "labels.txt" }',
+  })
+  const ensemble = await ensembleOf(ppe, await scheduledModel(repository, 'ppe_detect_video'))
+  const red = new Uint8Array(128 * 64 * 3)
+  for (let at = 0; at < red.length; at += 3) red[at] = 255
+  const [detections] = await ensemble.infer(picture(128, 64, red))
+  expect(detections?.shape).toEqual([1, 6])
+  const [x1, y1, x2, y2, score, classId] = valuesOf(detections)
+  // The box of the model is (22, 12)-(42, 20) of 64x64; the picture fills rows 16 to 48 of it at half size.
+  expect([x1, y1, x2, y2, classId]).toEqual([44, 0, 84, 8, 1])
+  // Half of the input is red, half is the grey of the padding.
+  expect(score).toBeCloseTo((1 + 114 / 255) / 2, 2)
+  expect(ensemble.labels('detections')).toEqual(['blue', 'red'])
+  expect(ensemble.statistics()).toMatchObject({
+    inferenceCount: 1,
+    executionCount: 1,
+    inference: { success: { count: 1 }, queue: { count: 1 }, compute_infer: { count: 1 } },
+  })
+})
 
 const anchors = 84
 /** A box in a 64x64 picture whose score is the mean red of an int8 input; every number is stored in units of `unit`. */
@@ -107,7 +113,7 @@ const boxDetector = (input: TestInput, outputType: 'float16' | 'int8', unit: num
       [3 * anchors]: 8 / unit,
       [5 * anchors]: input.startsWith('int8') ? (128 / 255 + 0.1) / unit : 0,
     },
-    signal: { [5 * anchors]: (input.startsWith('float32') ? 1 : 255) * unit },
+    signal: { [5 * anchors]: (input.startsWith('float') ? 1 : 255) * unit },
     metadata: namesMetadata(['blue', 'red']),
   })
 const scale = `parameters { key: "gantry.head_scale" value { string_value: "0.5" } }
@@ -115,6 +121,8 @@ const scale = `parameters { key: "gantry.head_scale" value { string_value: "0.5"
 
 it.each([
   ['float16 values', boxDetector('float32-nhwc', 'float16', 1), ''],
+  ['float16 values from float16 pixels', boxDetector('float16-nchw', 'float16', 1), ''],
+  ['float16 values from float64 pixels', boxDetector('float64-nhwc', 'float16', 1), ''],
   ['int8 values from int8 pixels', boxDetector('int8-nchw', 'int8', 0.5), scale],
 ])('a detector that gives %s has its boxes found', async (_, onnx, parameters) => {
   const repository = tempDir()
@@ -125,18 +133,18 @@ it.each([
   expect(ensemble.labels('detections')).toEqual(['blue', 'red'])
 })
 
-it('a detector that takes float16 pixels is refused by name', async () => {
+it('R66: a detector that takes pixels of another type is refused by name', async () => {
   const repository = tempDir()
   const shape = ['batch', 3, 64, 64]
   const onnx = buildOnnx({
-    inputs: [{ name: 'images', type: 'float16', shape }],
-    outputs: [{ name: 'output0', type: 'float16', shape }],
+    inputs: [{ name: 'images', type: 'int32', shape }],
+    outputs: [{ name: 'output0', type: 'int32', shape }],
     nodes: [{ op: 'Identity', inputs: ['images'], outputs: ['output0'] }],
   })
   addModel(repository, 'ppe_detect_video', { onnx, config: 'max_batch_size: 4' })
   const detector = await scheduledModel(repository, 'ppe_detect_video')
   await expect(ensembleOf(ppe, detector)).rejects.toThrow(
-    /"ppe_detect_video": input "images" float16 .* is not an image/,
+    /"ppe_detect_video": input "images" is a picture in int32, which cameras do not write; expected an image: float32, float16/,
   )
 })
 

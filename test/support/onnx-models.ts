@@ -2,8 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildOnnx, elementTypes, type Constant, type Node, type TensorSpec } from './onnx-builder.js'
 
-export type TestInput =
-  'float32-nchw' | 'float32-nhwc' | 'uint8-nchw' | 'uint8-nhwc' | 'int8-nchw' | 'int8-nhwc'
+export type TestInput = `${'float32' | 'float16' | 'float64' | 'uint8' | 'int8'}-${'nchw' | 'nhwc'}`
 
 export type DetectorSpec = Readonly<{
   input: TestInput
@@ -32,7 +31,7 @@ export type DetectorSpec = Readonly<{
 export function detectorOnnx(spec: DetectorSpec): Uint8Array {
   const { input, widthPx, heightPx, rows, columns, batch = 'batch' } = spec
   const hwc = input.endsWith('nhwc')
-  const type = input.split('-')[0] as 'float32' | 'uint8' | 'int8'
+  const type = input.split('-')[0] as 'float32' | 'float16' | 'float64' | 'uint8' | 'int8'
   const shape = hwc ? [batch, heightPx, widthPx, 3] : [batch, 3, heightPx, widthPx]
   const images: TensorSpec = { name: 'images', type, shape }
   const base = filled(rows * columns, spec.fixed ?? {})
@@ -101,7 +100,7 @@ export function redDetector(input: TestInput, batch?: DetectorSpec['batch']): Ui
       [3 * anchors]: 8,
       [5 * anchors]: input.startsWith('int8') ? 128 / 255 : 0,
     },
-    signal: { [5 * anchors]: input.startsWith('float32') ? 1 : 255 },
+    signal: { [5 * anchors]: input.startsWith('float') ? 1 : 255 },
     metadata: namesMetadata(['blue', 'red']),
     ...(batch === undefined ? {} : { batch }),
   })

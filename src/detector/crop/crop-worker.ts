@@ -2,7 +2,7 @@ import '../../lifecycle/catch-warnings.js'
 import { parentPort } from 'node:worker_threads'
 import { InternalError } from '../../errors.js'
 import { type Outgoing, serveWorker, type WorkerBackend } from '../../runtime/worker-runtime.js'
-import { elementType, frameElements, type InputPlan, writeFrame } from '../input-tensor.js'
+import { frameElements, type InputPlan, pixelArray, writeFrame } from '../input-tensor.js'
 import { rowLength } from '../detector-protocol.js'
 import type { CropPlan } from './crop-parameters.js'
 import type { CropAnswer, CropJob, CropLoad } from './crop-protocol.js'
@@ -23,7 +23,7 @@ class CropWorker implements WorkerBackend<CropLoad, unknown, CropJob, CropAnswer
     const input: InputPlan = { ...form, name: '' }
     const each = frameElements(input)
     const length = each * (boxes.length / rowLength)
-    const crops = elementType(form.layout) === 'float32' ? new Float32Array(length) : new Uint8Array(length)
+    const crops = new (pixelArray(form.layout))(length)
     const from = croppedFrame(new Uint8Array(frame), { widthPx, heightPx }, geometry)
     const pixels = new Uint8Array(each)
     for (let row = 0, at = 0; row < boxes.length; row += rowLength, at += each) {

@@ -1,7 +1,7 @@
 import { normalisation } from '../detector-plan.js'
 import { parseSize } from '../input-size.js'
 import { choice } from '../../repository/parameter-choice.js'
-import { elementType, type InputPlan, inputLayouts } from '../input-tensor.js'
+import { type ElementType, elementType, type InputPlan, inputLayouts } from '../input-tensor.js'
 import { type ModelConfig, parameterOf } from '../../repository/model-config.js'
 import type { Datatype } from '../../tensors/element-type.js'
 
@@ -27,14 +27,15 @@ export function letterboxParameters(model: string, config: ModelConfig): Letterb
   }
 }
 
+const pixelTypes = {
+  float32: 'FP32',
+  float16: 'FP16',
+  float64: 'FP64',
+  uint8: 'UINT8',
+  int8: 'INT8',
+} as const satisfies Record<ElementType, Datatype>
+
 /** Element type of the pixels that a letterbox writes. */
 export function pixelType({ layout }: LetterboxPlan): Datatype {
-  switch (elementType(layout)) {
-    case 'float32':
-      return 'FP32'
-    case 'int8':
-      return 'INT8'
-    default:
-      return 'UINT8'
-  }
+  return pixelTypes[elementType(layout)]
 }

@@ -1,7 +1,7 @@
 import '../../lifecycle/catch-warnings.js'
 import { parentPort } from 'node:worker_threads'
 import { InternalError } from '../../errors.js'
-import { elementType, frameElements, type InputPlan, writeFrame } from '../input-tensor.js'
+import { frameElements, type InputPlan, pixelArray, writeFrame } from '../input-tensor.js'
 import { type Outgoing, serveWorker, type WorkerBackend } from '../../runtime/worker-runtime.js'
 import type { LetterboxAnswer, LetterboxJob, LetterboxLoad } from './letterbox-protocol.js'
 
@@ -19,7 +19,7 @@ class PixelWorker implements WorkerBackend<LetterboxLoad, unknown, LetterboxJob,
     if (plan === undefined) throw new InternalError('run before load')
     const each = frameElements(plan)
     const length = each * pictures.length
-    const data = elementType(plan.layout) === 'float32' ? new Float32Array(length) : new Uint8Array(length)
+    const data = new (pixelArray(plan.layout))(length)
     pictures.forEach((picture, index) => writeFrame(plan, picture, data, index * each))
     return Promise.resolve({ result: { pixels: data.buffer }, transfer: [data.buffer] })
   }

@@ -1,5 +1,5 @@
 import { elementBytes } from '../../tensors/element-type.js'
-import { packStrings } from '../../tensors/elements.js'
+import { halfBits, packStrings } from '../../tensors/elements.js'
 import { elementCount, type Tensor } from '../../tensors/tensor.js'
 import type { SizePx } from '../../vision/letterbox.js'
 import type { ShapedInput } from './input-data.js'
@@ -82,13 +82,4 @@ export function encodedTensor({ input }: PictureInput, pictures: readonly Uint8A
 /** What a byte of a picture is in each type of element. */
 const bytes = Uint8Array.from({ length: 256 }, (_, value) => value)
 const floats = Float32Array.from({ length: 256 }, (_, value) => value / 255)
-const halves = Uint16Array.from(floats, halfBits)
-
-/** IEEE 754 half precision of a number in 0..1. */
-function halfBits(value: number): number {
-  if (value === 0) return 0
-  const exponent = Math.max(-14, Math.floor(Math.log2(value)))
-  const fraction = Math.round((value / 2 ** exponent) * 1024)
-  // The first bit of a normal number is not written; one that is rounded up carries into the exponent.
-  return ((exponent + 14) << 10) + fraction
-}
+const halves = Uint16Array.from(floats, (value) => halfBits(value))

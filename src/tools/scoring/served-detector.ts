@@ -5,9 +5,9 @@ import { headValues } from '../../detector/head-values.js'
 import { labelOf } from '../../detector/heads/label-list.js'
 import { outputsOf } from '../../detector/heads/head.js'
 import {
-  elementType,
   frameElements,
   inputShape,
+  pixelArray,
   type SizeInput,
   writeFrame,
 } from '../../detector/input-tensor.js'
@@ -52,8 +52,7 @@ export class ServedDetector implements ServedForm {
   async requestFor(picture: Picture): Promise<ServedRequest> {
     const { input } = this.#plan
     const { rgbHwc, ...geometry } = await letterboxedFrame(picture, this.#format, this.#pool)
-    const Elements = elementType(input.layout) === 'float32' ? Float32Array : Uint8Array
-    const values = new Elements(frameElements(input))
+    const values = new (pixelArray(input.layout))(frameElements(input))
     writeFrame(input, rgbHwc, values, 0)
     this.#pool.give(rgbHwc)
     const image: Tensor = {

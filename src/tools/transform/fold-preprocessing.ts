@@ -23,8 +23,8 @@ const prefix = 'gantry_picture'
 export function foldPreprocessing(path: string, plan: InputPlan, tensor: ModelTensor): Uint8Array {
   if (elementType(plan.layout) !== 'float32')
     throw new ModelTransformError(
-      `input "${plan.name}" is ${plan.layout}: the model takes bytes already`,
-      'Leave out the step fold.',
+      `input "${plan.name}" is ${plan.layout}: ${isOfBytes(plan) ? 'the model takes bytes already' : 'only float32 can be folded'}`,
+      isOfBytes(plan) ? 'Leave out the step fold.' : 'Fold before float16.',
     )
   const graph = new EditableGraph(path)
   graph.refuseQuantised('fold')
@@ -46,6 +46,10 @@ export function foldPreprocessing(path: string, plan: InputPlan, tensor: ModelTe
     }),
   )
   return graph.finished()
+}
+
+function isOfBytes({ layout }: InputPlan): boolean {
+  return layout.includes('int8')
 }
 
 function interleavedShape({ shape }: ModelTensor, axis: 1 | 3): ModelTensor['shape'] {

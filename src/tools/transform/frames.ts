@@ -2,7 +2,13 @@ import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 import { decodePicture, type DecodedPicture } from '../../backends/image-decode/decode-picture.js'
-import { frameElements, type InputPlan, writeFrame } from '../../detector/input-tensor.js'
+import {
+  frameElements,
+  pixelArray,
+  type PixelArray,
+  type InputPlan,
+  writeFrame,
+} from '../../detector/input-tensor.js'
 import { letterboxPicture } from '../../detector/letterbox/letterbox-picture.js'
 import { installation } from '../../lifecycle/installation.js'
 import { runTool } from '../../lifecycle/run-tool.js'
@@ -135,7 +141,7 @@ function spread<T>(all: readonly T[], count: number): readonly T[] {
 }
 
 /** A picture as it enters a model, and where what is found in it lies in the picture. */
-export type FedPicture = Readonly<{ values: Float32Array | Uint8Array; geometry: FrameGeometry }>
+export type FedPicture = Readonly<{ values: PixelArray; geometry: FrameGeometry }>
 
 /** @throws ModelTransformError for a picture that cannot be decoded */
 export async function pictureAt(path: string): Promise<DecodedPicture> {
@@ -155,7 +161,7 @@ export async function feed(plan: InputPlan, picture: DecodedPicture): Promise<Fe
   const { rgbHwc } = await letterboxPicture(picture.rgbHwc, picture, { ...plan })
   const bytes = Uint8Array.from(rgbHwc)
   const length = frameElements(plan)
-  const values = plan.layout.startsWith('float32') ? new Float32Array(length) : new Uint8Array(length)
+  const values = new (pixelArray(plan.layout))(length)
   writeFrame(plan, bytes.buffer, values, 0)
   const { widthPx, heightPx } = picture
   return {

@@ -1,6 +1,6 @@
 import ort from '../../backends/onnxruntime/onnxruntime.js'
 import { ortTensor } from '../../backends/onnxruntime/ort-tensor.js'
-import { inputShape } from '../../detector/input-tensor.js'
+import { inputShape, type PixelArray, pixelArray } from '../../detector/input-tensor.js'
 import { outputNumbers } from '../split/compare-stages.js'
 import { feed, pictureAt, type Pictures } from './frames.js'
 import { prove, type Proof, type Side } from './prove.js'
@@ -29,12 +29,9 @@ export async function proveBatch(
     pictures.paths.slice(0, batchSize).map(async (path) => feed(plan, await pictureAt(path))),
   )
   const session = await ort.InferenceSession.create(transformed.path, { logSeverityLevel: 4 })
-  const run = async (values: readonly (Float32Array | Uint8Array)[]) => {
+  const run = async (values: readonly PixelArray[]) => {
     const length = values[0]!.length
-    const all =
-      values[0] instanceof Float32Array
-        ? new Float32Array(length * values.length)
-        : new Uint8Array(length * values.length)
+    const all = new (pixelArray(plan.layout))(length * values.length)
     for (const [at, each] of values.entries()) all.set(each, at * length)
     return session.run({
       [plan.name]: ortTensor(tensor.type as ort.Tensor.Type, all, inputShape(plan, values.length)),

@@ -3,7 +3,7 @@ import { ortTensor } from '../../backends/onnxruntime/ort-tensor.js'
 import { toSourceBox } from '../../detector/frame-geometry.js'
 import { FrameReader } from '../../detector/frame-reader.js'
 import { outputsOf } from '../../detector/heads/head.js'
-import { inputShape } from '../../detector/input-tensor.js'
+import { inputShape, pixelArray } from '../../detector/input-tensor.js'
 import type { BoxPx } from '../../vision/detection.js'
 import { outputNumbers } from '../split/compare-stages.js'
 import { randomInputs } from '../split/random-inputs.js'
@@ -133,10 +133,7 @@ class Runner {
     const { plan, tensor } = this.side.plan.picture!
     const [batch] = tensor.shape
     const count = typeof batch === 'number' ? batch : 1
-    const all =
-      values instanceof Float32Array
-        ? new Float32Array(values.length * count)
-        : new Uint8Array(values.length * count)
+    const all = new (pixelArray(plan.layout))(values.length * count)
     for (let at = 0; at < count; at++) all.set(values, at * values.length)
     const feeds = { [plan.name]: ortTensor(tensor.type as ort.Tensor.Type, all, inputShape(plan, count)) }
     if (plan.sizeInput === undefined) return feeds
