@@ -6,7 +6,8 @@ import type { OnnxModel } from '../repository/onnx-model.js'
 import { describeTensor, type ModelTensor } from '../tensors/tensor.js'
 import { exclusiveGroups } from './exclusive-labels.js'
 import { withClassLines } from './heads/class-lines.js'
-import type { HeadKind, HeadPlan } from './heads/head.js'
+import { createHead } from './heads/create-head.js'
+import { type HeadKind, type HeadPlan, outputsOf } from './heads/head.js'
 import { headSettings, numberList } from './heads/head-settings.js'
 import { labelsGivenTwice } from './heads/label-list.js'
 import { recogniseHead } from './heads/recognise-head.js'
@@ -164,10 +165,20 @@ export function planHead(model: DetectorModel, input: SizePx): HeadPlan {
     explicit: settings.kind,
   })
   const { name, labels, labelsFrom } = model
-  return {
-    ...withClassLines(plan, { model: name, labels, labelsFrom, settings }),
-    ...(exclusive === undefined ? {} : { exclusive }),
-  }
+  const named = withClassLines(plan, { model: name, labels, labelsFrom, settings })
+  checkShapes(named, input, model)
+  return { ...named, ...(exclusive === undefined ? {} : { exclusive }) }
+}
+
+/** What a first run would find: where the file tells the shapes of the outputs, their decoder is made of them. @throws TensorShapeError */
+function checkShapes(plan: HeadPlan, input: SizePx, { config, onnx }: DetectorModel): void {
+  const outputs = knownOutputs(config, onnx)
+  const shapes = outputsOf(plan).map((name) => {
+    const [batch = 1, ...others] = outputs.find((output) => output.name === name)?.shape ?? []
+    return [typeof batch === 'number' ? batch : 1, ...others]
+  })
+  const told = shapes.map((shape) => shape.filter((size) => typeof size === 'number'))
+  if (told.every((sizes, at) => sizes.length === shapes[at]!.length)) createHead(plan, input, told)
 }
 
 function imageInput(model: DetectorModel): { tensor: ModelTensor; layout: InputLayout } {
@@ -245,7 +256,7 @@ function channelsOf({ shape }: ModelTensor): 'nchw' | 'nhwc' | undefined {
 
 /**
  * What the kinds are trained with: YOLOX on BGR 0..255 with the picture at the top left, NanoDet on BGR with the mean
- * and deviation of ImageNet, everyone else on RGB 0..1.
+ * and deviation of ImageNet, PicoDet on RGB with the same, FastestDet on BGR 0..1, everyone else on RGB 0..1.
  */
 export function conventions(
   model: DetectorModel,
@@ -264,6 +275,14 @@ function usualConventions(
   head: HeadKind | undefined,
 ): Pick<InputPlan, 'channels' | 'range' | 'align' | 'normalise'> {
   if (head === 'yolox') return { channels: 'bgr', range: '0-255', align: 'top-left' }
+  if (head === 'fastestdet') return { channels: 'bgr', range: '0-1', align: 'center' }
+  if (head === 'picodet')
+    return {
+      channels: 'rgb',
+      range: '0-255',
+      align: 'center',
+      normalise: { mean: [123.675, 116.28, 103.53], std: [58.395, 57.12, 57.375] },
+    }
   if (head === 'nanodet')
     return {
       channels: 'bgr',
@@ -306,7 +325,8 @@ function labelsFor({ name, labels }: DetectorModel, head: HeadPlan): Pick<Detect
 
 /** Boxes without a batch dimension are those of one picture. */
 function hasBatch({ onnx }: DetectorModel, head: HeadPlan): boolean {
-  return head.kind !== 'boxes' || onnx.outputs.find(({ name }) => name === head.output)?.shape.length === 3
+  const shape = onnx.outputs.find(({ name }) => name === head.output)?.shape ?? []
+  return !['boxes', 'nanodet', 'picodet'].includes(head.kind) || shape.length !== 2
 }
 
 /** A fixed batch dimension decides; else the configuration's `max_batch_size`; else there is no limit. */

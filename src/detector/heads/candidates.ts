@@ -37,14 +37,22 @@ export class Candidates {
 
   /** Gives each box another class, and forgets those whose class becomes negative. */
   mapClasses(map: (classId: number) => number): void {
+    const { classes } = this
+    this.keep((at) => {
+      classes[at] = map(classes[at]!)
+      return classes[at] >= 0
+    })
+  }
+
+  /** Forgets the boxes that are not to be kept; asked once for each, in their order. */
+  keep(isKept: (index: number) => boolean): void {
     const { boxes, scores, classes } = this
     let kept = 0
     for (let at = 0; at < this.count; at++) {
-      const classId = map(classes[at]!)
-      if (classId < 0) continue
+      if (!isKept(at)) continue
       if (kept !== at) boxes.copyWithin(kept * 4, at * 4, at * 4 + 4)
       scores[kept] = scores[at]!
-      classes[kept] = classId
+      classes[kept] = classes[at]!
       kept += 1
     }
     this.count = kept

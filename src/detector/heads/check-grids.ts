@@ -34,6 +34,8 @@ function coversInput(plan: HeadPlan, input: SizePx, shapes: Shapes): boolean {
       return shapes.every((shape) => isLikeInput(plan, input, shape, shapes.length))
     case 'yolox':
     case 'nanodet':
+    case 'picodet':
+    case 'fastestdet':
     case 'end-to-end':
     case 'boxes':
     case 'detr':

@@ -3,8 +3,16 @@ import { elementCount } from '../../tensors/tensor.js'
 import type { SizePx } from '../../vision/letterbox.js'
 import type { Candidates } from './candidates.js'
 import { EndToEndHead } from './end-to-end.js'
+import { FastestdetHead, fastestdetGrid } from './fastestdet.js'
 import { gridCells } from './grid.js'
-import { type Head, type HeadPlan, type OutputHead, outputsOf } from './head.js'
+import {
+  defaultHeadOptions,
+  type Head,
+  type HeadPlan,
+  type OutputHead,
+  outputsOf,
+  type ScoreBlock,
+} from './head.js'
 import { severalOutputs } from './several-outputs.js'
 import { YoloV5Head } from './yolov5.js'
 import { YoloV8Head } from './yolov8.js'
@@ -22,11 +30,11 @@ export function createHead(plan: HeadPlan, input: SizePx, shapes: readonly (read
   return head
 }
 
-type SingleKind = 'yolov8' | 'yolov5' | 'yolox' | 'end-to-end'
+type SingleKind = 'yolov8' | 'yolov5' | 'yolox' | 'end-to-end' | 'fastestdet'
 type SinglePlan = HeadPlan & { kind: SingleKind }
 
 function singleOutput(plan: HeadPlan): plan is SinglePlan {
-  return ['yolov8', 'yolov5', 'yolox', 'end-to-end'].includes(plan.kind)
+  return ['yolov8', 'yolov5', 'yolox', 'end-to-end', 'fastestdet'].includes(plan.kind)
 }
 
 function oneOutput(
@@ -34,18 +42,32 @@ function oneOutput(
   input: SizePx,
   [shape = []]: readonly (readonly number[])[],
 ): Head | undefined {
+  const { kind, classes = 0, options = defaultHeadOptions } = plan
+  const elements = elementCount(shape.slice(1))
+  if (kind === 'fastestdet') {
+    const grid = fastestdetGrid(shape, input, 5 + classes)
+    return grid && new OneOutput(new FastestdetHead(classes, input, grid, options), elements)
+  }
   const [, second = 0, third = 0] = shape
-  if (shape.length !== 3 || !fitsPlan(plan, input, second, third)) return undefined
-  return new OneOutput(outputHead(plan, input, second, third), elementCount(shape.slice(1)))
+  const rows = { ...plan, kind }
+  if (shape.length !== 3 || !fitsPlan(rows, input, second, third)) return undefined
+  return new OneOutput(outputHead(rows, input, second, third), elements)
 }
 
 function unfit(plan: HeadPlan, shapes: readonly (readonly number[])[]): TensorShapeError {
   const outputs = outputsOf(plan).map(
     (name, index) => `"${name}" has shape [${(shapes[index] ?? []).join(', ')}]`,
   )
+  const { kind, classes = 'any number of', strides, options } = plan
+  const isNanodet = kind === 'nanodet' || kind === 'picodet'
+  const more = isNanodet
+    ? `, strides ${strides.join(', ') || 'of nothing'} and reg_max ${options?.regMax ?? defaultHeadOptions.regMax}`
+    : ''
   return new TensorShapeError(
-    `output ${outputs.join(', ')}, which a ${plan.kind} head with ${plan.classes ?? 'any number of'} classes cannot have`,
-    'Set parameters "gantry.head" in config.pbtxt to the head the model was exported with.',
+    `output ${outputs.join(', ')}, which a ${kind} head with ${classes} classes${more} cannot have`,
+    isNanodet
+      ? 'Set gantry.head_classes, gantry.head_strides and gantry.head_reg_max in config.pbtxt to what the model was trained with.'
+      : 'Set parameters "gantry.head" in config.pbtxt to the head the model was exported with.',
   )
 }
 
@@ -63,25 +85,32 @@ class OneOutput implements Head {
   decode([output]: readonly Float32Array[], frame: number, minScore: number, out: Candidates): void {
     if (output !== undefined) this.head.decode(output, frame * this.elementsPerFrame, minScore, out)
   }
+
+  scoreBlocks(frame: number): readonly ScoreBlock[] {
+    return this.head.scoreBlocks(frame * this.elementsPerFrame)
+  }
 }
 
-function outputHead(plan: SinglePlan, input: SizePx, second: number, third: number): OutputHead {
-  const classes = plan.classes ?? 0
+type RowsPlan = HeadPlan & { kind: Exclude<SingleKind, 'fastestdet'> }
+
+function outputHead(plan: RowsPlan, input: SizePx, second: number, third: number): OutputHead {
+  const { classes = 0, options = defaultHeadOptions } = plan
+  const { activation } = options
   switch (plan.kind) {
     case 'yolov8':
-      return new YoloV8Head(classes, third)
+      return new YoloV8Head(classes, third, activation)
     case 'yolov5':
-      return new YoloV5Head(classes, second)
+      return new YoloV5Head(classes, second, activation)
     case 'yolox':
-      return new YoloXHead(classes, input, plan.strides)
+      return new YoloXHead(classes, input, plan.strides, activation)
     case 'end-to-end':
-      return new EndToEndHead(second)
+      return new EndToEndHead(second, activation)
     default:
       return plan.kind satisfies never
   }
 }
 
-function fitsPlan(plan: SinglePlan, input: SizePx, second: number, third: number): boolean {
+function fitsPlan(plan: RowsPlan, input: SizePx, second: number, third: number): boolean {
   switch (plan.kind) {
     case 'yolov8':
       return second === 4 + (plan.classes ?? 0)

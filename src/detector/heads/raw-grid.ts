@@ -1,7 +1,7 @@
 import type { SizePx } from '../../vision/letterbox.js'
 import { sigmoid } from './activation.js'
 import type { Candidates } from './candidates.js'
-import type { Head, HeadOptions } from './head.js'
+import type { Head, HeadOptions, ScoreBlock } from './head.js'
 
 /** Where the numbers of a cell stand in an output. */
 export type GridLayout = Readonly<{
@@ -75,6 +75,20 @@ export class RawGridHead implements Head {
       const perFrame = layout.anchors * layout.rows * layout.columns * (5 + this.classes)
       for (let a = 0; a < layout.anchors; a++, anchor++)
         this.#decodeAnchor(values, frame * perFrame + a * layout.anchorStep, layout, anchor, minScore, out)
+    })
+  }
+
+  scoreBlocks(frame: number): readonly ScoreBlock[] {
+    return this.layouts.flatMap((layout, output) => {
+      const perFrame = layout.anchors * layout.rows * layout.columns * (5 + this.classes)
+      const inRow = { output, rows: layout.columns, rowStep: layout.columnStep }
+      const inCell = { columns: 1 + this.classes, columnStep: layout.valueStep }
+      return Array.from({ length: layout.anchors * layout.rows }, (_, at): ScoreBlock => {
+        const anchorAt = Math.floor(at / layout.rows) * layout.anchorStep
+        const rowAt = (at % layout.rows) * layout.rowStep
+        const start = frame * perFrame + anchorAt + rowAt + 4 * layout.valueStep
+        return { ...inRow, ...inCell, start }
+      })
     })
   }
 

@@ -1,11 +1,13 @@
 import type { SizePx } from '../../vision/letterbox.js'
 import { describeTensor, type ModelTensor } from '../../tensors/tensor.js'
 import { HeadUnknownError } from '../errors.js'
+import { fastestdetGrid } from './fastestdet.js'
 import { stridesFor } from './grid.js'
 import { defaultHeadOptions, headKinds, type HeadKind, type HeadPlan } from './head.js'
 import { type HeadSettings, noHeadSettings } from './head-settings.js'
 import { countsOf } from './label-list.js'
-import { planAsSet, recogniseGrid, recogniseSeparate, type SeveralClues } from './recognise-several.js'
+import { planAsSet, recogniseGrid, recogniseSeparate } from './recognise-several.js'
+import type { SeveralClues } from './several-clues.js'
 
 /** What is known of a model when its head is looked for. */
 export type HeadClues = Readonly<{
@@ -23,7 +25,7 @@ export type HeadClues = Readonly<{
   settings?: HeadSettings
 }>
 
-const forms = `yolov8 [N, 4 + classes, anchors], yolov5 or yolox [N, anchors, 5 + classes], end-to-end [N, boxes, 6], or several outputs as in docs/models.md, as float32; integers need gantry.head_scale`
+const forms = `yolov8 [N, 4 + classes, anchors], yolov5 or yolox [N, anchors, 5 + classes], end-to-end [N, boxes, 6], fastestdet [N, 5 + classes, H, W], or several outputs as in docs/models.md, as float32; integers need gantry.head_scale`
 const setHint = `Set parameters { key: "gantry.head" value { string_value: "..." } } in config.pbtxt to one of: ${headKinds.join(', ')}.`
 
 /**
@@ -38,7 +40,7 @@ export function recogniseHead(clues: HeadClues): HeadPlan {
 }
 
 function isSingle(kind: HeadKind): boolean {
-  return ['yolov8', 'yolov5', 'yolox', 'end-to-end'].includes(kind)
+  return ['yolov8', 'yolov5', 'yolox', 'end-to-end', 'fastestdet'].includes(kind)
 }
 
 function asSet(kind: HeadKind, clues: HeadClues): HeadPlan {
@@ -58,8 +60,9 @@ function found(clues: HeadClues, explicit: HeadKind | undefined): HeadPlan {
   const [plan, ...others] = plans
   if (plan === undefined) {
     const grid = explicit === undefined ? recogniseGrid(several(clues)) : undefined
-    if (grid === undefined) throw unknownHead(clues, explicit)
-    return grid
+    const one = grid ?? fastestdet(clues, explicit)
+    if (one === undefined) throw unknownHead(clues, explicit)
+    return one
   }
   if (others.length > 0)
     throw new HeadUnknownError(
@@ -78,7 +81,7 @@ function several(clues: HeadClues): SeveralClues {
     ...clues,
     counts: labelCounts(clues),
     settings,
-    outputs: clues.outputs.filter((output) => isReadable(output, settings)),
+    outputs: clues.outputs.filter((output) => isReadable(output, settings) || isLabelled(output)),
   }
 }
 
@@ -96,9 +99,54 @@ function isReadable({ name, type }: ModelTensor, settings: HeadSettings): boolea
   )
 }
 
-function withSettings(plan: HeadPlan, { settings }: HeadClues): HeadPlan {
+/** Whole numbers beside boxes are labels, whatever their name. */
+function isLabelled({ type, shape }: ModelTensor): boolean {
+  return (type === 'int64' || type === 'int32') && (shape.length === 1 || shape.length === 2)
+}
+
+/** Cells of the one grid that FastestDet has, which others may have too. */
+const fastestdetStride = 16
+
+/** One grid with objectness, four numbers of a box and a score of each class, where labels or the size of its cells speak for it. */
+function fastestdet(clues: HeadClues, explicit: HeadKind | undefined): HeadPlan | undefined {
+  const { settings = noHeadSettings, input } = clues
+  const counts = settings.classes === undefined ? labelCounts(clues) : [settings.classes]
+  const wanted = clues.outputs.filter(
+    (output) => isReadable(output, settings) && (settings.outputs?.includes(output.name) ?? true),
+  )
+  const [output, ...others] = wanted
+  if (output?.shape.length !== 4 || others.length > 0) return undefined
+  if (explicit !== undefined && explicit !== 'fastestdet') return undefined
+  const widths = [output.shape[1], output.shape[3]].filter((width) => typeof width === 'number')
+  const fitting = widths.filter(
+    (width) => width > 5 && fastestdetGrid(output.shape, input, width) !== undefined,
+  )
+  const numbers = fitting.find((width) => counts?.includes(width - 5)) ?? fitting[0] ?? 0
+  const grid = fastestdetGrid(output.shape, input, numbers)
+  if (grid === undefined || numbers === 0) return undefined
+  const stride = input.widthPx / grid.columns
+  const classes = numbers - 5
+  const isKnown = counts === undefined ? stride === fastestdetStride : counts.includes(classes)
+  if (explicit === undefined && !isKnown) return undefined
+  const how = `output "${output.name}" has 5 + ${classes} numbers for each cell of stride ${stride}`
+  const reason = explicit === undefined ? how : 'gantry.head is set'
+  return { kind: 'fastestdet', output: output.name, classes, columns: classes, strides: [stride], reason }
+}
+
+function withSettings(plan: HeadPlan, { settings, model }: HeadClues): HeadPlan {
   const options = plan.options ?? { ...defaultHeadOptions, ...settings?.options }
+  if (options.activation === 'softmax' && plan.columns === undefined)
+    throw unfitActivation(model, plan.kind, 'softmax', 'the score of a box is one number, and no row')
+  if (options.activation === 'percent' && plan.kind === 'grid')
+    throw unfitActivation(model, plan.kind, 'percent', 'its cells are not yet scores')
   return { ...plan, options, ...(settings?.quantised === undefined ? {} : { quantised: settings.quantised }) }
+}
+
+function unfitActivation(model: string, kind: HeadKind, activation: string, why: string): HeadUnknownError {
+  return new HeadUnknownError(
+    `model "${model}": gantry.head_activation is "${activation}", but of a ${kind} head ${why}`,
+    'Set it to "none" or "sigmoid", or leave it out.',
+  )
 }
 
 function described({ outputs }: HeadClues): string {
@@ -146,6 +194,7 @@ function planOf(
   )
     return undefined
   const shape = { second, third }
+  if (explicit === 'fastestdet') return undefined
   if (explicit !== undefined) return planAs(explicit as SingleKind, clues, output.name, shape)
   const order: readonly SingleKind[] = ['yolox', 'yolov5', 'yolov8', 'end-to-end']
   for (const kind of order) if (looksLike(kind, clues, shape)) return planAs(kind, clues, output.name, shape)

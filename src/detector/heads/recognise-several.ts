@@ -1,29 +1,12 @@
 import type { SizePx } from '../../vision/letterbox.js'
 import type { ModelTensor } from '../../tensors/tensor.js'
-import { gridCells } from './grid.js'
-import { defaultHeadOptions, type HeadKind, type HeadOptions, type HeadPlan } from './head.js'
-import type { HeadSettings } from './head-settings.js'
-import { cellsOf } from './nanodet.js'
+import { cellsIn, gridOf } from './cell-layout.js'
+import { stridesFor } from './grid.js'
+import { defaultHeadOptions, type HeadKind, type HeadPlan } from './head.js'
 import { endsWithBackground } from './label-list.js'
 import { gridLayout } from './raw-grid.js'
-
-/** What is known of a model whose detections stand in several outputs. */
-export type SeveralClues = Readonly<{
-  input: SizePx
-  outputs: readonly ModelTensor[]
-  /** How many classes the labels may stand for, the likeliest number first; `undefined` without labels. */
-  counts: readonly number[] | undefined
-  names?: readonly string[] | undefined
-  settings: HeadSettings
-}>
-
-type Found = Readonly<{ kind: HeadKind; outputs: readonly ModelTensor[]; reason: string }> & Recognised
-type Recognised = Readonly<{
-  classes?: number | undefined
-  columns?: number
-  strides?: readonly number[]
-  options?: Partial<HeadOptions>
-}>
+import { asSetNanodet, nanodet } from './recognise-nanodet.js'
+import type { FoundHead, SeveralClues } from './several-clues.js'
 
 /** Anchors of YOLOv3 and YOLOv5 for three strides, and of the tiny ones for two. */
 const usualAnchors: Readonly<Record<number, readonly number[]>> = {
@@ -35,9 +18,9 @@ const boxesBeforeScores = /^(?!raw_).*(box|loc(ation)?s?$)/i
 const scoreName = /score|conf|prob|cls/i
 const labelName = /label|class/i
 
-/** Boxes, DETR, SSD and NanoDet by the names and shapes of their outputs. */
+/** Boxes, DETR, SSD, NanoDet and PicoDet by the names and shapes of their outputs. @throws HeadUnknownError */
 export function recogniseSeparate(clues: SeveralClues): HeadPlan | undefined {
-  const found = separateLabels(clues) ?? rowsOfScores(clues) ?? nanodetPairs(clues) ?? nanodetTogether(clues)
+  const found = separateLabels(clues) ?? rowsOfScores(clues) ?? nanodet(clues)
   return found === undefined ? undefined : planOf(found, clues)
 }
 
@@ -57,25 +40,37 @@ export function planAsSet(kind: HeadKind, clues: SeveralClues): HeadPlan | undef
   const recognised = kind === 'grid' ? rawGrids(only) : firstOfKind(kind, only)
   if (recognised !== undefined) return planOf(recognised, clues)
   if (named === undefined || named.length !== settings.outputs?.length) return undefined
-  return planOf({ kind, outputs: named, reason: 'its outputs are set by gantry.head_outputs' }, clues)
+  const found = { kind, outputs: named, reason: 'its outputs are set by gantry.head_outputs' }
+  return planOf(familyOf(kind) === 'nanodet' ? { ...found, ...asSetNanodet(named, clues) } : found, clues)
 }
 
-function firstOfKind(kind: HeadKind, clues: SeveralClues): Found | undefined {
-  const tried = [separateLabels, rowsOfScores, nanodetPairs, nanodetTogether]
+function firstOfKind(kind: HeadKind, clues: SeveralClues): FoundHead | undefined {
+  const tried = [separateLabels, rowsOfScores, nanodet]
   for (const attempt of tried) {
     const found = attempt(clues)
-    if (found !== undefined && (found.kind === kind || (isScored(found.kind) && isScored(kind))))
+    if (found !== undefined && (found.kind === kind || familyOf(found.kind) === familyOf(kind)))
       return { ...found, kind }
   }
   return undefined
 }
 
-function isScored(kind: HeadKind): boolean {
-  return kind === 'detr' || kind === 'ssd'
+/** Kinds that the same outputs may be of. */
+function familyOf(kind: HeadKind): HeadKind {
+  if (kind === 'detr') return 'ssd'
+  return kind === 'picodet' ? 'nanodet' : kind
 }
 
 function planOf(
-  { kind, outputs, reason, classes, columns = columnsOf(kind, outputs), strides = [], options }: Found,
+  {
+    kind,
+    outputs,
+    reason,
+    classes,
+    columns = columnsOf(kind, outputs),
+    strides = [],
+    cellLayout,
+    options,
+  }: FoundHead,
   clues: SeveralClues,
 ): HeadPlan {
   const { settings } = clues
@@ -87,6 +82,7 @@ function planOf(
     classes: settings.classes ?? classes,
     ...(columns === undefined ? {} : { columns }),
     strides: settings.strides ?? strides,
+    ...(cellLayout === undefined ? {} : { cellLayout }),
     options: { ...defaultHeadOptions, ...options, ...settings.options },
     reason,
     ...(settings.quantised === undefined ? {} : { quantised: settings.quantised }),
@@ -95,20 +91,26 @@ function planOf(
 
 /** Columns of the scores where outputs are set that have nothing else. */
 function columnsOf(kind: HeadKind, [scores, ...others]: readonly ModelTensor[]): number | undefined {
-  const isApart = kind === 'ssd' || kind === 'detr' || (kind === 'nanodet' && others.length > 0)
+  const isApart = kind === 'ssd' || kind === 'detr' || (familyOf(kind) === 'nanodet' && others.length > 0)
   const columns = isApart && scores?.shape.length === 3 ? scores.shape[2] : undefined
   return typeof columns === 'number' ? columns : undefined
 }
 
 /** One score and one label beside each box. */
-function separateLabels({ outputs }: SeveralClues): Found | undefined {
-  const boxes = boxesOf(outputs)
+function separateLabels({ outputs }: SeveralClues): FoundHead | undefined {
+  const boxes = boxesOf(outputs) ?? onlyBoxes(outputs)
   if (boxes === undefined) return undefined
   const beside = outputs.filter(
     (output) => output.shape.length === boxes.shape.length - 1 && output !== boxes,
   )
-  const scores = beside.find(({ name }) => scoreName.test(name) && !labelName.test(name))
-  const labels = beside.find(({ name }) => labelName.test(name))
+  // Names that say nothing leave the types: labels are whole numbers.
+  const [only, another] = beside.length === 2 ? beside : []
+  const byType = isWhole(only) && !isWhole(another) ? [another, only] : [only, another]
+  const isByType = isWhole(byType[1]) && !isWhole(byType[0])
+  const scores =
+    beside.find(({ name }) => scoreName.test(name) && !labelName.test(name)) ??
+    (isByType ? byType[0] : undefined)
+  const labels = beside.find(({ name }) => labelName.test(name)) ?? (isByType ? byType[1] : undefined)
   if (scores === undefined || labels === undefined) return undefined
   const names = `outputs "${boxes.name}", "${scores.name}", "${labels.name}"`
   const found = { kind: 'boxes', outputs: [boxes, scores, labels] } as const
@@ -133,31 +135,67 @@ function separateLabels({ outputs }: SeveralClues): Found | undefined {
   return { ...found, reason: `${names} are boxes, scores and labels, in input pixels, classes from 0` }
 }
 
-/** A row of scores beside each box. */
-function rowsOfScores(clues: SeveralClues): Found | undefined {
-  const { input, outputs, names: labels, settings } = clues
-  const boxes = boxesOf(outputs)
-  if (boxes?.shape.length !== 3) return undefined
-  const rows = boxes.shape[1]
-  const scores = outputs.find(
-    ({ name, shape }) =>
-      (scoreName.test(name) || /logit/i.test(name)) &&
-      name !== boxes.name &&
-      shape.length === 3 &&
-      shape[1] === rows,
+function isWhole(output: ModelTensor | undefined): boolean {
+  return output?.type === 'int64' || output?.type === 'int32'
+}
+
+/** Those that no name speaks of: the only output of rows of four numbers. */
+function onlyBoxes(outputs: readonly ModelTensor[]): ModelTensor | undefined {
+  const [boxes, ...others] = outputs.filter(
+    ({ shape }) => shape.at(-1) === 4 && (shape.length === 2 || shape.length === 3),
   )
-  const columns = scores?.shape[2]
-  if (scores === undefined || typeof columns !== 'number') return undefined
+  return others.length === 0 ? boxes : undefined
+}
+
+/** Scores of classes for each of `rows`, and how many classes. */
+function scoresBeside(
+  outputs: readonly ModelTensor[],
+  boxes: ModelTensor,
+  isNamed: (name: string) => boolean,
+): Readonly<{ scores: ModelTensor; columns: number }> | undefined {
+  const rows = boxes.shape[1]
+  for (const scores of outputs) {
+    const { name, shape } = scores
+    if (scores === boxes || shape.length !== 3 || !isNamed(name)) continue
+    const columns = shape[1] === rows ? shape[2] : shape[2] === rows ? shape[1] : undefined
+    if (typeof columns === 'number') return { scores, columns }
+  }
+  return undefined
+}
+
+/** Strides of grids that have a cell for each of so many rows, whichever way partial cells are counted. */
+function stridesOfRows(input: SizePx, rows: number | string | undefined): readonly number[] | undefined {
+  if (typeof rows !== 'number') return undefined
+  const up = [
+    [8, 16, 32],
+    [8, 16, 32, 64],
+  ].find((strides) => cellsIn(strides.map((stride) => gridOf(input, stride))) === rows)
+  return up ?? stridesFor(input, rows, 1)
+}
+
+/** A row of scores beside each box. */
+function rowsOfScores(clues: SeveralClues): FoundHead | undefined {
+  const { input, outputs, names: labels, settings } = clues
+  const boxes = boxesOf(outputs) ?? (outputs.length === 2 ? onlyBoxes(outputs) : undefined)
+  if (boxes?.shape.length !== 3) return undefined
+  const strides = stridesOfRows(input, boxes.shape[1])
+  const named = scoresBeside(outputs, boxes, (name) => scoreName.test(name) || /logit/i.test(name))
+  const isDecoded = strides !== undefined && (settings.options.background ?? 'none') === 'none'
+  const found =
+    named ?? (isDecoded && outputs.length === 2 ? scoresBeside(outputs, boxes, () => true) : undefined)
+  if (found === undefined) return undefined
+  const { scores, columns } = found
+  // Names say nothing then: four scores of NanoDet look like boxes.
+  if (named === undefined && clues.counts?.includes(columns) === false) return undefined
   const names = `outputs "${scores.name}" and "${boxes.name}"`
   if (/logit/i.test(scores.name)) return detr(scores, boxes, columns, clues, names)
-  const together = [8, 16, 32]
-  if (rows === gridCells(input, together) && (settings.options.background ?? 'none') === 'none')
+  if (isDecoded)
     return {
       kind: 'ssd',
       outputs: [scores, boxes],
       classes: columns,
       columns,
-      reason: `${names} have a row for each cell of strides ${together.join(', ')}: decoded boxes in pixels, no background (YOLO-NAS)`,
+      reason: `${names} have a row for each cell of strides ${strides.join(', ')}: decoded boxes in pixels, no background (YOLO-NAS, PP-YOLOE, PicoDet)`,
     }
   const priors = outputs.find(({ name }) => /prior|anchor/i.test(name))
   const background = settings.options.background ?? 'first'
@@ -178,7 +216,7 @@ function detr(
   columns: number,
   { counts, names: labels, settings }: SeveralClues,
   names: string,
-): Found {
+): FoundHead {
   const { background } = settings.options
   const hasNothing =
     counts === undefined
@@ -209,74 +247,8 @@ function boxesOf(outputs: readonly ModelTensor[]): ModelTensor | undefined {
   )
 }
 
-const nanodetStrides: readonly (readonly number[])[] = [
-  [8, 16, 32],
-  [8, 16, 32, 64],
-]
-
-/** For each stride, scores and distances with as many rows as the stride has cells. */
-function nanodetPairs({ input, outputs, counts }: SeveralClues): Found | undefined {
-  for (const strides of nanodetStrides) {
-    const pairs = strides.map((stride) => nanodetPair(outputs, cellsOf(input, stride), counts))
-    const [first] = pairs
-    if (outputs.length !== strides.length * 2 || first === undefined || pairs.includes(undefined)) continue
-    return {
-      kind: 'nanodet',
-      outputs: pairs.flatMap((pair) => pair ?? []),
-      classes: Number(first[0].shape[2]),
-      columns: Number(first[0].shape[2]),
-      strides,
-      reason: `scores and distances for each of the strides ${strides.join(', ')}`,
-      options: { regMax: Number(first[1].shape[2]) / 4 - 1, offset: 0.5 },
-    }
-  }
-  return undefined
-}
-
-function nanodetPair(
-  outputs: readonly ModelTensor[],
-  cells: number,
-  counts: readonly number[] | undefined,
-): [ModelTensor, ModelTensor] | undefined {
-  const rows = outputs.filter(({ shape }) => shape.length === 3 && shape[1] === cells)
-  const distances = rows.find(({ name, shape }) => Number(shape[2]) % 4 === 0 && /dis|reg|box/i.test(name))
-  const others = rows.filter((output) => output !== distances)
-  const scores = others.find(({ shape }) => counts?.includes(Number(shape[2]))) ?? others[0]
-  return distances === undefined || scores === undefined ? undefined : [scores, distances]
-}
-
-/** Bins of distances that NanoDet is trained with, all four sides together: its `reg_max` is 7, 10 or 16. */
-const usualBins = [32, 44, 68]
-
-/** Scores and distances beside each other; only with labels is it clear where one ends. */
-function nanodetTogether({ input, outputs, counts = [], settings }: SeveralClues): Found | undefined {
-  for (const output of outputs) {
-    const [, rows, third] = output.shape
-    const width = Number(third)
-    const strides = [...nanodetStrides].find(
-      (known) => known.reduce((sum, stride) => sum + cellsOf(input, stride), 0) === rows,
-    )
-    const { regMax } = settings.options
-    const set = settings.classes ?? (regMax === undefined ? undefined : width - 4 * (regMax + 1))
-    const classes = set ?? counts.find((count) => usualBins.includes(width - count)) ?? Number.NaN
-    const bins = width - classes
-    if (output.shape.length !== 3 || strides === undefined || !(classes >= 1)) continue
-    if (!(bins >= 8 && bins % 4 === 0)) continue
-    return {
-      kind: 'nanodet',
-      outputs: [output],
-      classes,
-      columns: classes,
-      strides,
-      reason: `output "${output.name}" has ${classes} scores and ${bins} numbers of distances for each cell`,
-      options: { regMax: bins / 4 - 1 },
-    }
-  }
-  return undefined
-}
-
 /** Two or three outputs of cells, each half as fine as the one before. */
-function rawGrids({ input, outputs, counts = [], settings }: SeveralClues): Found | undefined {
+function rawGrids({ input, outputs, counts = [], settings }: SeveralClues): FoundHead | undefined {
   const sized = outputs
     .filter(({ shape }) => shape.length === 4 || shape.length === 5)
     .map((output) => ({ output, shape: output.shape.map((size) => (typeof size === 'number' ? size : -1)) }))

@@ -1,8 +1,8 @@
 import type { SizePx } from '../../vision/letterbox.js'
-import { sigmoid, softmaxSum } from './activation.js'
+import { bestClassAt, scoreInRow } from './activation.js'
 import { pushBox } from './box-form.js'
 import type { Candidates } from './candidates.js'
-import type { Head, HeadOptions } from './head.js'
+import type { Head, HeadOptions, ScoreBlock } from './head.js'
 
 /** Parts of a prior's size and place by which offsets are multiplied, as SSD is trained. */
 const centreVariance = 0.1
@@ -26,19 +26,21 @@ export class ScoredBoxesHead implements Head {
     readonly columns: number,
     readonly input: SizePx,
     readonly options: HeadOptions,
+    /** `[N, columns, boxes]` in place of `[N, boxes, columns]`. */
+    readonly isPlanar = false,
   ) {}
 
   decode(outputs: readonly Float32Array[], frame: number, minScore: number, out: Candidates): void {
     const [scores, boxes, priors] = outputs
     if (scores === undefined || boxes === undefined) return
     const { columns, options, input } = this
+    const { rowStep, columnStep } = this.#steps
     const first = options.background === 'first' ? 1 : 0
-    const last = options.background === 'last' ? columns - 1 : columns
+    const classes = columns - (options.background === 'none' ? 0 : 1)
     for (let box = 0; box < this.boxes; box++) {
-      const at = (frame * this.boxes + box) * columns
-      let best = first
-      for (let c = first + 1; c < last; c++) if (scores[at + c]! > scores[at + best]!) best = c
-      const score = this.#score(scores, at, best)
+      const at = frame * this.boxes * columns + box * rowStep
+      const best = first + bestClassAt(scores, at + first * columnStep, classes, columnStep)
+      const score = scoreInRow(scores, at, columns, best, options.activation, columnStep)
       if (!(score >= minScore)) continue
       const boxAt = (frame * this.boxes + box) * 4
       if (priors === undefined) pushBox(out, boxes, boxAt, options, input, score, best)
@@ -49,20 +51,13 @@ export class ScoredBoxesHead implements Head {
     }
   }
 
-  #score(scores: Float32Array, at: number, column: number): number {
-    const value = scores[at + column]!
-    switch (this.options.activation) {
-      case 'none':
-        return value
-      case 'sigmoid':
-        return sigmoid(value)
-      case 'softmax': {
-        const { highest, sum } = softmaxSum(scores, at, this.columns)
-        return Math.exp(value - highest) / sum
-      }
-      default:
-        return this.options.activation satisfies never
-    }
+  scoreBlocks(frame: number): readonly ScoreBlock[] {
+    const { boxes, columns } = this
+    return [{ output: 0, start: frame * boxes * columns, rows: boxes, columns, ...this.#steps }]
+  }
+
+  get #steps(): Pick<ScoreBlock, 'rowStep' | 'columnStep'> {
+    return this.isPlanar ? { rowStep: 1, columnStep: this.boxes } : { rowStep: this.columns, columnStep: 1 }
   }
 
   #fromPrior(offsets: Float32Array, at: number, priors: Float32Array, prior: number): void {

@@ -1,7 +1,7 @@
 import type { SizePx } from '../../vision/letterbox.js'
 import { BoxesHead } from './boxes.js'
 import { defaultHeadOptions, type Head, type HeadPlan, outputsOf } from './head.js'
-import { cellsOf, NanodetHead } from './nanodet.js'
+import { NanodetHead } from './nanodet.js'
 import { type GridLayout, gridLayout, RawGridHead } from './raw-grid.js'
 import { ScoredBoxesHead } from './scored-boxes.js'
 
@@ -20,15 +20,16 @@ export function severalOutputs(plan: HeadPlan, input: SizePx, shapes: Shapes): H
     case 'detr':
     case 'ssd': {
       const boxes = rowsOf(shapes[1], 4)
-      const [, rows, columns = 0] = shapes[0] ?? []
-      if (boxes === undefined || rows !== boxes || columns < 1 || !priorsFit(shapes[2], boxes))
+      const [, a, b] = shapes[0] ?? []
+      const isPlanar = a !== boxes && b === boxes
+      const columns = (isPlanar ? a : b) ?? 0
+      if (boxes === undefined || (isPlanar ? b : a) !== boxes || columns < 1 || !priorsFit(shapes[2], boxes))
         return undefined
-      return new ScoredBoxesHead(plan.kind === 'ssd', boxes, columns, input, options)
+      return new ScoredBoxesHead(plan.kind === 'ssd', boxes, columns, input, options, isPlanar)
     }
     case 'nanodet':
-      return nanodetFits(plan, input, shapes, 4 * (options.regMax + 1))
-        ? new NanodetHead(plan.classes ?? 0, plan.strides, input, options)
-        : undefined
+    case 'picodet':
+      return NanodetHead.of(plan, input, shapes, options)
     case 'grid': {
       const layouts = gridLayouts(plan, shapes)
       return layouts === undefined ? undefined : new RawGridHead(plan.classes ?? 0, layouts, input, options)
@@ -45,24 +46,6 @@ function rowsOf(shape: readonly number[] | undefined, width: number): number | u
 
 function priorsFit(shape: readonly number[] | undefined, boxes: number): boolean {
   return shape === undefined || rowsOf(shape, 4) === boxes
-}
-
-function nanodetFits(
-  { strides, classes = 0 }: HeadPlan,
-  input: SizePx,
-  shapes: Shapes,
-  bins: number,
-): boolean {
-  const cells = strides.map((stride) => cellsOf(input, stride))
-  if (shapes.length === 1) {
-    const all = cells.reduce((sum, count) => sum + count, 0)
-    return shapes[0]?.[1] === all && shapes[0][2] === classes + bins
-  }
-  return cells.every((count, level) => {
-    const [, scoreRows, scoreColumns] = shapes[level * 2] ?? []
-    const [, rows, columns] = shapes[level * 2 + 1] ?? []
-    return scoreRows === count && scoreColumns === classes && rows === count && columns === bins
-  })
 }
 
 function gridLayouts({ classes = 0, options }: HeadPlan, shapes: Shapes): readonly GridLayout[] | undefined {

@@ -109,6 +109,8 @@ export type HeadLayout = Readonly<{
 function layoutOf(head: HeadPlan, input: SizePx, { shape }: ModelTensor): HeadLayout | string {
   const { kind, classes = 0 } = head
   const axis = kind === 'yolov8' ? 2 : 1
+  if ((head.options?.activation ?? 'none') !== 'none')
+    return `its scores are made 0..1 behind it (gantry.head_activation "${head.options?.activation}")`
   if (head.others !== undefined || !(kind === 'yolov5' || kind === 'yolov8' || kind === 'yolox'))
     return `of a ${kind} head all is read`
   const told = kind === 'yolox' ? gridCells(input, head.strides) : shape[axis]

@@ -1,7 +1,8 @@
 import type { Candidates } from './candidates.js'
-import type { OutputHead } from './head.js'
+import { type Activation, leastBefore, scoreInRow } from './activation.js'
+import type { OutputHead, ScoreBlock } from './head.js'
 
-/** `[4 + classes, anchors]`: rows cx, cy, w, h in input pixels, then a row of scores (0..1) per class. */
+/** `[4 + classes, anchors]`: rows cx, cy, w, h in input pixels, then a row of scores per class. */
 export class YoloV8Head implements OutputHead {
   readonly needsNms = true
   readonly #best: Float32Array
@@ -10,28 +11,38 @@ export class YoloV8Head implements OutputHead {
   constructor(
     readonly classes: number,
     readonly anchors: number,
+    readonly activation: Activation = 'none',
   ) {
     this.#best = new Float32Array(anchors)
     this.#bestClass = new Int16Array(anchors)
   }
 
   decode(output: Float32Array, start: number, minScore: number, out: Candidates): void {
-    const hits = this.#scan(output, start + 4 * this.anchors, minScore)
+    const { anchors, classes, activation } = this
+    const scoresAt = start + 4 * anchors
+    const hits = this.#scan(output, scoresAt, leastBefore(minScore, activation))
     if (hits === 0) return
-    const { anchors } = this
     for (let a = 0; a < anchors; a++) {
       const classId = this.#bestClass[a]!
       if (classId < 0) continue
       const at = start + a
+      const score = scoreInRow(output, scoresAt + a, classes, classId, activation, anchors)
+      if (!(score >= minScore)) continue
       out.pushCentre(
         output[at]!,
         output[at + anchors]!,
         output[at + 2 * anchors]!,
         output[at + 3 * anchors]!,
-        this.#best[a]!,
+        score,
         classId,
       )
     }
+  }
+
+  scoreBlocks(start: number): readonly ScoreBlock[] {
+    const { anchors, classes } = this
+    const block = { output: 0, start: start + 4 * anchors, rows: classes, rowStep: anchors }
+    return [{ ...block, columns: anchors, columnStep: 1 }]
   }
 
   /**

@@ -1,11 +1,13 @@
 import type { SizePx } from '../../vision/letterbox.js'
-import { bestClassAt } from './activation.js'
+import { activated, type Activation, bestClassAt, scoreInRow } from './activation.js'
 import type { Candidates } from './candidates.js'
-import type { OutputHead } from './head.js'
+import { gridCells } from './grid.js'
+import type { OutputHead, ScoreBlock } from './head.js'
+import { ofObjectness, rowScores } from './yolov5.js'
 
 /**
- * `[cells, 5 + classes]`: x and y as offsets from the cell, w and h as logarithms, both in cells; objectness and class scores
- * 0..1. Grids follow one another from the finest stride, rows first.
+ * `[cells, 5 + classes]`: x and y as offsets from the cell, w and h as logarithms, both in cells; objectness and class scores.
+ * Grids follow one another from the finest stride, rows first.
  */
 export class YoloXHead implements OutputHead {
   readonly needsNms = true
@@ -14,6 +16,7 @@ export class YoloXHead implements OutputHead {
     readonly classes: number,
     readonly input: SizePx,
     readonly strides: readonly number[],
+    readonly activation: Activation = 'none',
   ) {}
 
   decode(output: Float32Array, start: number, minScore: number, out: Candidates): void {
@@ -26,6 +29,10 @@ export class YoloXHead implements OutputHead {
     }
   }
 
+  scoreBlocks(start: number): readonly ScoreBlock[] {
+    return rowScores(start, gridCells(this.input, this.strides), this.classes)
+  }
+
   #decodeGrid(
     output: Float32Array,
     start: number,
@@ -36,12 +43,13 @@ export class YoloXHead implements OutputHead {
     out: Candidates,
   ): void {
     const width = 5 + this.classes
+    const ofObject = ofObjectness(this.activation)
     for (let row = 0, at = start; row < rows; row++) {
       for (let column = 0; column < columns; column++, at += width) {
-        const objectness = output[at + 4]!
+        const objectness = activated(output[at + 4]!, ofObject)
         if (!(objectness >= minScore)) continue
         const classId = bestClassAt(output, at + 5, this.classes)
-        const score = objectness * output[at + 5 + classId]!
+        const score = objectness * scoreInRow(output, at + 5, this.classes, classId, this.activation)
         if (!(score >= minScore)) continue
         out.pushCentre(
           (output[at]! + column) * stride,
