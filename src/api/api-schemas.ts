@@ -258,6 +258,12 @@ const detectorSchema = z.strictObject({
     .array(count)
     .optional()
     .describe('Sizes that have not run yet: cameras begin with the smallest, and batches get these later.'),
+  scoreFault: z
+    .strictObject({ boxes: count.describe('That were left out.'), reason: z.string() })
+    .optional()
+    .describe(
+      'The model gives numbers that are no scores (logits, percentages, none at all): why, and what to set.',
+    ),
   input: z.strictObject({ widthPx: count, heightPx: count }),
   inputFrom: z
     .string()
@@ -272,7 +278,7 @@ export const readinessSchema = z
     reasons: z
       .array(z.string())
       .describe(
-        'Why the service is not ready; and while it is, which GPU is left, which installed provider does not run the models and why, and how many sizes of batches are warm while some are to come.',
+        'Why the service is not ready; and while it is, which GPU is left, which installed provider does not run the models and why, whose model gives no scores, and how many sizes of batches are warm while some are to come.',
       ),
     engines: z.array(
       z.strictObject({

@@ -50,7 +50,14 @@ async function ofRepository({ model, source, limits, log }: ScorerOptions): Prom
   return openRepositoryScorer({ repositories, model, inference, ...(limits && { limits }), steps, log })
 }
 
-async function ofServer({ model: name, source, flags, limits, note }: ScorerOptions): Promise<PictureScorer> {
+async function ofServer({
+  model: name,
+  source,
+  flags,
+  limits,
+  log,
+  note,
+}: ScorerOptions): Promise<PictureScorer> {
   const { url, token, labels, head } = flags
   const known = labels === undefined ? knownModel(source.repositories, name) : labelled(labels)
   if (known?.from !== undefined) note(`${name}: names of the classes are those of ${known.from}`)
@@ -62,6 +69,7 @@ async function ofServer({ model: name, source, flags, limits, note }: ScorerOpti
     config: head === undefined ? config : withHead(config, head),
     limits: { ...source.inference, ...limits },
     atOnce: requestsAtOnce,
+    warn: (text) => log.error({ model: name }, text),
   })
 }
 

@@ -10,6 +10,9 @@ import type { SizesInUse } from '../runtime/batch-sizes.js'
 import type { CountedStatistics } from '../runtime/counted-statistics.js'
 import type { ShedCause } from '../vision/accounting.js'
 
+/** A model gives numbers in the place of scores. */
+export type ScoreFault = Readonly<{ boxes: number; reason: string }>
+
 /** What runs behind the cameras. */
 export type DetectorInfo = Readonly<{
   /** What records name. */
@@ -37,6 +40,8 @@ export type DetectorInfo = Readonly<{
   /** Where a session takes one size of batch: once all sizes are warm. */
   maxBatchSize: number
   sizes?: SizesInUse
+  /** It gives numbers that are no scores: boxes that were left out for it, and what to do. */
+  scoreFault?: ScoreFault
   /** On a GPU: the model in float16 that could run in the place of the one in float32, what both took there, and whether it does. */
   float16?: Readonly<{ model: string; isTaken: boolean; comparison: Float16Comparison }>
 }>

@@ -1,12 +1,15 @@
 import type { Log } from '../lifecycle/log.js'
+import { type StrangeScores, strangeScoresText } from './strange-scores.js'
 
 /** More classes without a name than this are not told one by one. */
 const mostTold = 20
 
-/** Tells once what a model gives that its labels do not account for: it may be that every name is one line off. */
+/** Tells once what a model gives that its labels do not account for, as every name may be one line off, and what it gives in place of scores. */
 export class ClassDoubts {
   readonly #told = new Set<number>()
   #toldBelow = false
+  #scores: StrangeScores | undefined
+  #scoresText = ''
 
   /**
    * @param labelsFrom - empty where the model has no labels: then nothing is expected of them.
@@ -38,4 +41,18 @@ export class ClassDoubts {
       `the model gives a class below ${this.firstClass}, the first that is named: it is left out; if it is one, every name is a line off: set gantry.head_first_class to "0"`,
     )
   }
+
+  /** What is no score. @returns the sentence that says so. */
+  scores(strange: StrangeScores): string {
+    const told = this.#scores
+    if (told !== undefined && isSame(told, strange)) return this.#scoresText
+    this.#scores = strange
+    this.#scoresText = `model "${this.model}" ${strangeScoresText(strange)}`
+    if (told === undefined) this.log.error({ model: this.model, ...strange }, this.#scoresText)
+    return this.#scoresText
+  }
+}
+
+function isSame(a: StrangeScores, b: StrangeScores): boolean {
+  return a.lowest === b.lowest && a.highest === b.highest && a.notNumbers === b.notNumbers
 }

@@ -242,12 +242,12 @@ class LoadedDetector {
     let beganMs = nowMs()
     const inferMs = beganMs - startedMs
     const detections = frames.map(({ rgbHwc, geometry }, index): FrameDetections => {
-      const { found, kept, belowFirst } = this.#reader.read(outputs, index)
+      const { found, kept, ...doubts } = this.#reader.read(outputs, index)
       const rows = toRows(found, kept, geometry)
       const endedMs = nowMs()
       const postprocessMs = endedMs - beganMs
       beganMs = endedMs
-      return { rgbHwc, rows, postprocessMs, belowFirst }
+      return { rgbHwc, rows, postprocessMs, ...doubts }
     })
     const answer = { startedMs, inferMs, inputMs, frames: detections }
     if (this.#known.has(rows)) return answer

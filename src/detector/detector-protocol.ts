@@ -7,6 +7,7 @@ import type { BatchSizes, SizeCost } from '../runtime/batch-sizes.js'
 import type { WarmUp } from '../runtime/warm-up.js'
 import type { Float16Comparison } from './float16.js'
 import type { FrameGeometry } from './frame-geometry.js'
+import type { StrangeScores } from './strange-scores.js'
 import type { HeadPlan } from './heads/head.js'
 import type { InputPlan } from './input-tensor.js'
 
@@ -83,6 +84,10 @@ export type FrameDetections = Readonly<{
   postprocessMs: number
   /** Boxes left out for a class with a number below that of the first label. */
   belowFirst: number
+  /** Boxes left out for a score outside of 0..1 or a place that is no number. */
+  unsound: number
+  /** What the model gave in the place of scores, in any frame so far. */
+  strange: StrangeScores | undefined
   /** What later steps say of each; absent: nothing. */
   attributes?: readonly (readonly Attribute[])[]
 }>

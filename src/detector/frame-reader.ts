@@ -4,6 +4,10 @@ import { checkGrids } from './heads/check-grids.js'
 import { createHead } from './heads/create-head.js'
 import type { Head, HeadPlan } from './heads/head.js'
 import { suppress } from './nms.js'
+import { ScoreWatch, type StrangeScores } from './strange-scores.js'
+
+/** All scores are looked at in one frame of so many: it takes as long as to read the boxes. */
+const lookEvery = 100
 
 export type DetectionLimits = Readonly<{
   scoreThreshold: number
@@ -16,9 +20,16 @@ export type HeadOutput = Readonly<{ values: Float32Array; shape: readonly number
 
 /**
  * Candidates, with the line of their label as class, and which of them are detections, best first; valid until the next frame is read.
- * `belowFirst` is how many were left out for a class with a number below that of the first label.
+ * `belowFirst` is how many were left out for a class with a number below that of the first label, `unsound` how many for a score outside of
+ * 0..1 or a place that is no number; `strange` is what the model gave in the place of scores, in any frame so far.
  */
-export type FrameFindings = Readonly<{ found: Candidates; kept: readonly number[]; belowFirst: number }>
+export type FrameFindings = Readonly<{
+  found: Candidates
+  kept: readonly number[]
+  belowFirst: number
+  unsound: number
+  strange: StrangeScores | undefined
+}>
 
 /** Turns the outputs of a detector into the boxes of a frame, in model-input pixels. */
 export class FrameReader {
@@ -27,6 +38,8 @@ export class FrameReader {
   #shapes = ''
   readonly #lineOf: (classId: number) => number
   #belowFirst = 0
+  readonly #watch: ScoreWatch
+  #frames = 0
 
   constructor(
     readonly plan: HeadPlan,
@@ -36,6 +49,7 @@ export class FrameReader {
     readonly isNewSize = false,
   ) {
     const { lines = [], options } = plan
+    this.#watch = ScoreWatch.of(plan)
     const first = options?.firstClass ?? 0
     const lowest = plan.columns === undefined ? first : 0
     this.#lineOf = (classId) => {
@@ -53,12 +67,10 @@ export class FrameReader {
     const head = this.#headFor(outputs)
     const found = this.#candidates
     found.clear()
-    head.decode(
-      outputs.map((output) => output.values),
-      frame,
-      scoreThreshold,
-      found,
-    )
+    const values = outputs.map((output) => output.values)
+    if (this.#frames++ % lookEvery === 0) this.#watch.look(values, head.scoreBlocks(frame))
+    head.decode(values, frame, scoreThreshold, found)
+    const unsound = this.#watch.keepSound(found)
     this.#belowFirst = 0
     found.mapClasses(this.#lineOf)
     const kept = suppress(found, {
@@ -67,7 +79,7 @@ export class FrameReader {
       withinClasses: head.needsNms,
       exclusive: this.plan.exclusive,
     })
-    return { found, kept, belowFirst: this.#belowFirst }
+    return { found, kept, belowFirst: this.#belowFirst, unsound, strange: this.#watch.strange }
   }
 
   /** Models with NMS inside may give another number of boxes in every run. */

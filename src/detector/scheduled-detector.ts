@@ -21,6 +21,7 @@ import {
 import type { LaterSteps, StepFailures } from './later-steps.js'
 import type { ClassDoubts } from './class-doubts.js'
 import { labelOf } from './heads/label-list.js'
+import { isScore, strangeIn } from './strange-scores.js'
 
 /** Where frames become boxes: the instances of a detector, or the steps of an ensemble. */
 export interface FrameRunner {
@@ -203,10 +204,12 @@ export class ScheduledDetector implements CameraDetector, BatchRunner<Waiting> {
 
   #deliver({ frame, enqueuedMs }: Waiting, answer: DetectorAnswer, found: FrameDetections): void {
     if (found.belowFirst > 0) this.doubts.belowFirst()
+    const rows = soundRows(found.rows)
+    this.#doubtScores(found, (found.rows.length - rows.length * rowLength) / rowLength)
     this.listener.detected(
       { ...frame, rgbHwc: found.rgbHwc },
       {
-        detections: toDetections(found, this.info.labels, this.doubts),
+        detections: toDetections(found, rows, this.info.labels, this.doubts),
         timingsMs: {
           queue: Math.max(0, answer.startedMs - enqueuedMs),
           infer: answer.inferMs,
@@ -215,6 +218,14 @@ export class ScheduledDetector implements CameraDetector, BatchRunner<Waiting> {
         batchSize: answer.frames.length,
       },
     )
+  }
+
+  /** @param late - boxes that steps behind the detector gave, and that are none. */
+  #doubtScores({ strange, unsound, rows }: FrameDetections, late: number): void {
+    if (strange === undefined && late === 0) return
+    const reason = this.doubts.scores(strange ?? strangeIn(rows, 1))
+    const boxes = (this.#info.scoreFault?.boxes ?? 0) + unsound + late
+    this.#info = { ...this.#info, scoreFault: { boxes, reason } }
   }
 
   async #stop(drainMs: number): Promise<void> {
@@ -243,21 +254,32 @@ function geometryOf({ letterbox, regionPx, source }: Frame): DetectorJob['frames
   return { letterbox, regionPx, source }
 }
 
+/** Where the rows of boxes begin whose score is one, and whose place is a place: steps behind the detector may give anything. */
+function soundRows(rows: Float32Array): readonly number[] {
+  const sound: number[] = []
+  for (let at = 0; at + rowLength <= rows.length; at += rowLength) {
+    const sum = rows[at]! + rows[at + 2]! + rows[at + 3]! + rows[at + 4]! + rows[at + 5]!
+    if (isScore(rows[at + 1]!) && Number.isFinite(sum)) sound.push(at)
+  }
+  return sound
+}
+
 function toDetections(
   { rows, attributes = [] }: FrameDetections,
+  sound: readonly number[],
   labels: readonly string[],
   doubts: ClassDoubts,
 ): Detection[] {
   const detections: Detection[] = []
-  for (let at = 0; at + rowLength <= rows.length; at += rowLength) {
+  for (const at of sound) {
     const classId = rows[at]!
     const label = labelOf(labels, classId)
     if (label === undefined) doubts.unnamed(classId)
     detections.push({
       label: label ?? `class_${classId}`,
-      score: rows[at + 1]!,
+      score: Math.min(rows[at + 1]!, 1),
       boxPx: { x1: rows[at + 2]!, y1: rows[at + 3]!, x2: rows[at + 4]!, y2: rows[at + 5]! },
-      ...attributesAt(attributes, detections.length),
+      ...attributesAt(attributes, at / rowLength),
     })
   }
   return detections

@@ -38,6 +38,8 @@ class StepRunner implements FrameRunner {
           ...(await this.graph.detect({ rgbHwc, geometry })),
           postprocessMs: 0,
           belowFirst: 0,
+          unsound: 0,
+          strange: undefined,
         })),
       )
       return { startedMs, inferMs: nowMs() - startedMs, inputMs: 0, frames: found }

@@ -32,7 +32,14 @@ it('tells the frames of a camera in order, whichever the later steps end with fi
         startedMs: 0,
         inferMs: 0,
         inputMs: 0,
-        frames: frames.map(({ rgbHwc }) => ({ rgbHwc, rows, postprocessMs: 0, belowFirst: 0 })),
+        frames: frames.map(({ rgbHwc }) => ({
+          rgbHwc,
+          rows,
+          postprocessMs: 0,
+          belowFirst: 0,
+          unsound: 0,
+          strange: undefined,
+        })),
       }),
     stop: () => Promise.resolve(),
   }

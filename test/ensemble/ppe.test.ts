@@ -133,6 +133,27 @@ it.each([
   expect(ensemble.labels('detections')).toEqual(['blue', 'red'])
 })
 
+it('R67: boxes whose score is none are left out for API clients too', async () => {
+  const repository = tempDir()
+  const onnx = detectorOnnx({
+    input: 'float32-nchw',
+    widthPx: 64,
+    heightPx: 64,
+    rows: 6,
+    columns: anchors,
+    // A box of class 0 with a logit, and one of class 1 with a score.
+    fixed: Object.fromEntries([
+      ...[32, 16, 20, 8, 4.5].map((value, row) => [row * anchors, value] as const),
+      ...[32, 48, 20, 8, 0, 0.875].map((value, row) => [row * anchors + 1, value] as const),
+    ]),
+    metadata: namesMetadata(['blue', 'red']),
+  })
+  addModel(repository, 'ppe_detect_video', { onnx, config: 'max_batch_size: 4' })
+  const ensemble = await ensembleOf(ppe, await scheduledModel(repository, 'ppe_detect_video'))
+  const [detections] = await ensemble.infer(picture(64, 64, new Uint8Array(64 * 64 * 3)))
+  expect(valuesOf(detections)).toEqual([22, 44, 42, 52, 0.875, 1])
+})
+
 it('R66: a detector that takes pixels of another type is refused by name', async () => {
   const repository = tempDir()
   const shape = ['batch', 3, 64, 64]

@@ -9,6 +9,7 @@ import type { TensorSpec } from '../../tensors/tensor.js'
 import { configTensors } from '../../backends/config-tensors.js'
 import { WorkerInstance } from '../../backends/worker-instance.js'
 import { DetectionHeadInstance } from './detection-head-instance.js'
+import { type StrangeScores, strangeScoresText } from '../strange-scores.js'
 import { detectionLimits, type HeadBinding, headParameters } from './head-parameters.js'
 import type { HeadAnswer, HeadJob, HeadLoad } from './head-protocol.js'
 
@@ -46,6 +47,7 @@ class OpenedHead implements OpenedModel {
   readonly inputs: readonly TensorSpec[]
   readonly outputs: readonly TensorSpec[]
   readonly #batched: boolean
+  #told = false
 
   constructor(
     readonly context: BackendContext,
@@ -73,11 +75,19 @@ class OpenedHead implements OpenedModel {
       inputs.map((spec) => spec.name),
       this.#batched,
       worker,
+      (strange) => this.#tell(strange),
     )
   }
 
   close(): Promise<void> {
     return Promise.resolve()
+  }
+
+  #tell(strange: StrangeScores): void {
+    if (this.#told) return
+    this.#told = true
+    const { log, name } = this.context
+    log.error({ model: name, ...strange }, `the detector before "${name}" ${strangeScoresText(strange)}`)
   }
 }
 

@@ -13,6 +13,7 @@ import {
   type HeadTensor,
 } from './head-protocol.js'
 import { rowLength } from '../detector-protocol.js'
+import type { StrangeScores } from '../strange-scores.js'
 
 export class DetectionHeadInstance implements BackendInstance {
   readonly exited: Promise<Error>
@@ -22,6 +23,7 @@ export class DetectionHeadInstance implements BackendInstance {
     readonly names: readonly string[],
     readonly batched: boolean,
     readonly worker: WorkerInstance<HeadLoad, HeadJob, HeadAnswer>,
+    readonly onStrange: (strange: StrangeScores) => void,
   ) {
     this.exited = worker.exited
   }
@@ -48,10 +50,11 @@ export class DetectionHeadInstance implements BackendInstance {
       const { datatype, shape } = tensor
       outputs.push({ datatype, shape, buffer: (await transferable(tensor)).buffer })
     }
-    const { frames } = await this.worker.run(
+    const { frames, strange } = await this.worker.run(
       { outputs, geometry },
       outputs.map((output) => output.buffer),
     )
+    if (strange !== undefined) this.onStrange(strange)
     const [only = new Float32Array(0)] = frames
     return [
       this.batched ? padded(frames) : float32Tensor('detections', [only.length / rowLength, rowLength], only),

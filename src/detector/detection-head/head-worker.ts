@@ -25,11 +25,14 @@ class HeadWorker implements WorkerBackend<HeadLoad, unknown, HeadJob, HeadAnswer
       values: headValues(output.buffer, onnxOfDatatype(output.datatype), reader.plan.quantised?.[index]),
       shape: output.shape,
     }))
+    let strange: HeadAnswer['strange']
     const frames = Array.from({ length: geometry.length / geometryLength }, (_, frame) => {
       const place = geometry.subarray(frame * geometryLength, (frame + 1) * geometryLength)
-      return rowsOf(reader.read(values, frame), place)
+      const findings = reader.read(values, frame)
+      strange = findings.strange
+      return rowsOf(findings, place)
     })
-    return Promise.resolve({ result: { frames }, transfer: frames.map((rows) => rows.buffer) })
+    return Promise.resolve({ result: { frames, strange }, transfer: frames.map((rows) => rows.buffer) })
   }
 
   release(): Promise<void> {

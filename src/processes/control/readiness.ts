@@ -36,6 +36,7 @@ export function readinessOf(parts: ServiceParts, isDraining: boolean): Readiness
       ...inTheWay,
       ...left.map(standing),
       ...providerFailures(parts.engines, modelServer),
+      ...engines.flatMap(strangeScores),
       ...engines.flatMap(warming),
       ...(modelServer?.warming ?? []),
     ],
@@ -64,6 +65,14 @@ function camerasByState(directory: CameraDirectory): Record<string, number> {
 
 function standing({ index, state, reason }: EngineHealth): string {
   return `engine ${index} is ${state}${reason && `: ${reason}`}`
+}
+
+/** Boxes are left out for it; the others are delivered. */
+function strangeScores({ index, detector }: EngineHealth): readonly string[] {
+  const { scoreFault } = detector ?? {}
+  return scoreFault === undefined
+    ? []
+    : [`engine ${index} left out ${scoreFault.boxes} boxes: ${scoreFault.reason}`]
 }
 
 /** How far an engine is with the sizes of its batches, while some are to come. */

@@ -189,10 +189,11 @@ export class EngineProcess implements Service {
 
   #receive(message: OwnMessage<FromEngine>): void {
     if (message.type === 'beat') {
-      const { providers, instancesReady, sizes } = message.beat
+      const { providers, instancesReady, sizes, scoreFault } = message.beat
       this.#providers = providers
       this.#instancesReady = instancesReady
-      if (this.#detector !== null && sizes !== undefined) this.#detector = { ...this.#detector, sizes }
+      if (this.#detector !== null)
+        this.#detector = { ...this.#detector, ...(sizes && { sizes }), ...(scoreFault && { scoreFault }) }
     }
     this.events.message(message)
   }

@@ -386,9 +386,12 @@ export class Engine implements Service {
     const models = this.#models.statistics()
     const detector = this.#models.isOpen ? this.#models.inUse.detector : undefined
     const instancesReady = detector?.instancesReady ?? 0
-    const sizes = detector?.info.sizes
+    const { sizes, scoreFault } = detector?.info ?? {}
     const beat = { ...this.#beat.read(), instancesReady, stepFailures, cameras, models, providers }
-    this.out.send({ type: 'beat', beat: { ...beat, ...(sizes && { sizes }) } })
+    this.out.send({
+      type: 'beat',
+      beat: { ...beat, ...(sizes && { sizes }), ...(scoreFault && { scoreFault }) },
+    })
   }
 }
 

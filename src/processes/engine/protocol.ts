@@ -3,7 +3,7 @@ import type { CameraNetworks } from '../../config/camera-networks.js'
 import type { InferenceConfig } from '../../config/inference.js'
 import type { ProviderUse } from '../../backends/onnxruntime/provider-uses.js'
 import type { CameraBeat, EngineResult } from '../../cameras/engine-report.js'
-import type { DetectorInfo } from '../../detector/camera-detector.js'
+import type { DetectorInfo, ScoreFault } from '../../detector/camera-detector.js'
 import type { CameraShapes } from '../../detector/input-size.js'
 import type { StepFailures } from '../../detector/later-steps.js'
 import type { ErrorRecord } from '../../errors.js'
@@ -110,6 +110,7 @@ export type EngineBeat = Readonly<{
   instancesReady: number
   /** Of batches, where a session takes one. */
   sizes?: SizesInUse
+  scoreFault?: ScoreFault
   /** Since the beat before. */
   stepFailures: readonly StepFailures[]
   cameras: readonly CameraBeat[]

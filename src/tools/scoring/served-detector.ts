@@ -2,6 +2,7 @@ import { type DetectorModel, type DetectorPlan, planDetector } from '../../detec
 import { type FrameGeometry, toSourceBox } from '../../detector/frame-geometry.js'
 import { type DetectionLimits, FrameReader } from '../../detector/frame-reader.js'
 import { headValues } from '../../detector/head-values.js'
+import type { StrangeScores } from '../../detector/strange-scores.js'
 import { labelOf } from '../../detector/heads/label-list.js'
 import { outputsOf } from '../../detector/heads/head.js'
 import {
@@ -37,7 +38,11 @@ export class ServedDetector implements ServedForm {
   readonly #pool: FramePool
 
   /** @throws ModelInvalidError, HeadUnknownError, ModelLabelsError, ModelConfigError */
-  constructor(model: DetectorModel, limits: DetectionLimits) {
+  constructor(
+    model: DetectorModel,
+    limits: DetectionLimits,
+    readonly onStrange: (strange: StrangeScores) => void = () => undefined,
+  ) {
     const plan = planDetector(model)
     const { size, align } = plan.input
     this.#plan = plan
@@ -76,7 +81,8 @@ export class ServedDetector implements ServedForm {
         shape: tensor.shape,
       }
     })
-    const { found, kept } = this.#reader.read(values, 0)
+    const { found, kept, strange } = this.#reader.read(values, 0)
+    if (strange !== undefined) this.onStrange(strange)
     return kept.flatMap((index) => {
       const corners = found.boxes.subarray(index * 4, index * 4 + 4) as unknown as Corners
       const boxPx = toSourceBox(...corners, geometry)

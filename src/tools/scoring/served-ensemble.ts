@@ -1,4 +1,5 @@
 import { decodePicture, type DecodedPicture } from '../../backends/image-decode/decode-picture.js'
+import { isScore, type StrangeScores, strangeIn } from '../../detector/strange-scores.js'
 import { labelOf } from '../../detector/heads/label-list.js'
 import { elementsOf, packStrings } from '../../tensors/elements.js'
 import type { Tensor, TensorSpec } from '../../tensors/tensor.js'
@@ -31,6 +32,7 @@ export class ServedEnsemble implements ServedForm {
     readonly image: TensorSpec,
     readonly detections: TensorSpec,
     readonly labels: readonly string[],
+    readonly onStrange: (strange: StrangeScores) => void = () => undefined,
   ) {
     this.outputs = [detections.name]
   }
@@ -65,13 +67,19 @@ export class ServedEnsemble implements ServedForm {
         `output "${name}" is ${tensor === undefined ? 'missing' : `${tensor.datatype} [${tensor.shape.join(', ')}]`}, expected FP32 [-1, 6]`,
       )
     const rows = elementsOf('FP32', tensor.data) as Float32Array
-    return Array.from({ length: Math.floor(rows.length / rowLength) }, (_, row) => {
+    const count = Math.floor(rows.length / rowLength)
+    const found = Array.from({ length: count }, (_, row) => {
       const [x1, y1, x2, y2, score, id] = rows.subarray(
         row * rowLength,
         (row + 1) * rowLength,
       ) as unknown as Row
       return { label: labelOf(this.labels, id) ?? `class_${id}`, score, boxPx: { x1, y1, x2, y2 } }
     })
+    const sound = found.filter(
+      ({ score, boxPx: { x1, y1, x2, y2 } }) => isScore(score) && Number.isFinite(x1 + y1 + x2 + y2),
+    )
+    if (sound.length < count) this.onStrange(strangeIn(rows, 4))
+    return sound
   }
 }
 

@@ -1,6 +1,7 @@
 import { ModelConfigError } from '../../repository/errors.js'
 import type { DetectionLimits } from '../../detector/frame-reader.js'
 import type { DetectorModel } from '../../detector/detector-plan.js'
+import { type StrangeScores, strangeScoresText } from '../../detector/strange-scores.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import { emptyModelConfig, type ModelConfig } from '../../repository/model-config.js'
 import { modelTensorOf, type TensorSpec } from '../../tensors/tensor.js'
@@ -22,6 +23,8 @@ export type ServerScorerOptions = Readonly<{
   limits: DetectionLimits
   /** Requests at the same time. */
   atOnce: number
+  /** Told once what is wrong with the scores of the model, where something is. */
+  warn?: (text: string) => void
 }>
 
 /** Scores pictures by what a running server answers, each in a request of its own. */
@@ -75,14 +78,19 @@ export async function openServerScorer(options: ServerScorerOptions): Promise<Pi
 }
 
 async function formOf(
-  { client, model, labels, config = emptyModelConfig, limits }: ServerScorerOptions,
+  { client, model, labels, config = emptyModelConfig, limits, warn }: ServerScorerOptions,
   inputs: readonly TensorSpec[],
   outputs: readonly TensorSpec[],
 ): Promise<ServedForm> {
+  let isTold = false
+  const onStrange = (strange: StrangeScores) => {
+    if (!isTold) warn?.(`model "${model.name}" ${strangeScoresText(strange)}`)
+    isTold = true
+  }
   const ensemble = pictureTensors(inputs, outputs)
   if (ensemble !== undefined) {
     if (labels.length === 0) throw withoutLabels(model.name)
-    return new ServedEnsemble(ensemble.image, ensemble.detections, labels)
+    return new ServedEnsemble(ensemble.image, ensemble.detections, labels, onStrange)
   }
   const served = await client.modelConfig(model)
   const maxBatchSize = served?.maxBatchSize ?? 0
@@ -95,7 +103,7 @@ async function formOf(
     onnx: { inputs: inputs.map(modelTensorOf), outputs: outputs.map(modelTensorOf), metadata: {} },
   }
   if (labels.length === 0) throw withoutLabels(model.name)
-  return new ServedDetector(detector, limits)
+  return new ServedDetector(detector, limits, onStrange)
 }
 
 function withoutLabels(name: string): ModelConfigError {

@@ -42,6 +42,12 @@ async function served() {
     [{ name: 'y', shape: [1, 4], data: new Float32Array(4) }],
   )
   addModel(dir, 'numbers', { onnx: numbers })
+  const rows = [8, 8, 32, 32, 4.5, 1, 8, 8, 32, 32, 0.875, 1, 8, 8, Number.NaN, 32, 0.875, 1]
+  const strange = constantOnnx(
+    [{ name: 'image', type: 'uint8', shape: ['h', 'w', 3] }],
+    [{ name: 'detections', shape: [3, 6], data: Float32Array.from(rows) }],
+  )
+  addModel(dir, 'strange', { onnx: strange })
   const server = await serveRepository(dir)
   const app = createKserveApp(server, { maxBodyBytes: 64_000_000, log: silentLog() })
   await app.listen({ host: '127.0.0.1', port: 0 })
@@ -91,6 +97,33 @@ describe('a running server', () => {
           expect(theirs.detections).toEqual(ours.detections)
         }
       }
+  })
+
+  it('R67: gives no box whose score or place is none, and tells it once', async () => {
+    const { http } = await served()
+    const client = await openClient(http)
+    const told: string[] = []
+    const warn = (text: string) => void told.push(text)
+    const scorer = await openServerScorer({
+      client,
+      model: { name: 'strange' },
+      labels,
+      limits,
+      atOnce: 1,
+      warn,
+    })
+    onTestFinished(() => scorer.stop(0))
+    const picture: Picture = {
+      kind: 'pixels',
+      widthPx: 64,
+      heightPx: 64,
+      rgbHwc: new Uint8Array(64 * 64 * 3),
+    }
+    for (let times = 0; times < 2; times++)
+      expect((await scorer.score(picture)).detections).toEqual([
+        { label: 'red', score: 0.875, boxPx: { x1: 8, y1: 8, x2: 32, y2: 32 } },
+      ])
+    expect(told).toEqual([expect.stringContaining('model "strange" gives scores from 0 to 4.5') as string])
   })
 
   it('says what it cannot be asked for', async () => {
