@@ -9,7 +9,6 @@ import { slowRunTeller } from '../runtime/slow-runs.js'
 import { timers } from '../runtime/scheduler-clock.js'
 import { StatisticsRecorder } from '../runtime/statistics-recorder.js'
 import { warmUpRequests } from '../runtime/warm-up.js'
-import type { OnnxModel } from '../repository/onnx-model.js'
 import { type Repositories, repositoryWith } from '../repository/repository-files.js'
 import { failureIn, failuresOf, noteText, warnOfSizes } from '../backends/onnxruntime/provider-notes.js'
 import { type ModelUses, ProviderUses } from '../backends/onnxruntime/provider-uses.js'
@@ -18,9 +17,10 @@ import { entryPath } from '../lifecycle/entry.js'
 import type { Log } from '../lifecycle/log.js'
 import type { CameraDetector, DetectorListener } from '../detector/camera-detector.js'
 import { type CameraModel, findCameraModel } from './camera-model.js'
+import { planCameraModel, type PlannedDetector } from './check-camera-model.js'
 import { type Choice, Float16Choice } from './float16-choice.js'
 import { ClassDoubts } from '../detector/class-doubts.js'
-import { type DetectorPlan, isSizedByCameras, planDetector } from '../detector/detector-plan.js'
+import { type DetectorPlan, isSizedByCameras } from '../detector/detector-plan.js'
 import { DetectorInstance } from '../detector/detector-instance.js'
 import type {
   DetectorAnswer,
@@ -87,12 +87,7 @@ export async function createCameraDetector(options: CameraDetectorOptions): Prom
   if (own === undefined && ensemble !== undefined)
     return createStepwiseDetector({ ...model, ensemble }, graphHost(options), listener)
   if (own === undefined) throw new TypeError('a model without an ensemble has a detector')
-  const float16 = new Float16Choice(
-    await choicesOf(own, model, options),
-    inference,
-    deviceId,
-    options.findings,
-  )
+  const float16 = new Float16Choice(await choicesOf(model, options), inference, deviceId, options.findings)
   const choices = await float16.ordered()
   const warnings = new Set([...model.warnings, ...choices.flatMap(({ plan }) => plan.notes)])
   for (const note of warnings) log.warn({ model: own.name }, note)
@@ -242,26 +237,27 @@ function graphHost(options: CameraDetectorOptions): CameraGraphHost {
 
 /** In the order of the providers: the model for GPUs on those, the ensemble's own on the CPU. */
 async function choicesOf(
-  detector: OnnxModel,
-  { gpuDetector, float16Detector }: CameraModel,
+  model: CameraModel,
   { inference: { providers }, repositories, cameraShapes }: CameraDetectorOptions,
 ): Promise<readonly Choice[]> {
+  const { detector, gpuDetector, float16Detector } = model
   const wantsShapes = [detector, gpuDetector, float16Detector].some((each) => each && isSizedByCameras(each))
   const shapes = wantsShapes ? await cameraShapes?.() : noCameraShapes
-  const choiceOf = async (chosen: OnnxModel) => ({
-    isFloat16: chosen === float16Detector,
-    detector: chosen,
-    plan: planDetector(chosen, shapes),
+  const planned = planCameraModel(model, shapes)
+  const choiceOf = async (chosen: PlannedDetector) => ({
+    ...chosen,
+    isFloat16: chosen === planned?.inFloat16,
     warmUps: await warmUpRequests(
-      chosen.config,
-      join(repositoryWith(repositories, chosen.name), chosen.name),
+      chosen.detector.config,
+      join(repositoryWith(repositories, chosen.detector.name), chosen.detector.name),
     ),
   })
-  const own = await choiceOf(detector)
-  if (gpuDetector === undefined && float16Detector === undefined)
-    return [{ ...own, providers: acceleratedProviders(providers, detector.config) }]
-  const forGpu = gpuDetector === undefined ? own : await choiceOf(gpuDetector)
-  const inFloat16 = float16Detector === undefined ? [] : [await choiceOf(float16Detector)]
+  if (planned === undefined) throw new TypeError('a model whose detector is a step of its own has no choices')
+  const own = await choiceOf(planned.own)
+  if (planned.onGpu === undefined && planned.inFloat16 === undefined)
+    return [{ ...own, providers: acceleratedProviders(providers, own.detector.config) }]
+  const forGpu = planned.onGpu === undefined ? own : await choiceOf(planned.onGpu)
+  const inFloat16 = planned.inFloat16 === undefined ? [] : [await choiceOf(planned.inFloat16)]
   const onGpu = gpuProvidersOf(providers)
   return [
     ...[forGpu, ...inFloat16].map((choice) => ({

@@ -8,8 +8,8 @@ import { type Processor, thisProcessor } from '../backends/onnxruntime/processor
 import type { ModelTensor } from '../tensors/tensor.js'
 import { saturationOf } from '../backends/onnxruntime/wide-weights.js'
 import { findCameraModel } from '../ensemble/camera-model.js'
+import { planCameraModel, type PlannedDetector } from '../ensemble/check-camera-model.js'
 import { classTable, type HeadClass } from '../detector/class-table.js'
-import { type DetectorPlan, planDetector } from '../detector/detector-plan.js'
 import { noCameraShapes } from '../detector/input-size.js'
 import { readEnsemble } from '../ensemble/ensemble-graph.js'
 import { type HeadKind, outputsOf } from '../detector/heads/head.js'
@@ -168,24 +168,21 @@ function detectorReport(
   name: string,
 ): Pick<ModelReport, 'detector' | 'gpuDetector' | 'detectorError'> & { notes: readonly string[] } {
   try {
-    const { detector, gpuDetector } = findCameraModel(repositories, name)
-    if (detector === undefined) return { notes: [] }
-    const own = planDetector(detector, noCameraShapes)
-    const onGpu = gpuDetector && planDetector(gpuDetector, noCameraShapes)
+    const planned = planCameraModel(findCameraModel(repositories, name), noCameraShapes)
+    if (planned === undefined) return { notes: [] }
+    const { own, onGpu } = planned
     return {
-      detector: reportOf(detector, own),
-      ...(gpuDetector && onGpu && { gpuDetector: reportOf(gpuDetector, onGpu) }),
-      notes: [...new Set([...own.notes, ...(onGpu?.notes ?? [])])],
+      detector: reportOf(own),
+      ...(onGpu && { gpuDetector: reportOf(onGpu) }),
+      notes: [...new Set([...own.plan.notes, ...(onGpu?.plan.notes ?? [])])],
     }
   } catch (error) {
     return { detectorError: toErrorRecord(error), notes: [] }
   }
 }
 
-function reportOf(
-  detector: OnnxModel,
-  { head, input, sizeFrom, labels }: Omit<DetectorPlan, 'notes'>,
-): DetectorReport {
+function reportOf({ detector, plan }: PlannedDetector): DetectorReport {
+  const { head, input, sizeFrom, labels } = plan
   return {
     detector: `${detector.name}:${detector.version}`,
     head: head.kind,

@@ -1,13 +1,12 @@
 import { findCameraModel } from '../../ensemble/camera-model.js'
+import { planCameraModel } from '../../ensemble/check-camera-model.js'
 import type { CameraSteps } from '../../ensemble/camera-steps.js'
 import { classText, classTable } from '../../detector/class-table.js'
-import { planDetector } from '../../detector/detector-plan.js'
 import { noCameraShapes, sizeText } from '../../detector/input-size.js'
 import { toErrorRecord } from '../../errors.js'
 import type { OnnxModel } from '../../repository/onnx-model.js'
 import type { Repositories } from '../../repository/repository-files.js'
 import type { Finding } from '../findings.js'
-import { sessionSettings } from '../../backends/onnxruntime/session-settings.js'
 import type { ProviderState } from '../../backends/onnxruntime/provider-look.js'
 import { runningProvider, runsOnGpu } from './provider-check.js'
 
@@ -27,10 +26,8 @@ export function checkModel(
 ): Finding[] {
   const subject = `model ${name}`
   try {
-    const { detector, gpuDetector, float16Detector, version, warnings, ensemble } = findCameraModel(
-      repositories,
-      name,
-    )
+    const model = findCameraModel(repositories, name)
+    const { version, warnings, ensemble } = model
     const beside = ensemble === undefined ? '' : stepsText(ensemble.steps)
     const code = ensemble?.steps.others.find(({ backend }) => backend === 'js')
     if (code !== undefined && !allowJsBackends)
@@ -42,17 +39,15 @@ export function checkModel(
           fix: 'Set models.allowJsBackends to true if you trust everyone who can write to the model repository.',
         },
       ]
-    if (detector === undefined)
+    const planned = planCameraModel(model, shapes)
+    if (planned === undefined)
       return [
         { subject, state: 'ok', detail: `version ${version}, ${beside}` },
         ...[...new Set(warnings)].map((note): Finding => ({ subject, state: 'warning', detail: note })),
       ]
-    // Both are looked at, so that neither fails on another machine only.
-    const detectors = [detector, ...(gpuDetector === undefined ? [] : [gpuDetector])]
-    const plans = detectors.map((each) => planDetector(each, shapes))
-    // What its sessions are opened with can be wrong as well.
-    for (const { config } of detectors) sessionSettings(config, 1)
-    const { head, input, sizeFrom, exportedSize, labels } = plans.at(runsOnGpu(states) ? -1 : 0)!
+    // All are looked at, so that none fails on another machine only.
+    const { own, onGpu, inFloat16 } = planned
+    const { head, input, sizeFrom, exportedSize, labels } = (runsOnGpu(states) ? (onGpu ?? own) : own).plan
     const size = `${sizeText(input.size)} by ${sizeFrom}${exportedSize === undefined ? '' : ` (${sizeText(exportedSize)} if it does not run so, which is seen at its load)`}`
     const classes = classTable(head, labels)
     const shown = classes.slice(0, 9).map(classText).join(', ')
@@ -60,10 +55,10 @@ export function checkModel(
     const by = head.columns === undefined ? 'by number' : 'by column'
     const detail = `version ${version}, ${head.kind} head, ${size}, ${labels.length} labels; classes ${by}: ${shown || 'not named'}${more}; head known by ${head.reason ?? 'its output'}`
     const taken = [
-      ...(gpuDetector === undefined ? [] : [choiceText(detector, gpuDetector, states)]),
-      ...(float16Detector === undefined ? [] : [float16Text(float16Detector)]),
+      ...(onGpu === undefined ? [] : [choiceText(own.detector, onGpu.detector, states)]),
+      ...(inFloat16 === undefined ? [] : [float16Text(inFloat16.detector)]),
     ]
-    const remarks = new Set([...warnings, ...plans.flatMap(({ notes }) => notes)])
+    const remarks = new Set([...warnings, ...own.plan.notes, ...(onGpu?.plan.notes ?? [])])
     return [
       { subject, state: 'ok', detail: [detail, ...taken, ...(beside === '' ? [] : [beside])].join('; ') },
       ...[...remarks].map((note): Finding => ({ subject, state: 'warning', detail: note })),
