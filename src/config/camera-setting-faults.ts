@@ -10,7 +10,8 @@ import { mask } from './redact.js'
 import { holdsLogin } from './url-login.js'
 
 /** What is wrong with a setting of a camera that its schema cannot see. */
-export type CameraFault = UrlFault & Readonly<{ setting: CameraUrlSetting | CameraLoginSetting | 'decode' }>
+export type CameraFault = UrlFault &
+  Readonly<{ setting: CameraUrlSetting | CameraLoginSetting | 'decode' | 'sampleAspectRatio' }>
 
 type Written = Readonly<Record<string, unknown>>
 
@@ -26,7 +27,7 @@ export function cameraFaults(camera: unknown): CameraFault[] {
 
 /** The same of settings that do not go together. */
 export function settingFaults(camera: object): CameraFault[] {
-  const { url, analyseUrl, decode } = camera as Written
+  const { url, analyseUrl, decode, displayAspectRatio, sampleAspectRatio } = camera as Written
   const faults: CameraFault[] = []
   if (isPush(analyseUrl))
     faults.push({ setting: 'analyseUrl', problem: 'is push:, which is no stream', fix: 'Name a stream.' })
@@ -41,6 +42,12 @@ export function settingFaults(camera: object): CameraFault[] {
       setting: 'decode',
       problem: `is ${decode}, and pictures that are pushed are no stream`,
       fix: 'Use full or auto, or leave it out.',
+    })
+  if (typeof displayAspectRatio === 'string' && typeof sampleAspectRatio === 'string')
+    faults.push({
+      setting: 'sampleAspectRatio',
+      problem: 'stands beside displayAspectRatio, which says the same in another way',
+      fix: 'Leave one of them out.',
     })
   return [...faults, ...loginFaults(camera as Written)]
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { leastPixelAspect, mostPixelAspect, ratioForm, ratioOf } from './aspect-ratio.js'
 
 /** Ids become Kafka keys, Redis keys, metric labels and path segments; so they are short and plain. */
 export const cameraIdSchema = z
@@ -36,6 +37,16 @@ const staticSceneSchema = z.strictObject({
     .describe('Difference of brightness, 0-255, of any cell of 8 x 8 model pixels that counts as a change.'),
 })
 export type StaticSceneConfig = Readonly<z.infer<typeof staticSceneSchema>>
+
+/** Width to height. */
+function ratioSchema(least: number, most: number) {
+  return z
+    .string()
+    .regex(ratioForm, 'must be width to height, such as 16:9')
+    .refine((text) => !ratioForm.test(text) || (ratioOf(text) >= least && ratioOf(text) <= most), {
+      message: `must lie between 1:${most} and ${most}:1`,
+    })
+}
 
 const urlSchema = z.string().min(1).max(4096)
 
@@ -82,6 +93,14 @@ const cameraFields = {
     .max(8192)
     .optional()
     .describe('Resolution cap: wider pictures are scaled down to this before the letterbox.'),
+  displayAspectRatio: ratioSchema(1 / 16, 16)
+    .optional()
+    .describe(
+      'Shape of the whole picture as it is to be shown, such as `16:9` for a recorder that sends 640x720 and does not say that its pixels are wide. Absent: as the stream signals.',
+    ),
+  sampleAspectRatio: ratioSchema(leastPixelAspect, mostPixelAspect)
+    .optional()
+    .describe('The same as the shape of a pixel, such as `2:1`, in place of `displayAspectRatio`.'),
   hwaccel: z
     .enum(['none', 'auto', 'vaapi', 'cuda'])
     .default('none')
@@ -138,6 +157,8 @@ export const cameraPatchSchema = z.strictObject({
   transport: cameraFields.transport.unwrap().optional(),
   region: cameraFields.region.nullable(),
   maxWidthPx: cameraFields.maxWidthPx.nullable(),
+  displayAspectRatio: cameraFields.displayAspectRatio.nullable(),
+  sampleAspectRatio: cameraFields.sampleAspectRatio.nullable(),
   hwaccel: cameraFields.hwaccel.unwrap().optional(),
   decode: cameraFields.decode.unwrap().optional(),
   loop: cameraFields.loop.unwrap().optional(),

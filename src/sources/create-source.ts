@@ -3,6 +3,7 @@ import { openedUrl } from '../config/camera-url-settings.js'
 import type { CameraStatus } from '../vision/camera-state.js'
 import type { FrameSource } from '../vision/frame-source.js'
 import { wallMs } from '../lifecycle/clock.js'
+import { RepeatedLines } from '../lifecycle/repeated-lines.js'
 import { validateCameraUrl, type CameraLocation } from './camera-url.js'
 import { initialDecodeState } from './decode-policy.js'
 import { DecodeWays } from './decode-ways.js'
@@ -58,7 +59,13 @@ function lookingFirst(camera: CameraConfig, deps: SourceDeps): OpenSession {
 function decoding(camera: CameraConfig, input: DecodedLocation, deps: SourceDeps): OpenSession {
   const decode = initialDecodeState(camera)
   const content = input.kind === 'http' ? expectedContent(input.url) : 'media'
-  const memory: DecoderMemory = { ways: new DecodeWays(camera), content, decode, logins: {} }
+  const memory: DecoderMemory = {
+    ways: new DecodeWays(camera),
+    repeated: new RepeatedLines(),
+    content,
+    decode,
+    logins: {},
+  }
   return (listener) =>
     input.kind === 'http' && memory.content === 'snapshot'
       ? new SnapshotSession({ camera, url: input.url, memory, deps }, listener)

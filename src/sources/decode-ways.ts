@@ -110,6 +110,11 @@ export class DecodeWays {
     return this.#fault
   }
 
+  /** Its pixels have another shape in the middle of the stream, which scaling on a card does not follow. @returns why it goes another way */
+  shapeChanges(): string {
+    return (this.#scalingFault = 'the shape of its pixels changes, which only the processor follows')
+  }
+
   /**
    * A run is over.
    *

@@ -1,3 +1,4 @@
+import { pixelExpressions, readParts, type ToldAspect } from './pixel-aspect.js'
 import type { SizePx } from '../vision/letterbox.js'
 
 /** One line of ffmpeg's stderr (`-loglevel repeat+level+info`), understood. */
@@ -5,7 +6,11 @@ export type DecoderLine =
   /** A picture passed the sampler; its pixels follow on stdout in the same order. `ptsMs` is null where the stream has no time. */
   | Readonly<{ kind: 'picture'; ptsMs: number | null }>
   /** How large the pictures from here on are, before anything is cut. */
-  | Readonly<{ kind: 'size'; source: SizePx }>
+  | Readonly<{ kind: 'size'; source: SizePx; aspect: ToldAspect }>
+  /** The shape of the pixels of the pictures from here on. */
+  | Readonly<{ kind: 'pixels'; aspect: ToldAspect }>
+  /** The decoder does not believe what the stream says about its pixels, and takes them for square. */
+  | Readonly<{ kind: 'unbelieved'; text: string }>
   /** A key frame was decoded, sampled or not. */
   | Readonly<{ kind: 'key'; ptsMs: number | null }>
   /** The decoder met damaged or missing data. */
@@ -25,6 +30,9 @@ const chatter: DecoderLine = { kind: 'chatter' }
 /** Said of every stream that is opened quickly. */
 const usual = /not enough frames to estimate rate|Consider increasing the value for the 'analyzeduration'/
 
+/** Room for a width and a height of 16 bits each; the shape of the pixels before them has 21. */
+const perPart = 0x1_0000_0000
+
 /**
  * Expressions of our filter graph that print a number, told apart by its level and sign; their value is that number. Times have
  * microseconds however long a stream runs; `showinfo` gives six digits, which are whole seconds after a day.
@@ -32,7 +40,9 @@ const usual = /not enough frames to estimate rate|Consider increasing the value 
 export const prints = {
   key: 'print(t)',
   picture: 'print(t,24)',
-  size: `print(-(iw*${0x1_0000}+ih))`,
+  size: `print(-(${pixelExpressions.parts}*${perPart}+iw*${0x1_0000}+ih))`,
+  /** For expressions whose variable 0 holds {@link pixelExpressions.parts}. */
+  pixels: `print(-ld(0)*${perPart})`,
 } as const
 
 /** What {@link prints} says; newer versions of ffmpeg (9, not 5) name who says it. */
@@ -44,6 +54,7 @@ const videoDecoder =
 const lostPackets =
   /corrupt decoded frame|Packet corrupt|RTP: missed \d+ packets|bad cseq|max delay reached|RTP: dropping old packet/
 const noHardware = /^Auto hwaccel disabled|^Failed setup for format \w+: hwaccel initialisation/
+const unbelievedAspect = /^ignoring invalid SAR|^Unknown SAR index/
 /** Complaints of a decoder that are no damage to a picture. */
 const harmless =
   /deprecated pixel format|Auto hwaccel|hardware accelerator|hwaccel|No device available|Could not find ref/i
@@ -57,6 +68,7 @@ export function parseDecoderLine(line: string): DecoderLine {
   if (noHardware.test(text)) return { kind: 'noHardware' }
   if (level[1] === 'info') return inputOf(text)
   if (usual.test(text)) return chatter
+  if (unbelievedAspect.test(text)) return { kind: 'unbelieved', text }
   if (lostPackets.test(text)) return { kind: 'damage', text }
   if (videoDecoder.test(line) && !harmless.test(text)) return { kind: 'damage', text }
   return { kind: 'message', level: level[1] === 'warning' ? 'warning' : 'error', text }
@@ -64,9 +76,17 @@ export function parseDecoderLine(line: string): DecoderLine {
 
 /** @param seconds - NaN where the stream has no time. */
 function printedOf(sampled: boolean, seconds: number): DecoderLine {
-  const size = -seconds
-  if (!sampled && size >= 0x1_0000)
-    return { kind: 'size', source: { widthPx: Math.floor(size / 0x1_0000), heightPx: size % 0x1_0000 } }
+  const told = -seconds
+  if (!sampled && told >= 0x1_0000) {
+    const aspect = readParts(Math.floor(told / perPart))
+    const size = told % perPart
+    if (size === 0) return { kind: 'pixels', aspect }
+    return {
+      kind: 'size',
+      source: { widthPx: Math.floor(size / 0x1_0000), heightPx: size % 0x1_0000 },
+      aspect,
+    }
+  }
   return { kind: sampled ? 'picture' : 'key', ptsMs: Number.isNaN(seconds) ? null : seconds * 1e3 }
 }
 

@@ -2,9 +2,9 @@ import type { Socket } from 'node:net'
 import { redactText } from '../config/redact.js'
 import type { CameraConfig } from '../config/camera.js'
 import type { DecodeMode } from '../vision/camera-state.js'
-import type { SizePx } from '../vision/letterbox.js'
 import { nowMs } from '../lifecycle/clock.js'
 import { unlessAborted } from '../lifecycle/delay.js'
+import type { RepeatedLines } from '../lifecycle/repeated-lines.js'
 import { systemLimit } from '../lifecycle/system-limit.js'
 import { channelClosed, openByteChannel } from './byte-channel.js'
 import type { LoginMemory } from './camera-login.js'
@@ -18,6 +18,7 @@ import {
   type ToldDecoding,
 } from './decode-policy.js'
 import { parseDecoderLine } from './decoder-log.js'
+import { DecoderMessages } from './decoder-messages.js'
 import { openInput, type DecodedLocation, type Gate } from './decoder-input.js'
 import { DecoderProcess, type ProcessEnd } from './decoder-process.js'
 import type { CardAnswer, DecodeWays } from './decode-ways.js'
@@ -25,23 +26,23 @@ import { errorsIn, failureBy, whyEnded, type Failure } from './failure-reason.js
 import { decoderArguments, type DecoderInput } from './ffmpeg-command.js'
 import { FrameAssembler } from './frame-assembler.js'
 import { contentReasons, type HttpContent } from './http-content.js'
-import { LogLimiter } from './log-limiter.js'
 import { PicturePairing } from './picture-pairing.js'
 import { PictureGate } from './picture-gate.js'
+import type { ToldAspect } from './pixel-aspect.js'
 import { RtspGate } from './rtsp-gate.js'
+import { SentPictures, type SizeLine } from './sent-pictures.js'
 import { secretsOf, withoutSecrets } from './secrets.js'
 import type { Session, SessionEnd, SessionListener } from './session.js'
 import type { SourceDeps } from './source-deps.js'
 import { SuspectTracker } from './suspect-tracker.js'
-
-/** With the one that tells how many were held back, ten. */
-const logLinesPerSecond = 9
 
 /** What one decoder run taught about the camera; the next run of the same source starts from it. */
 export type DecoderMemory = {
   readonly ways: DecodeWays
   /** What an HTTP camera is. */
   content: HttpContent
+  /** Messages of its decoders, one after another. */
+  readonly repeated: RepeatedLines
   decode: DecodeState
   readonly logins: LoginMemory
 }
@@ -59,14 +60,14 @@ export class DecoderSession implements Session {
   readonly #assembler: FrameAssembler
   readonly #pairing: PicturePairing
   readonly #suspects = new SuspectTracker()
-  readonly #limiter = new LogLimiter(logLinesPerSecond)
+  readonly #messages: DecoderMessages
   readonly #secrets: readonly string[]
   #process: DecoderProcess | undefined
   #readEnd: Socket | undefined
   #gate: Gate | undefined
   readonly #cut = new AbortController()
   #restartReason: string | undefined
-  #source: SizePx | undefined
+  readonly #sent: SentPictures
   #keyMs: number | null | undefined
   readonly #mode: DecodeMode
   #codec: string | undefined
@@ -85,6 +86,13 @@ export class DecoderSession implements Session {
   ) {
     this.#mode = options.memory.decode.mode
     this.#secrets = options.input.kind === 'file' ? [] : secretsOf(options.input.url)
+    this.#messages = new DecoderMessages({
+      log: options.deps.log,
+      listener,
+      repeated: options.memory.repeated,
+      clean: (text) => this.#clean(text),
+    })
+    this.#sent = new SentPictures(options.camera, (why) => listener.warning('pixel_aspect', this.#clean(why)))
     this.#pairing = new PicturePairing((rgbHwc, info) => listener.picture(rgbHwc, info))
     this.#assembler = new FrameAssembler(options.deps.pool, (rgbHwc) => this.#pairing.pixels(rgbHwc))
     this.ended = this.#run()
@@ -103,8 +111,7 @@ export class DecoderSession implements Session {
   cardHasRoom(): void {
     if (!this.options.memory.ways.isRefused || !this.#stream().restartable) return
     if (this.#restartReason !== undefined || this.#process === undefined) return
-    this.#restartReason = 'the GPU has room by now: decoding there'
-    this.#process.stop()
+    this.#beginsAnew('the GPU has room by now: decoding there')
   }
 
   /** Where the pictures of a camera are chosen by `auto`, a silence also ends it: key frames are too few then, and all are decoded. */
@@ -126,7 +133,7 @@ export class DecoderSession implements Session {
       const input = await this.#wayIn()
       if ('reason' in input) return { kind: 'failed', ...input }
       const end = await this.#decode(input)
-      this.#tellSuppressed()
+      this.#messages.end()
       return this.#conclude(end)
     } catch (error) {
       const limit = systemLimit(error)
@@ -153,9 +160,7 @@ export class DecoderSession implements Session {
       mistaken: (content) => {
         const hasFailed = memory.content !== 'media'
         memory.content = content
-        if (hasFailed) return
-        this.#restartReason = contentReasons[content]
-        this.#process?.stop()
+        if (!hasFailed) this.#beginsAnew(contentReasons[content])
       },
       // What follows is work of the decoder alone, which costs the camera nothing.
       playing: () => this.listener.opened?.(),
@@ -226,8 +231,11 @@ export class DecoderSession implements Session {
         this.#picture(line.ptsMs)
         return
       case 'size':
-        this.#source = line.source
-        return
+        return this.#resized(line)
+      case 'pixels':
+        return this.#reshaped(line.aspect)
+      case 'unbelieved':
+        return this.#sent.refuse(line.text)
       case 'key':
         this.#keyMs = line.ptsMs
         this.#suspects.key(line.ptsMs, nowMs())
@@ -236,7 +244,7 @@ export class DecoderSession implements Session {
       case 'damage':
         // Of looking at the stream, before it is decoded: there a JPEG is cut on purpose.
         if (this.#codec === undefined && this.#gate instanceof PictureGate) return
-        if (this.#suspects.damage(line.text, nowMs())) this.#report(line.text)
+        if (this.#suspects.damage(line.text, nowMs())) this.#messages.damage(line.text)
         return
       case 'input':
         this.listener.opened?.()
@@ -249,13 +257,28 @@ export class DecoderSession implements Session {
         this.#goesOnWithout(this.options.memory.ways.foundNone())
         return
       case 'message':
-        this.#log(line.level, line.text)
+        this.#messages.message(line.level, line.text)
         return
       case 'chatter':
         return
       default:
         line satisfies never
     }
+  }
+
+  /** From version 7 on ffmpeg keeps to the shape of pixels that it saw first, until the stream is opened anew. */
+  #resized(line: SizeLine): void {
+    const { input } = this.options
+    const isSquare = (this.#sent.now?.pixelAspect ?? 1) === 1
+    if (this.#gavePicture && !isSquare && input.kind !== 'file')
+      this.#beginsAnew('the size of the picture changed, and maybe the shape of its pixels')
+    this.#sent.size(line)
+  }
+
+  #reshaped(aspect: ToldAspect): void {
+    const { ways } = this.options.memory
+    if (ways.now.way.by !== 'cuda-scaled') return this.#sent.follow(aspect)
+    if (this.#sent.differ(aspect)) this.#beginsAnew(ways.shapeChanges())
   }
 
   #opened(codec: string): void {
@@ -278,8 +301,13 @@ export class DecoderSession implements Session {
   /** A decoder does what it was started for: another mode takes another one. */
   #beginAs(state: DecodeState): void {
     this.options.memory.decode = state
-    this.#restartReason =
-      state.mode === 'keyframes' ? 'key frames alone are enough: decoding those' : 'decoding every picture'
+    this.#beginsAnew(
+      state.mode === 'keyframes' ? 'key frames alone are enough: decoding those' : 'decoding every picture',
+    )
+  }
+
+  #beginsAnew(reason: string): void {
+    this.#restartReason = reason
     this.#process?.stop()
   }
 
@@ -316,31 +344,12 @@ export class DecoderSession implements Session {
 
   #picture(ptsMs: number | null): void {
     // It is told before; where it is not, no frame is, and the watchdog acts.
-    if (this.#source === undefined) return
+    const sent = this.#sent.now
+    if (sent === undefined) return
     this.#gavePicture = true
     if (ptsMs !== this.#keyMs) this.#suspects.picture(ptsMs)
-    const info = { ptsMs, source: this.#source, suspect: this.#suspects.suspect }
+    const info = { ptsMs, sent, suspect: this.#suspects.suspect }
     if (this.#pairing.info(info)) this.#readEnd?.resume()
-  }
-
-  /** Damage is a warning of its own; who listens logs it. A stream may be damaged a thousand times a second. */
-  #report(text: string): void {
-    if (this.#passes()) this.listener.warning('decode_error', this.#clean(text))
-  }
-
-  #log(severity: 'error' | 'warning', text: string): void {
-    if (this.#passes()) this.options.deps.log.warn({ severity, ffmpeg: this.#clean(text) }, 'decoder message')
-  }
-
-  #passes(): boolean {
-    const passes = this.#limiter.allows(nowMs())
-    if (passes) this.#tellSuppressed()
-    return passes
-  }
-
-  #tellSuppressed(): void {
-    const count = this.#limiter.takeSuppressed()
-    if (count > 0) this.listener.warning('log_suppressed', `${count} decoder messages not logged`)
   }
 
   #clean(text: string): string {

@@ -1,5 +1,6 @@
 import ffmpeg from 'fluent-ffmpeg'
 import { execFile } from 'node:child_process'
+import { ratioOf } from '../config/aspect-ratio.js'
 import type { CameraConfig } from '../config/camera.js'
 import type { DecodeMode } from '../vision/camera-state.js'
 import type { FrameFormat } from '../vision/frame.js'
@@ -7,7 +8,8 @@ import { withDeathSignal } from '../lifecycle/death-signal.js'
 import type { CameraLocation } from './camera-url.js'
 import { prints } from './decoder-log.js'
 import type { DecodeWay } from './decode-ways.js'
-import { cardLetterboxFilters, letterboxFilters } from './geometry.js'
+import { cardLetterboxFilters, letterboxFilters, wholeFilters } from './geometry.js'
+import { setAspectFilters, type SetAspect } from './pixel-aspect.js'
 import { selectExpression, type SamplingPhase } from './sampling.js'
 
 const mostProbeBytes = 8 * 1024 ** 2
@@ -102,24 +104,25 @@ export function decoderArguments(
 }
 
 /** Longest side of a picture that is taken by itself; larger ones are scaled down. */
-const mostPicturePx = 4_096
+export const mostPicturePx = 4_096
 
 /** Most bytes of such a picture. */
 export const mostPictureBytes = mostPicturePx ** 2 * 3
 
+/** Prints its size and that of its pixels; it cuts nothing. Its expressions are read once for each size of picture. */
+const sizeFilter = `crop=w=iw:h='ih+0*${prints.size}':exact=1`
+
+/** Prints the time of each picture that comes through; behind whatever tells of its size. */
+const pictureFilter = `select='1+0*${prints.picture}'`
+
 /** Arguments of the ffmpeg that takes one whole picture: its packed RGB on stdout, and on stderr its size ({@link prints}). */
-export function pictureArguments(input: DecoderInput): string[] {
-  const size = `min(iw\\,${mostPicturePx}):h=min(ih\\,${mostPicturePx}):force_original_aspect_ratio=decrease`
+export function pictureArguments(input: DecoderInput, camera: SetAspect): string[] {
   const command = ffmpeg()
     .input(nameOf(input))
     .inputOptions([...common, ...leftOut.keyframes, ...inputOptions(input, [])])
     .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '1', '-frames:v', '1'])
     .videoFilters(
-      [
-        `scale=w=${size}:flags=bicubic+accurate_rnd+full_chroma_int`,
-        'format=rgb24',
-        `crop=w=iw:h=ih+0*${prints.size}:exact=1`,
-      ].join(','),
+      [...setAspectFilters(camera), ...wholeFilters(mostPicturePx), 'format=rgb24', sizeFilter].join(','),
     )
     .format('rawvideo')
     .output('pipe:1') as Composed
@@ -138,16 +141,14 @@ export type ClipFrames = Readonly<{ atS: number }> | Readonly<{ perSecond: numbe
  * @param target - name of the pictures, with `%06d` for the number where there are several.
  */
 export function frameArguments(path: string, frames: ClipFrames, target: string): string[] {
-  const size = `min(iw\\,${mostClipPx}):h=min(ih\\,${mostClipPx}):force_original_aspect_ratio=decrease`
   const one = 'atS' in frames
+  const rate = one ? [] : [`fps=${frames.perSecond.toFixed(6)}`]
   const command = ffmpeg()
     .input(`file:${path}`)
     .inputOptions([...common, ...opening(protocols.file, formats.file)])
     .inputOptions(one ? ['-ss', frames.atS.toFixed(3)] : [])
     .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-frames:v', one ? '1' : String(frames.count)])
-    .videoFilters(
-      [...(one ? [] : [`fps=${frames.perSecond.toFixed(6)}`]), `scale=w=${size}`, 'format=rgb24'].join(','),
-    )
+    .videoFilters([...rate, ...wholeFilters(mostClipPx), 'format=rgb24'].join(','))
     .outputOptions(['-compression_level', '1'])
     .output(target) as Composed
   return command._getArguments()
@@ -213,7 +214,7 @@ function hardwareOptions(way: DecodeWay): string[] {
   }
 }
 
-/** Those before the last line take pictures wherever they are. */
+/** Those before the last two lines take pictures wherever they are. */
 function filters(
   camera: CameraConfig,
   format: FrameFormat,
@@ -225,10 +226,11 @@ function filters(
   return [
     // A stream that is refreshed piece by piece has points to begin at, which the decoder takes for key frames; those show a part.
     ...(keysAlone ? ["select='eq(pict_type,I)'"] : []),
-    `select='${selectExpression(camera.sampleFps, phase, undefined, keysAlone ? '1' : 'key')}'`,
-    // Cuts nothing; its expressions are read once for each size of picture.
-    `crop=w=iw:h=ih+0*${prints.size}:exact=1`,
+    `select='${selectExpression(camera.sampleFps, phase, undefined, keysAlone ? '1' : 'key', '0')}'`,
+    ...setAspectFilters(camera),
+    sizeFilter,
     ...scaling(camera, format, way),
+    pictureFilter,
   ]
 }
 
@@ -243,6 +245,8 @@ export type VideoFacts = Readonly<{
   codec: string
   widthPx: number
   heightPx: number
+  /** How wide its pixels are for their height, as the file says; 1 where it says nothing. */
+  pixelAspect: number
   /** It is shown turned by a quarter, so that its sides change places. */
   turned: boolean
   /** Where the file tells it. */
@@ -255,6 +259,7 @@ type Probed = Readonly<{
     codec_name?: string
     width?: number
     height?: number
+    sample_aspect_ratio?: string
     side_data_list?: readonly Readonly<{ rotation?: number }>[]
   }>[]
   format?: Readonly<{ duration?: string }>
@@ -293,6 +298,7 @@ export function probeVideo(path: string): Promise<VideoFacts | undefined> {
         codec: first.codec_name,
         widthPx: first.width ?? 0,
         heightPx: first.height ?? 0,
+        pixelAspect: ratioOf(first.sample_aspect_ratio ?? '') || 1,
         turned: Math.abs(rotation) % 180 === 90,
         seconds: Number.isFinite(seconds) ? seconds : undefined,
       })
@@ -325,9 +331,7 @@ export function tellingArguments(): string[] {
     .input('color=s=64x48:r=5:d=1')
     .inputFormat('lavfi')
     .inputOptions([...common])
-    .videoFilters(
-      [`select='${selectExpression(5, undefined)}'`, `crop=w=iw:h=ih+0*${prints.size}:exact=1`].join(','),
-    )
+    .videoFilters([`select='${selectExpression(5, undefined)}'`, sizeFilter].join(','))
     .outputOptions(['-frames:v', '1'])
     .format('null')
     .output('-') as Composed

@@ -27,6 +27,7 @@ export class FolderSession implements Session {
   #video: Session | undefined
   #videoCpuSeconds = 0
   #shown = 0
+  #unbelieved = false
   /** Why a file of it could not be opened, where that is a limit of the system. */
   #limit: Failure | undefined
   #nextMs = nowMs()
@@ -94,9 +95,13 @@ export class FolderSession implements Session {
     this.#nextMs = Math.max(nowMs(), this.#nextMs) + periodMs
     try {
       const { camera, deps } = this.options
-      const still = await decodeStill(await readFile(path), camera, deps)
+      const { rgbHwc, sent, unbelieved } = await decodeStill(await readFile(path), camera, deps)
+      if (unbelieved !== undefined && !this.#unbelieved) {
+        this.#unbelieved = true
+        this.listener.warning('pixel_aspect', `${name}: ${unbelieved}`)
+      }
       this.#shown += 1
-      this.listener.picture(still.rgbHwc, { ptsMs: null, source: still.source, suspect: false })
+      this.listener.picture(rgbHwc, { ptsMs: null, sent, suspect: false })
     } catch (error) {
       const limit = systemLimit(error)
       // One file that may not be read is no reason to leave the others.

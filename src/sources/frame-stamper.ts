@@ -1,8 +1,8 @@
 import type { CameraConfig } from '../config/camera.js'
 import type { Frame, FrameFormat } from '../vision/frame.js'
-import type { SizePx } from '../vision/letterbox.js'
 import { geometryOf, type PictureFit } from './geometry.js'
 import type { PictureInfo } from './picture-pairing.js'
+import type { SentPicture } from './pixel-aspect.js'
 
 /** How much further than the clock stream time may go before it counts as a jump; network bursts only ever fall behind. */
 const jumpMs = 2_000
@@ -15,7 +15,7 @@ export class FrameStamper {
   #beganMs: number | undefined
   #lastArrivedMs = 0
   #lastCapturedAtMs = 0
-  #geometry: Readonly<{ source: SizePx; value: PictureFit }> | undefined
+  #geometry: Readonly<{ sent: SentPicture; value: PictureFit }> | undefined
 
   constructor(
     readonly camera: CameraConfig,
@@ -46,7 +46,7 @@ export class FrameStamper {
     this.#lastArrivedMs = times.arrivedMs
     // Wall time may be set back; what a reader sees never goes back.
     this.#lastCapturedAtMs = Math.max(this.#lastCapturedAtMs, times.wallMs)
-    const { regionPx, letterbox } = this.#geometryOf(info.source)
+    const { source, regionPx, letterbox } = this.#geometryOf(info.sent)
     return {
       cameraId: this.camera.id,
       seq: this.nextSeq(),
@@ -54,20 +54,24 @@ export class FrameStamper {
       arrivedMs: times.arrivedMs,
       ptsMs: Math.round((info.ptsMs ?? times.arrivedMs - this.#beganMs) * 1e3) / 1e3,
       quality: info.suspect ? 'suspect' : 'ok',
-      source: info.source,
+      source,
       regionPx,
       letterbox,
       rgbHwc,
     }
   }
 
-  /** A camera may change its resolution in mid-stream; ffmpeg's filters follow, and so does this. */
-  #geometryOf(source: SizePx): PictureFit {
+  /** A camera may change its resolution and the shape of its pixels in mid-stream; ffmpeg's filters follow, and so does this. */
+  #geometryOf(sent: SentPicture): PictureFit {
     const known = this.#geometry
-    if (known?.source.widthPx === source.widthPx && known.source.heightPx === source.heightPx)
+    if (
+      known?.sent.widthPx === sent.widthPx &&
+      known.sent.heightPx === sent.heightPx &&
+      known.sent.pixelAspect === sent.pixelAspect
+    )
       return known.value
-    const value = geometryOf(source, this.camera, this.format)
-    this.#geometry = { source, value }
+    const value = geometryOf(sent, this.camera, this.format)
+    this.#geometry = { sent, value }
     return value
   }
 }

@@ -20,7 +20,7 @@ import { refusedLoginMs } from './refused-login.js'
 import { secretsOf, withoutSecrets } from './secrets.js'
 import { readSnapshot } from './snapshot-reader.js'
 import type { SourceDeps } from './source-deps.js'
-import { askedFormats, stillAsJpeg, stillSize } from './still.js'
+import { askedFormats, stillAsJpeg } from './still.js'
 
 /** Who asks again so soon is given the same picture, or the same reason. */
 const keptMs = 2_000
@@ -166,7 +166,7 @@ export class MainStream {
         this.#content = seen.content
         throw this.#failure({ reason: contentReasons[seen.content], retry: 'normal' })
       }
-      return { jpeg: await stillAsJpeg(seen.bytes, quality), size: await stillSize(seen.bytes, askedFormats) }
+      return await stillAsJpeg(seen.bytes, this.options.camera, quality, askedFormats)
     } finally {
       client.close()
     }
@@ -180,7 +180,7 @@ export class MainStream {
     let decoder: DecoderProcess
     try {
       signal.throwIfAborted()
-      decoder = new DecoderProcess(pictureArguments(input), writeEnd, (text) => {
+      decoder = new DecoderProcess(pictureArguments(input, this.options.camera), writeEnd, (text) => {
         const line = parseDecoderLine(text)
         if (line.kind === 'size') sizes.push(line.source)
       })

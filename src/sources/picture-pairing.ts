@@ -1,9 +1,9 @@
-import type { SizePx } from '../vision/letterbox.js'
+import type { SentPicture } from './pixel-aspect.js'
 
 /** What is known of a picture besides its pixels. */
 export type PictureInfo = Readonly<{
   ptsMs: number | null
-  source: SizePx
+  sent: SentPicture
   suspect: boolean
   /** When it came, by the clock and by wall time, where it was decoded after that; absent: now. */
   arrived?: Readonly<{ arrivedMs: number; wallMs: number }>

@@ -30,6 +30,7 @@ export class PushSource implements FrameSource {
   #queue: Promise<unknown> = Promise.resolve()
   #waiting = 0
   #stopped = false
+  #unbelieved = false
 
   constructor(
     readonly camera: CameraConfig,
@@ -77,10 +78,12 @@ export class PushSource implements FrameSource {
   }
 
   async #accept(image: Uint8Array): Promise<{ seq: number }> {
-    const { rgbHwc, source } = await decodeStill(image, this.camera, this.deps)
+    const { rgbHwc, sent, unbelieved } = await decodeStill(image, this.camera, this.deps)
+    if (unbelieved !== undefined && !this.#unbelieved) this.deps.listener.warning('pixel_aspect', unbelieved)
+    this.#unbelieved = unbelieved !== undefined
     if (!this.#stopped) this.#watchdog.arm(this.camera.stallTimeoutMs)
     this.#teller.set({ state: 'live', reason: '', attempts: 1 })
-    const info = { ptsMs: null, source, suspect: false }
+    const info = { ptsMs: null, sent, suspect: false }
     const frame = this.#stamper.stamp(rgbHwc, info, { arrivedMs: nowMs(), wallMs: wallMs() })
     this.deps.listener.frame(frame)
     return { seq: frame.seq }

@@ -23,12 +23,14 @@ export type SamplingPhase = number
  *
  * @param wallSeconds - expression for the machine's time.
  * @param isKey - expression that tells key frames.
+ * @param told - what is printed of a frame that passes; `0` where another filter does it.
  */
 export function selectExpression(
   fps: number,
   phase?: SamplingPhase,
   wallSeconds = 'time(0)',
   isKey = 'key',
+  told: string = prints.picture,
 ): string {
   const period = 1 / fps
   const early = (period / 4).toFixed(6)
@@ -39,7 +41,7 @@ export function selectExpression(
     `st(1,isnan(t)+isnan(prev_selected_t)+lt(t,ld(0)-${jump})+gte(t,ld(0)-${early}))`,
     `if(ld(1)*not(isnan(t)),st(0,${p}+if(gt(abs(t-ld(0)),${jump}),t,max(ld(0),t-${p}))),0)`,
     ...(phase === undefined ? [] : alignment(period, phase, wallSeconds)),
-    `if(ld(1),${prints.picture},0)`,
+    `if(ld(1),${told},0)`,
     'ld(1)',
   ].join(';')
 }

@@ -40,6 +40,7 @@ export class SnapshotSession implements Session {
   readonly #periodMs: number
   /** Of the last good answer. */
   #goodMs: number | undefined
+  #unbelieved = false
 
   constructor(
     readonly options: SnapshotOptions,
@@ -116,10 +117,12 @@ export class SnapshotSession implements Session {
     if (this.#goodMs === undefined) this.listener.opened?.()
     const { camera, deps } = this.options
     try {
-      const { rgbHwc, source } = await decodeStill(bytes, camera, deps, askedFormats)
+      const { rgbHwc, sent, unbelieved } = await decodeStill(bytes, camera, deps, askedFormats)
+      if (unbelieved !== undefined && !this.#unbelieved) this.listener.warning('pixel_aspect', unbelieved)
+      this.#unbelieved = unbelieved !== undefined
       if (this.#goodMs === undefined) this.#tell()
       this.#goodMs = arrived.arrivedMs
-      this.listener.picture(rgbHwc, { ptsMs: null, source, suspect: isCut, arrived })
+      this.listener.picture(rgbHwc, { ptsMs: null, sent, suspect: isCut, arrived })
       return undefined
     } catch (error) {
       if (!(error instanceof ImageInvalidError) && !(error instanceof ImageTooLargeError)) throw error

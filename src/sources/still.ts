@@ -1,8 +1,11 @@
 import type sharp from 'sharp'
 import type { Metadata, Sharp } from 'sharp'
 import type { CameraConfig } from '../config/camera.js'
-import { letterboxFill, type SizePx } from '../vision/letterbox.js'
+import { letterboxFill, scaledSizePx, type SizePx } from '../vision/letterbox.js'
+import { mostPicturePx } from './ffmpeg-command.js'
 import { geometryOf } from './geometry.js'
+import { shownSize, toldAspect, unbelievedAspect, type SentPicture, type SetAspect } from './pixel-aspect.js'
+import { stillAspect } from './still-aspect.js'
 import type { SourceDeps } from './source-deps.js'
 import { ImageInvalidError, ImageTooLargeError } from './source-errors.js'
 
@@ -15,29 +18,34 @@ const fill = { r: letterboxFill, g: letterboxFill, b: letterboxFill }
 const options = { limitInputPixels: mostPixels, failOn: 'error', sequentialRead: true } as const
 
 /** A letterboxed picture; the buffer is from the pool and belongs to the caller. */
-export type Still = Readonly<{ rgbHwc: ArrayBuffer; source: SizePx }>
+export type Still = Readonly<{
+  rgbHwc: ArrayBuffer
+  /** Turned as its EXIF orientation says. */
+  sent: SentPicture
+  /** Why its pixels are taken for square though it says something else; absent where it is believed. */
+  unbelieved?: string
+}>
 
 /**
  * Decodes a still picture into a frame of the model's format. The geometry is that of the video path; only the resampling differs.
  *
  * @param image - one JPEG or PNG. Borrowed for the call.
  * @param known - formats that are taken.
- * @returns the frame and the picture's own size, turned as its EXIF orientation says.
  * @throws ImageInvalidError `GANTRY_IMAGE_INVALID`, ImageTooLargeError `GANTRY_TOO_LARGE`
  */
 export async function decodeStill(
   image: Uint8Array,
-  camera: Pick<CameraConfig, 'region' | 'maxWidthPx'>,
+  camera: Pick<CameraConfig, 'region' | 'maxWidthPx'> & SetAspect,
   { format, pool }: Pick<SourceDeps, 'format' | 'pool'>,
   known: readonly string[] = formats,
 ): Promise<Still> {
   const { default: sharp } = await import('../lifecycle/sharp.js')
-  const source = await sizeOf(sharp, image, known)
-  const { regionPx, scaled, letterbox } = geometryOf(source, camera, format)
+  const { sent, unbelieved } = await sentStill(sharp, image, camera, known)
+  const { cutPx, scaled, letterbox } = geometryOf(sent, camera, format)
   const pixels = await decoded(
     sharp(image, options)
       .autoOrient()
-      .extract({ left: regionPx.x, top: regionPx.y, width: regionPx.widthPx, height: regionPx.heightPx })
+      .extract({ left: cutPx.x, top: cutPx.y, width: cutPx.widthPx, height: cutPx.heightPx })
       .resize(scaled.widthPx, scaled.heightPx, { fit: 'fill', kernel: 'linear' })
       .flatten({ background: fill })
       .toColourspace('srgb'),
@@ -49,42 +57,86 @@ export async function decodeStill(
     const at = ((letterbox.padYPx + y) * format.input.widthPx + letterbox.padXPx) * 3
     frame.set(pixels.subarray(y * rowBytes, (y + 1) * rowBytes), at)
   }
-  return { rgbHwc, source }
+  return { rgbHwc, sent, ...(unbelieved === undefined ? {} : { unbelieved }) }
 }
 
 /**
- * The size of a picture as it is shown, without decoding it.
+ * The size of a picture in its own pixels, turned as it is shown, without decoding it.
  *
  * @throws ImageInvalidError `GANTRY_IMAGE_INVALID`, ImageTooLargeError `GANTRY_TOO_LARGE`
  */
-export async function stillSize(image: Uint8Array, known = formats): Promise<SizePx> {
+export async function stillSize(image: Uint8Array): Promise<SizePx> {
   const { default: sharp } = await import('../lifecycle/sharp.js')
-  return sizeOf(sharp, image, known)
+  const { widthPx, heightPx } = await sizeOf(sharp, image, formats)
+  return { widthPx, heightPx }
 }
 
 /**
- * A picture as an upright JPEG; the same bytes where it is one already.
+ * A picture as it is shown, as an upright JPEG; the same bytes where it is one already. One whose pixels are not square has sides of
+ * {@link mostPicturePx} at most.
  *
- * @throws ImageInvalidError `GANTRY_IMAGE_INVALID`
+ * @throws ImageInvalidError `GANTRY_IMAGE_INVALID`, ImageTooLargeError `GANTRY_TOO_LARGE`
  */
-export async function stillAsJpeg(image: Uint8Array, quality: number): Promise<Uint8Array> {
+export async function stillAsJpeg(
+  image: Uint8Array,
+  camera: SetAspect,
+  quality: number,
+  known: readonly string[],
+): Promise<Readonly<{ jpeg: Uint8Array; size: SizePx }>> {
   const { default: sharp } = await import('../lifecycle/sharp.js')
-  const { format, orientation = 1 } = await headOf(sharp, image)
-  if (format === 'jpeg' && orientation === 1) return image
+  const { sent, isUpright } = await sentStill(sharp, image, camera, known)
+  const shown = shownSize(sent)
+  const isSquare = sent.pixelAspect === 1
+  if (isUpright && isSquare) return { jpeg: image, size: shown }
+  const limit = { widthPx: mostPicturePx, heightPx: mostPicturePx }
+  const fits = isSquare || Math.max(shown.widthPx, shown.heightPx) <= mostPicturePx
+  const size = fits ? shown : scaledSizePx(shown, limit)
+  const upright = sharp(image, options).autoOrient().flatten({ background: fill })
+  const wide = isSquare ? upright : upright.resize(size.widthPx, size.heightPx, { fit: 'fill' })
   try {
-    return await sharp(image, options).autoOrient().flatten({ background: fill }).jpeg({ quality }).toBuffer()
+    return { jpeg: await wide.jpeg({ quality }).toBuffer(), size }
   } catch (error) {
     throw new ImageInvalidError(firstLine(error), error)
   }
 }
 
-/** The size as it is shown, checked before a pixel is decoded. */
-async function sizeOf(library: typeof sharp, image: Uint8Array, known: readonly string[]): Promise<SizePx> {
+type SentStill = Readonly<{
+  sent: SentPicture
+  unbelieved: string | undefined
+  /** It is a JPEG that nothing turns. */
+  isUpright: boolean
+}>
+
+async function sentStill(
+  library: typeof sharp,
+  image: Uint8Array,
+  camera: SetAspect,
+  known: readonly string[],
+): Promise<SentStill> {
+  const { turned, isUpright, ...size } = await sizeOf(library, image, known)
+  const signalled = stillAspect(image)
+  const { pixelAspect, isUnbelieved } = toldAspect(
+    size,
+    camera,
+    signalled && turned ? 1 / signalled : signalled,
+  )
+  const unbelieved = isUnbelieved ? unbelievedAspect(camera, size) : undefined
+  return { sent: { ...size, pixelAspect }, unbelieved, isUpright }
+}
+
+/** Checked before a pixel is decoded. `turned`: its sides have changed places; `isUpright`: it is a JPEG that nothing turns. */
+async function sizeOf(
+  library: typeof sharp,
+  image: Uint8Array,
+  known: readonly string[],
+): Promise<SizePx & Readonly<{ turned: boolean; isUpright: boolean }>> {
   const head = await headOf(library, image)
   if (!known.includes(head.format)) throw new ImageInvalidError(`it is ${head.format}, not JPEG or PNG`)
   if (head.width * head.height > mostPixels)
     throw new ImageTooLargeError(`${head.width} x ${head.height} pixels, at most ${mostPixels} are decoded`)
-  return { widthPx: head.autoOrient.width, heightPx: head.autoOrient.height }
+  const { autoOrient, orientation = 1 } = head
+  const isUpright = head.format === 'jpeg' && orientation === 1
+  return { widthPx: autoOrient.width, heightPx: autoOrient.height, turned: orientation > 4, isUpright }
 }
 
 async function headOf(library: typeof sharp, image: Uint8Array): Promise<Metadata> {

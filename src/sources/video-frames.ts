@@ -12,6 +12,8 @@ import { whyEnded } from './failure-reason.js'
 import { decoderArguments, probeVideo, type VideoFacts } from './ffmpeg-command.js'
 import { FrameAssembler } from './frame-assembler.js'
 import { PicturePairing, type PictureInfo } from './picture-pairing.js'
+import { shownSize, toldAspect } from './pixel-aspect.js'
+import { SentPictures } from './sent-pictures.js'
 import { SuspectTracker } from './suspect-tracker.js'
 import { VideoUnreadableError } from './video-error.js'
 
@@ -19,6 +21,8 @@ import { VideoUnreadableError } from './video-error.js'
 const mostWaiting = 2
 /** Last lines of ffmpeg that are kept for the error. */
 const mostErrors = 30
+/** Frames that would be larger are scaled down to this. */
+const largest: SizePx = { widthPx: 8_192, heightPx: 8_192 }
 /** Exit code of an ffmpeg that was told to end. */
 const endedBySignal = 255
 
@@ -29,7 +33,7 @@ export type VideoFrame = Readonly<{
   /** Presentation time; null where the file has none. */
   timeMs: number | null
   quality: FrameQuality
-  /** Of the picture before it was scaled. */
+  /** Of the picture as it is shown, before it was scaled. */
   source: SizePx
   /** uint8 `[heightPx, widthPx, 3]`, RGB, of {@link VideoFrames.size}. It belongs to whoever takes the frame. */
   rgbHwc: Uint8Array
@@ -38,7 +42,7 @@ export type VideoFrame = Readonly<{
 export type VideoOptions = Readonly<{
   /** Frames per second of the video that are wanted; all that there are, where it has fewer. */
   sampleFps: number
-  /** Frames are scaled down to fit into this, as those of cameras are for their model; absent: they come in their own size. */
+  /** Frames are scaled down to fit into this, as those of cameras are for their model; absent: they come as they are shown, at most 8192 x 8192. */
   within?: SizePx | undefined
   signal: AbortSignal
 }>
@@ -61,10 +65,9 @@ export class VideoFrames {
       throw new VideoUnreadableError(limit?.reason ?? (error as Error).message, limit?.hint)
     })
     if (facts === undefined) throw new VideoUnreadableError('it holds no video')
-    const shown = shownSize(facts)
-    const { within } = options
-    const fits =
-      within === undefined || (shown.widthPx <= within.widthPx && shown.heightPx <= within.heightPx)
+    const shown = sizeShown(facts)
+    const { within = largest } = options
+    const fits = shown.widthPx <= within.widthPx && shown.heightPx <= within.heightPx
     return new VideoFrames(path, fits ? shown : scaledSizePx(shown, within), facts.seconds, options)
   }
 
@@ -83,9 +86,11 @@ export class VideoFrames {
   }
 }
 
-function shownSize({ widthPx, heightPx, turned }: VideoFacts): SizePx {
+function sizeShown({ widthPx, heightPx, pixelAspect, turned }: VideoFacts): SizePx {
   if (widthPx < 1 || heightPx < 1) throw new VideoUnreadableError('it has no picture size')
-  return turned ? { widthPx: heightPx, heightPx: widthPx } : { widthPx, heightPx }
+  const sent = turned ? { widthPx: heightPx, heightPx: widthPx } : { widthPx, heightPx }
+  const told = toldAspect(sent, {}, turned ? 1 / pixelAspect : pixelAspect)
+  return shownSize({ ...sent, pixelAspect: told.pixelAspect })
 }
 
 /** One run of ffmpeg over a file. */
@@ -96,7 +101,7 @@ class Reading {
   readonly #assembler: FrameAssembler
   readonly #errors: string[] = []
   #wake: () => void = () => undefined
-  #source: SizePx | undefined
+  readonly #sent = new SentPictures({}, () => undefined)
   #keyMs: number | null | undefined
   #frames = 0
   #readEnd: Awaited<ReturnType<typeof openByteChannel>>['readEnd'] | undefined
@@ -188,8 +193,9 @@ class Reading {
       case 'picture':
         return this.#picture(line.ptsMs)
       case 'size':
-        this.#source = line.source
-        return
+        return this.#sent.size(line)
+      case 'pixels':
+        return this.#sent.follow(line.aspect)
       case 'key':
         this.#keyMs = line.ptsMs
         return this.#suspects.key(line.ptsMs, nowMs())
@@ -203,6 +209,7 @@ class Reading {
       case 'input':
       case 'stream':
       case 'noHardware':
+      case 'unbelieved':
       case 'chatter':
         return
       default:
@@ -211,16 +218,18 @@ class Reading {
   }
 
   #picture(ptsMs: number | null): void {
-    if (this.#source === undefined) return
+    const sent = this.#sent.now
+    if (sent === undefined) return
     if (ptsMs !== this.#keyMs) this.#suspects.picture(ptsMs)
-    const info = { ptsMs, source: this.#source, suspect: this.#suspects.suspect }
+    const info = { ptsMs, sent, suspect: this.#suspects.suspect }
     if (this.#pairing.info(info) && !this.#full) this.#readEnd?.resume()
   }
 
-  #frame(rgbHwc: ArrayBuffer, { ptsMs, source, suspect }: PictureInfo): void {
+  #frame(rgbHwc: ArrayBuffer, { ptsMs, sent, suspect }: PictureInfo): void {
     this.#frames += 1
     const quality = suspect ? 'suspect' : 'ok'
     const timeMs = ptsMs === null ? null : Math.round(ptsMs * 1e3) / 1e3
+    const source = shownSize(sent)
     this.#waiting.push({ frame: this.#frames, timeMs, quality, source, rgbHwc: new Uint8Array(rgbHwc) })
     this.#wake()
   }

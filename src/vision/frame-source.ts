@@ -11,6 +11,7 @@ export const sourceWarnings = [
   'frozen_picture',
   'few_key_frames',
   'poll_failed',
+  'pixel_aspect',
 ] as const
 export type SourceWarning = (typeof sourceWarnings)[number]
 

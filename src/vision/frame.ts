@@ -28,9 +28,9 @@ export type Frame = Readonly<{
   /** Presentation time of the stream to the microsecond, or since the first picture where it has none; may jump when the camera restarts. */
   ptsMs: number
   quality: FrameQuality
-  /** Size of the picture as the camera sent it. */
+  /** Size of the picture as it is shown: as the camera sent it, made as wide as square pixels would be. */
   source: SizePx
-  /** Part of the source picture that was analysed, in source pixels; the whole picture without a region of interest. */
+  /** Part of the source picture that was analysed, in pixels of `source`; the whole picture without a region of interest. */
   regionPx: Readonly<{ x: number; y: number; widthPx: number; heightPx: number }>
   letterbox: Letterbox
   rgbHwc: ArrayBuffer

@@ -24,6 +24,10 @@ describe('what is wrong with a camera', () => {
     ],
     [{ url: 'rtsp://192.0.2.1/1', analyseUrl: 'push:' }, 'analyseUrl is push:, which is no stream'],
     [{ analyseUrl: 'push:' }, 'analyseUrl is push:, which is no stream'],
+    [
+      { displayAspectRatio: '16:9', sampleAspectRatio: '2:1' },
+      'sampleAspectRatio stands beside displayAspectRatio, which says the same in another way',
+    ],
   ])('is that %j do not go together', (camera, fault) => {
     expect(faults(camera)).toEqual([fault])
   })
@@ -34,6 +38,7 @@ describe('what is wrong with a camera', () => {
     { url: 'push:', analyseUrl: null },
     { url: 'rtsp://192.0.2.1/1', analyseUrl: 'rtsp://192.0.2.1/2', decode: 'keyframes' },
     { decode: 'keyframes' },
+    { displayAspectRatio: '16:9', sampleAspectRatio: null },
     { url: 7, analyseUrl: {}, decode: [] },
     undefined,
     null,

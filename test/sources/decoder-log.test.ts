@@ -20,6 +20,48 @@ describe('parseDecoderLine', () => {
       '[info] -65537.000000',
       { kind: 'size', source: { widthPx: 1, heightPx: 1 } },
     ],
+    [
+      'the size of pictures with square pixels',
+      `[info] -${65_536 * 2 ** 32 + 640 * 65_536 + 360}.000000`,
+      {
+        kind: 'size',
+        source: { widthPx: 640, heightPx: 360 },
+        aspect: { pixelAspect: 1, isUnbelieved: false },
+      },
+    ],
+    [
+      'the size of pictures whose pixels are as wide as any',
+      `[info] -${8 * 65_536 * 2 ** 32 + 65_535 * 65_536 + 65_535}.000000`,
+      {
+        kind: 'size',
+        source: { widthPx: 65_535, heightPx: 65_535 },
+        aspect: { pixelAspect: 8, isUnbelieved: false },
+      },
+    ],
+    [
+      'the size of pictures whose pixels are wider than any',
+      `[info] -${1_114_112 * 2 ** 32 + 65_535 * 65_536 + 65_535}.000000`,
+      {
+        kind: 'size',
+        source: { widthPx: 65_535, heightPx: 65_535 },
+        aspect: { pixelAspect: 1, isUnbelieved: true },
+      },
+    ],
+    [
+      'pixels of another shape',
+      `[info] -${1.5 * 65_536 * 2 ** 32}.000000`,
+      { kind: 'pixels', aspect: { pixelAspect: 1.5, isUnbelieved: false } },
+    ],
+    [
+      'a shape of pixels that H.264 does not allow',
+      '[h264 @ 0x55d0] [warning] ignoring invalid SAR: 1/0',
+      { kind: 'unbelieved', text: 'ignoring invalid SAR: 1/0' },
+    ],
+    [
+      'a number of a shape that there is not',
+      '[hevc @ 0x55d0] [warning] Unknown SAR index: 200.',
+      { kind: 'unbelieved' },
+    ],
     ['a key frame', '[info] 250.040000', { kind: 'key', ptsMs: 250_040 }],
     [
       'a picture, told by ffmpeg 9',

@@ -74,8 +74,8 @@ describe('the letterbox', () => {
       )
       expect(stdout.length).toBe(frameBytes(format))
       const pool = new FramePool(frameBytes(format), 1)
-      const { rgbHwc, source } = await decodeStill(still, camera, { format, pool })
-      const { letterbox, scaled } = geometryOf(source, camera, format)
+      const { rgbHwc, sent } = await decodeStill(still, camera, { format, pool })
+      const { source, letterbox, scaled } = geometryOf(sent, camera, format)
       const arithmetic = {
         left: letterbox.padXPx,
         top: letterbox.padYPx,
@@ -88,7 +88,7 @@ describe('the letterbox', () => {
     },
   )
 
-  it('is made by the filters that the training measures its clips with', () => {
+  it('shows pixels of 1:1 as the filters do that the training measures its clips with', async () => {
     // The f-strings of `letterbox_filter`, put together as Python would for a picture as wide as the cameras'.
     const python = readFileSync(new URL('../../training/ppe/clips.py', import.meta.url), 'utf8')
     const body = /def letterbox_filter[\s\S]*?def place/.exec(python)?.[0] ?? ''
@@ -96,12 +96,21 @@ describe('the letterbox', () => {
       ([, text = '']) => text,
     )
     const format = { input: { widthPx: 800, heightPx: 448 }, align: 'center' } as const
-    const ours = filters
+    const theirs = filters
       .join('')
       .replaceAll('{ratio}', ratio)
       .replaceAll('{width}', '800')
       .replaceAll('{height}', '448')
-    expect(ours.split(/,(?=format|scale=flags|pad)/)).toEqual(letterboxFilters({}, format))
+    const shown = async (chain: string) => {
+      const clip = ['-f', 'lavfi', '-i', 'testsrc2=s=1280x720:r=5:d=1,format=yuv420p', '-vf', chain]
+      const raw = ['-f', 'rawvideo', '-pix_fmt', 'rgb24', 'pipe:1']
+      return (
+        await run('ffmpeg', ['-v', 'error', ...clip, ...raw], { encoding: 'buffer', maxBuffer: 1 << 26 })
+      ).stdout
+    }
+    const ours = await shown(letterboxFilters({}, format).join(','))
+    expect(ours.length).toBe(5 * frameBytes(format))
+    expect(ours.equals(await shown(theirs))).toBe(true)
   })
 
   it('is that of the vocabulary when nothing is cut', () => {

@@ -184,14 +184,18 @@ describe.skipIf(skipsBrowser())('the page', () => {
     await dialog.getByLabel('URL').fill('gopher://camera')
     await dialog.locator('[name=id]').fill('no spaces!')
     await dialog.getByLabel('Frames per second').fill('0')
+    await dialog.getByText('More settings').click()
+    await dialog.getByLabel('Shape of the picture').fill('wide')
     await dialog.getByRole('button', { name: 'Add camera' }).click()
     await dialog.locator('#sampleFps-note.field-error').waitFor()
+    expect(await dialog.locator('#displayAspectRatio-note').textContent()).toContain('such as 16:9')
     expect(await dialog.locator('#sampleFps-note').textContent()).toBe('must be more than 0')
     expect(await dialog.locator('[name=id]').getAttribute('aria-invalid')).toBe('true')
     expect(await dialog.locator('#url-note.field-error').textContent()).toContain('has the scheme "gopher:"')
     await expect
       .poll(() => dialog.locator('[name=url]').evaluate((field) => field === document.activeElement))
       .toBe(true)
+    await dialog.getByLabel('Shape of the picture').fill('16:9')
     await dialog.locator('[name=id]').fill('gate')
     await dialog.locator('[name=sampleFps]').fill('2.5')
     await dialog.getByRole('button', { name: 'Add camera' }).click()
@@ -200,7 +204,10 @@ describe.skipIf(skipsBrowser())('the page', () => {
     await dialog.getByRole('button', { name: 'Add camera' }).click()
     await page.locator('[data-camera=gate]').waitFor()
     expect(await page.locator('dialog').count()).toBe(0)
-    expect(gantry.camera('gate')).toMatchObject({ persist: true, config: { sampleFps: 2.5 } })
+    expect(gantry.camera('gate')).toMatchObject({
+      persist: true,
+      config: { sampleFps: 2.5, displayAspectRatio: '16:9' },
+    })
 
     await page.getByRole('button', { name: 'Switch off gate' }).click()
     await page.locator('[data-camera=gate][data-state=disabled]').waitFor()

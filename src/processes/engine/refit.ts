@@ -13,13 +13,13 @@ import type { Frame, FrameFormat } from '../../vision/frame.js'
  */
 export async function refit(
   frame: Frame,
-  camera: Pick<CameraConfig, 'region' | 'maxWidthPx'>,
+  camera: Pick<CameraConfig, 'maxWidthPx'>,
   [from, to]: readonly [FrameFormat, FrameFormat],
   into: ArrayBuffer,
 ): Promise<Frame> {
   const { default: sharp } = await import('../../lifecycle/sharp.js')
   const picture = pictureIn(frame, from)
-  const { scaled, letterbox } = geometryOf(frame.source, camera, to)
+  const { scaled, letterbox } = geometryOf(frame.regionPx, { maxWidthPx: camera.maxWidthPx }, to)
   const pixels = await sharp(Buffer.from(frame.rgbHwc), {
     raw: { width: from.input.widthPx, height: from.input.heightPx, channels: 3 },
   })

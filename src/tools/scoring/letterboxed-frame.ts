@@ -6,8 +6,8 @@ import type { FrameFormat } from '../../vision/frame.js'
 import type { FramePool } from '../../vision/frame-pool.js'
 import type { Picture } from './picture-scorer.js'
 
-/** Pictures are whole: no region, no cap. */
-const whole = {}
+/** Pictures are whole: no region, no cap. Boxes are in the pixels of their files, as labels are, whatever shape those have. */
+const whole = { sampleAspectRatio: '1:1' } as const
 
 /**
  * A picture as a detector takes it. Files come as pushed pictures do, pixels as those of API clients.
@@ -19,10 +19,10 @@ export async function letterboxedFrame(
   picture: Picture,
   format: FrameFormat,
   pool: FramePool,
-): Promise<Still & FrameGeometry> {
+): Promise<Pick<Still, 'rgbHwc'> & FrameGeometry> {
   if (picture.kind === 'file') {
-    const still = await decodeStill(picture.bytes, whole, { format, pool })
-    return { ...still, ...geometryOf(still.source, whole, format) }
+    const { rgbHwc, sent } = await decodeStill(picture.bytes, whole, { format, pool })
+    return { rgbHwc, ...geometryOf(sent, {}, format) }
   }
   const { widthPx, heightPx } = picture
   const source = { widthPx, heightPx }
@@ -35,5 +35,5 @@ export async function letterboxedFrame(
   })
   const rgbHwc = pool.take()
   new Uint8Array(rgbHwc).set(letterboxed.rgbHwc)
-  return { rgbHwc, source, ...geometryOf(source, whole, format) }
+  return { rgbHwc, ...geometryOf(source, {}, format) }
 }

@@ -65,7 +65,10 @@ class RepositoryScorer implements PictureScorer {
   }
 
   /** Each from a camera of its own, so that none takes the place of another. */
-  #frame({ rgbHwc, source, regionPx, letterbox }: Still & FrameGeometry, arrivedMs: number): Frame {
+  #frame(
+    { rgbHwc, source, regionPx, letterbox }: Pick<Still, 'rgbHwc'> & FrameGeometry,
+    arrivedMs: number,
+  ): Frame {
     return {
       cameraId: this.outcomes.freeLane() ?? `picture-${++this.#lanes}`,
       seq: ++this.#seq,

@@ -37,6 +37,15 @@ describe('refit', () => {
     )
   })
 
+  it('keeps the part of the picture that the frame shows', async () => {
+    const regionPx = { x: 160, y: 0, widthPx: 160, heightPx: 180 }
+    const letterbox = letterboxOf(regionPx, format(64).input, 'center')
+    const frame = { ...framed(), regionPx, letterbox }
+    const to = format(128)
+    const fitted = await refit(frame, {}, [format(64), to], new ArrayBuffer(frameBytes(to)))
+    expect(fitted).toMatchObject({ source, regionPx, letterbox: letterboxOf(regionPx, to.input, to.align) })
+  })
+
   it('keeps the width that the camera is capped at', async () => {
     const to = format(128)
     const fitted = await refit(

@@ -182,6 +182,20 @@ function Advanced({ state }: Readonly<{ state: FormState }>): JSX.Element {
         />
         <TextField
           state={state}
+          name="displayAspectRatio"
+          label="Shape of the picture"
+          placeholder="as the stream says"
+          help="Such as 16:9, for recorders that do not say it."
+        />
+        <TextField
+          state={state}
+          name="sampleAspectRatio"
+          label="Shape of a pixel"
+          placeholder="as the stream says"
+          help="The same said of a pixel, such as 2:1."
+        />
+        <TextField
+          state={state}
           name="stallTimeoutMs"
           label="Silence before restart, ms"
           placeholder="5000"

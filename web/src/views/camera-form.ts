@@ -13,6 +13,8 @@ export const emptyForm: FormValues = {
   decode: 'full',
   hwaccel: 'none',
   maxWidthPx: '',
+  displayAspectRatio: '',
+  sampleAspectRatio: '',
   stallTimeoutMs: '',
   'region.x': '',
   'region.y': '',
