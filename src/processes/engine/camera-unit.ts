@@ -8,6 +8,7 @@ import {
   type FrameOutcome,
 } from '../../vision/accounting.js'
 import type { Frame, FrameFormat } from '../../vision/frame.js'
+import { RepeatedLines } from '../../lifecycle/repeated-lines.js'
 import type { SizePx } from '../../vision/letterbox.js'
 import type { FrameSource } from '../../vision/frame-source.js'
 import type { MainStream } from '../../sources/main-picture.js'
@@ -35,6 +36,8 @@ export class CameraUnit {
   /** Pictures being encoded; more than one would only be old when it arrives. */
   encoding = 0
   freeze = new FreezeWatch(0)
+  /** Each warning is counted; of those that differ in numbers alone few are logged. */
+  readonly warnings = new RepeatedLines()
   /** Absent where every frame is to be analysed. */
   reuse: SceneReuse | undefined
   #nextSeq: number
@@ -116,5 +119,11 @@ export class CameraUnit {
   dropLast(): void {
     this.#last?.unpin()
     this.#last = undefined
+  }
+
+  /** Its main stream is asked no more, and warnings that wait are told. Idempotent. */
+  close(): void {
+    this.main?.close()
+    this.warnings.close()
   }
 }

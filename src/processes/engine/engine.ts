@@ -196,6 +196,7 @@ export class Engine implements Service {
     await unit.outbox
     this.#units.delete(id)
     unit.dropLast()
+    unit.close()
   }
 
   showPictures(cameras: readonly string[]): void {
@@ -249,7 +250,7 @@ export class Engine implements Service {
     this.#models.refuse()
     await Promise.all([this.#sources.close(), ...units.map(async (unit) => unit.source?.stop())])
     await atMost(deadline.leftMs, Promise.allSettled(this.#questions))
-    for (const { main } of units) main?.close()
+    for (const unit of units) unit.close()
     const pushed = units.filter(({ source }) => source && isPushSource(source))
     await atMost(deadline.leftMs, Promise.all(pushed.map((unit) => unit.settled())))
     this.#closed = true
@@ -317,7 +318,9 @@ export class Engine implements Service {
   }
 
   #warn(unit: CameraUnit, kind: SourceWarning, detail: string): void {
-    this.log.warn({ cameraId: unit.camera.id, kind, detail }, 'camera source warning')
+    unit.warnings.line(`${kind} ${detail}`, (repeats) =>
+      this.log.warn({ cameraId: unit.camera.id, kind, detail, ...repeats }, 'camera source warning'),
+    )
     this.out.send({ type: 'warning', cameraId: unit.camera.id, kind })
   }
 
