@@ -1,5 +1,6 @@
 import { Option, type Command } from 'commander'
 import type { FlagSetting } from '../config/environment.js'
+import { standardInput } from '../config/standard-input.js'
 import { UsageError } from './failure.js'
 
 /** Options of `gantry` itself, understood before and after the command's name. */
@@ -19,7 +20,13 @@ export type PipelineOptions = Readonly<{
 const collect = (value: string, earlier: readonly string[] = []) => [...earlier, value]
 
 export function configOption(description = 'pipeline file (YAML)'): Option {
-  return new Option('-c, --config <file>', description).env('GANTRY_CONFIG')
+  return new Option('-c, --config <file>', `${description}; -: standard input`).env('GANTRY_CONFIG')
+}
+
+/** Whether the command is to read a pipeline from standard input. */
+export function readsStandardInput(command: Command): boolean {
+  const option = command.options.find(({ short }) => short === '-c')
+  return option !== undefined && command.opts<PipelineOptions>().config === standardInput
 }
 
 export function setOption(): Option {

@@ -10,9 +10,11 @@ import { optimizeCommand } from './commands/optimize.js'
 import { perfCommand } from './commands/perf.js'
 import { serveCommand } from './commands/serve.js'
 import type { CommandContext } from './command-context.js'
-import { exitCodeOf, exitCodes, reportFailure, usageErrorOf, warningsOn } from './failure.js'
+import { exitCodeOf, exitCodes, reportFailure, UsageError, usageErrorOf, warningsOn } from './failure.js'
+import { readStandardInput } from '../config/standard-input.js'
+import { unlessAborted } from '../lifecycle/delay.js'
 import { nodeWarnings } from '../lifecycle/node-warnings.js'
-import type { GlobalOptions } from './options.js'
+import { readsStandardInput, type GlobalOptions } from './options.js'
 import { StopSignals } from './stop-signals.js'
 import type { Terminal } from './terminal.js'
 import { packageVersion } from '../lifecycle/installation.js'
@@ -51,10 +53,21 @@ function buildProgram(context: CommandContext, json: boolean): Command {
     .showSuggestionAfterError()
     .exitOverride()
     .addHelpText('after', exitCodesHelp)
-    .hook('preAction', (_, command) => {
-      if (runUntilStopped.has(command.name())) return
-      context.signals.release()
-      nodeWarnings.tell(warningsOn(context.terminal, json))
+    .hook('preAction', async (_, command) => {
+      if (!runUntilStopped.has(command.name())) {
+        context.signals.release()
+        nodeWarnings.tell(warningsOn(context.terminal, json))
+      }
+      if (!readsStandardInput(command)) return
+      if (command.args.includes('-'))
+        throw new UsageError(
+          '-c - and the input - would both read standard input',
+          'Name the pipeline, or the list of pictures, by a file.',
+        )
+      await unlessAborted(
+        readStandardInput(() => process.stdin),
+        context.signals.asked,
+      )
     })
   for (const create of [
     serveCommand,
@@ -101,6 +114,9 @@ export async function run(
     await program.parseAsync(args, { from: 'user' })
     return code
   } catch (error) {
+    // It was waited for a pipeline from standard input.
+    if (signals.asked.aborted && error === signals.asked.reason)
+      return signals.first === 'SIGINT' ? exitCodes.interrupted : exitCodes.ok
     const failure = error instanceof CommanderError ? usageErrorOf(error, commandNamed(program, args)) : error
     if (failure === undefined) return exitCodes.ok
     const options: GlobalOptions = program.opts()

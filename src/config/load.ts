@@ -12,15 +12,16 @@ import { isOfLogin } from './redact.js'
 import { readPipelineText } from './pipeline-text.js'
 import { formatPath, listTooShort, setAt, type SettingPath } from './setting-path.js'
 import { readTextFile } from './text-file.js'
+import { standardInput, standardInputName } from './standard-input.js'
 import { YamlDocument } from './yaml-document.js'
 
 /** Settings ready for use, with the folder that relative paths of cameras start from. */
 export type LoadedPipeline = Readonly<{
   /** Paths of `models.repository`, `store.path`, `modelServer.trace.dir` and `mediaRoot` are absolute. */
   config: PipelineConfig
-  /** Absolute; undefined when no file was given. */
+  /** Absolute, or `<stdin>`; undefined when no file was given. */
   path: string | undefined
-  /** Absolute: the folder of the file, or the working directory without one. */
+  /** Absolute: the folder of the file, or the working directory where it lies in none. */
   baseDir: string
 }>
 
@@ -33,25 +34,32 @@ export type SettingSources = Readonly<{
 /**
  * Reads, merges and checks the settings.
  *
- * @param path - the pipeline file; relative to the working directory. Without it, settings come from elsewhere only.
+ * @param path - the pipeline file, relative to the working directory, or `-` for what was read of standard input. Without it, settings come
+ *   from elsewhere only.
  * @throws ConfigError `GANTRY_CONFIG` with every problem there is, each with its place.
  */
 export function loadPipeline(
   path: string | undefined,
   { flags = [], env = {} }: SettingSources = {},
 ): LoadedPipeline {
-  const absolute = path === undefined ? undefined : resolve(path)
-  const baseDir = absolute === undefined ? process.cwd() : dirname(absolute)
+  const name = path === standardInput ? standardInputName : path
+  const absolute = path === undefined || path === standardInput ? undefined : resolve(path)
+  const baseDir = absolute === undefined || isPipe(absolute) ? process.cwd() : dirname(absolute)
   const sources: TextSources = {
     env,
     readFile: (file) => readTextFile(resolve(baseDir, file)).replace(/\r?\n$/, ''),
   }
   const document = new YamlDocument(
-    path ?? 'settings',
+    name ?? 'settings',
     path === undefined ? 'apiVersion: gantry/v1' : readPipelineText(path),
   )
   const config = checked(document, flags, sources, baseDir)
-  return { config, path: absolute, baseDir }
+  return { config, path: absolute ?? name, baseDir }
+}
+
+/** What a shell names for `<(...)`, and standard input by its file. */
+function isPipe(path: string): boolean {
+  return /^\/(?:dev|proc)\//.test(path)
 }
 
 function checked(

@@ -1,12 +1,16 @@
 import { ConfigError, type ConfigProblem } from './config-error.js'
-import { EncodingError, readTextFile } from './text-file.js'
+import { EncodingError, readTextFile, textOfBytes } from './text-file.js'
+import { standardInput, standardInputBytes, standardInputName } from './standard-input.js'
 
-/** The text of a pipeline file. @throws ConfigError `GANTRY_CONFIG` that says why it cannot be read. */
+/** The text of a pipeline file, or of standard input. @throws ConfigError `GANTRY_CONFIG` that says why it cannot be read. */
 export function readPipelineText(path: string): string {
+  const isStandardInput = path === standardInput
   try {
-    return readTextFile(path)
+    return isStandardInput ? textOfBytes(standardInputBytes()) : readTextFile(path)
   } catch (error) {
-    throw new ConfigError([{ file: path, path: '', ...unreadable(error as NodeJS.ErrnoException) }])
+    if (error instanceof ConfigError) throw error
+    const file = isStandardInput ? standardInputName : path
+    throw new ConfigError([{ file, path: '', ...unreadable(error as NodeJS.ErrnoException) }])
   }
 }
 
