@@ -22,10 +22,7 @@ describe('a scheduled model', () => {
       [input('INPUT0')],
       "[request id: <id_unknown>] expected 2 inputs but got 1 inputs for model 'm'. Got input(s) ['INPUT0'], but missing required input(s) ['INPUT1']. Please provide all required input(s).",
     ],
-    [
-      [...both(), input('extra')],
-      "unexpected inference input 'extra' for model 'm'",
-    ],
+    [[...both(), input('extra')], "unexpected inference input 'extra' for model 'm'"],
     [both(5), "[request id: <id_unknown>] inference request batch-size must be <= 4 for 'm'"],
     [
       [input('INPUT0', 2), input('INPUT1', 1)],

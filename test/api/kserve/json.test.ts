@@ -404,7 +404,11 @@ describe('a tensor with many elements', () => {
 
   it('goes out in pieces as it would in one', () => {
     const values = Float64Array.from({ length: 10_000 }, (_, at) => (at % 3 === 0 ? at : at / 7))
-    const text = jsonOfTensor({ name: 'out0', datatype: 'FP64', data: new Uint8Array(values.buffer) }).toString()
+    const text = jsonOfTensor({
+      name: 'out0',
+      datatype: 'FP64',
+      data: new Uint8Array(values.buffer),
+    }).toString()
     expect(JSON.parse(text)).toEqual([...values])
     expect(text.startsWith('[0.0,0.14285714285714285,')).toBe(true)
   })
