@@ -269,11 +269,14 @@ describe('models that cannot be loaded at the start', { timeout: testMs }, () =>
         control: 'none',
         strictReadiness,
       })
-      await until('the first loads', async () =>
-        (await service.index()).some(({ name, state }) => name === 'broken' && state === 'UNAVAILABLE'),
+      await until(
+        'the first loads',
+        async () =>
+          (await service.index()).some(({ name, state }) => name === 'broken' && state === 'UNAVAILABLE'),
+        60_000,
       )
-      await until('the model that can be loaded', async () => (await service.infer()) === 200)
-      expect(await service.status('/v2/health/ready')).toBe(status)
+      await until('the model that can be loaded', async () => (await service.infer()) === 200, 60_000)
+      await expect.poll(() => service.status('/v2/health/ready'), { timeout: 60_000 }).toBe(status)
       expect(await service.status('/v2/models/broken/ready')).toBe(400)
     },
   )
