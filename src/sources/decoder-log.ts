@@ -1,5 +1,6 @@
 import { pixelExpressions, readParts, type ToldAspect } from './pixel-aspect.js'
 import type { SizePx } from '../vision/letterbox.js'
+import { isDamage } from './damage.js'
 
 /** One line of ffmpeg's stderr (`-loglevel repeat+level+info`), understood. */
 export type DecoderLine =
@@ -15,6 +16,8 @@ export type DecoderLine =
   | Readonly<{ kind: 'key'; ptsMs: number | null }>
   /** The decoder met damaged or missing data. */
   | Readonly<{ kind: 'damage'; text: string }>
+  /** A decoder finds the stream odd; its pictures are sound, and whatever ends it is told by others. */
+  | Readonly<{ kind: 'note'; text: string }>
   /** The container that was opened. */
   | Readonly<{ kind: 'input'; format: string }>
   /** A video stream of the input, then of the output, with ffmpeg's name of its codec. */
@@ -27,8 +30,9 @@ export type DecoderLine =
 
 const chatter: DecoderLine = { kind: 'chatter' }
 
-/** Said of every stream that is opened quickly. */
-const usual = /not enough frames to estimate rate|Consider increasing the value for the 'analyzeduration'/
+/** Said of every stream that is opened quickly, of every MJPEG, and of pictures that come late or have one time. */
+const usual =
+  /not enough frames to estimate rate|Consider increasing the value for the 'analyzeduration'|^deprecated pixel format used|non monotonically increasing dts to muxer/
 
 /** Room for a width and a height of 16 bits each; the shape of the pixels before them has 21. */
 const perPart = 0x1_0000_0000
@@ -48,16 +52,20 @@ export const prints = {
 /** What {@link prints} says; newer versions of ffmpeg (9, not 5) name who says it. */
 const printedNumber = /^(?:\[Eval @ \w+\] )?\[(info|warning)\] (-?\d+\.\d+|-?nan)$/
 
-/** Decoders' own complaints, told from those of demuxers by the context they are printed with. */
-const videoDecoder =
-  /^\[(h264|hevc|mjpeg|mpeg4|mpeg2video|mpeg1video|h263|vp8|vp9|av1|libdav1d|libaom-av1)(_\w+)? @ /
-const lostPackets =
-  /corrupt decoded frame|Packet corrupt|RTP: missed \d+ packets|bad cseq|max delay reached|RTP: dropping old packet/
+/** Decoders, also of sound, and parsers (NULL), by the context of a line; demuxers of raw streams have the same names. */
+const decoder = new RegExp(
+  String.raw`^\[(vist#\S+ @ \w+\] \[dec:)?(` +
+    'NULL|h26[134]|hevc|mjpeg|mpeg4|mpeg[12]video|mpegvideo|flv|gif|vp[89]|av1|libdav1d|libaom-av1|' +
+    String.raw`aac|mp[123](float)?|e?ac3|opus|vorbis|flac|alac|amr\w+|g72\w+|(ad)?pcm_\w+|dca|wma\w+|speex` +
+    String.raw`)(_\w+)? @ `,
+)
+/** What cameras put beside the pictures of their streams, by those who take packets apart. */
+const besides = /^Undefined type \(\d+\)|^Unsupported \(HEVC\) NAL type|^RTP: dropping old packet/
 const noHardware = /^Auto hwaccel disabled|^Failed setup for format \w+: hwaccel initialisation/
 const unbelievedAspect = /^ignoring invalid SAR|^Unknown SAR index/
-/** Complaints of a decoder that are no damage to a picture. */
-const harmless =
-  /deprecated pixel format|Auto hwaccel|hardware accelerator|hwaccel|No device available|Could not find ref/i
+/** Told with the name of a decoder, and of more than one stream's pictures: for the log, and why it ended. */
+const ofTheWhole =
+  /hwaccel|hardware accelerator|No device available|Could not find codec parameters|CUDA|\bcu->/i
 
 export function parseDecoderLine(line: string): DecoderLine {
   const printed = printedNumber.exec(line)
@@ -66,11 +74,12 @@ export function parseDecoderLine(line: string): DecoderLine {
   if (level === null) return chatter
   const text = line.slice(level.index + level[0].length)
   if (noHardware.test(text)) return { kind: 'noHardware' }
-  if (level[1] === 'info') return inputOf(text)
+  const isDecoder = decoder.test(line)
+  if (level[1] === 'info') return isDecoder && isDamage(text) ? { kind: 'damage', text } : inputOf(text)
   if (usual.test(text)) return chatter
   if (unbelievedAspect.test(text)) return { kind: 'unbelieved', text }
-  if (lostPackets.test(text)) return { kind: 'damage', text }
-  if (videoDecoder.test(line) && !harmless.test(text)) return { kind: 'damage', text }
+  if (isDamage(text)) return { kind: 'damage', text }
+  if (besides.test(text) || (isDecoder && !ofTheWhole.test(text))) return { kind: 'note', text }
   return { kind: 'message', level: level[1] === 'warning' ? 'warning' : 'error', text }
 }
 

@@ -7,6 +7,9 @@ import type { SessionListener } from './session.js'
 /** With the one that tells how many were held back, ten. */
 const linesPerSecond = 9
 
+/** Of what is odd about a stream, this many things are told. */
+const mostNotes = 20
+
 export type DecoderMessagesOptions = Readonly<{
   log: Log
   listener: Pick<SessionListener, 'warning'>
@@ -19,6 +22,7 @@ export type DecoderMessagesOptions = Readonly<{
 /** What one decoder has to say, to whoever reads the log: bounded, since a stream may be at fault a thousand times a second, for ever. */
 export class DecoderMessages {
   readonly #limiter = new LogLimiter(linesPerSecond)
+  readonly #noted = new Set<string>()
 
   constructor(readonly options: DecoderMessagesOptions) {}
 
@@ -33,6 +37,15 @@ export class DecoderMessages {
     repeated.line(text, (repeats) => {
       if (this.#passes()) log.warn({ severity, ffmpeg: clean(text), ...repeats }, 'decoder message')
     })
+  }
+
+  /** Said of every picture, perhaps for ever, and of no consequence: told once, whatever its numbers are. */
+  note(text: string): void {
+    const kind = text.replace(/\d+/g, '#')
+    if (this.#noted.has(kind) || this.#noted.size >= mostNotes) return
+    this.#noted.add(kind)
+    const { log, clean } = this.options
+    log.info({ ffmpeg: clean(text) }, 'the stream is odd, which its pictures do not suffer from')
   }
 
   /** Tells how many were held back. */

@@ -242,11 +242,14 @@ export class DecoderSession implements Session {
         if (this.options.camera.decode !== 'full') this.#keyFrame(line.ptsMs ?? nowMs())
         return
       case 'damage':
-        // Of looking at the stream, before it is decoded: there a JPEG is cut on purpose.
-        if (this.#codec === undefined && this.#gate instanceof PictureGate) return
         if (this.#suspects.damage(line.text, nowMs())) this.#messages.damage(line.text)
         return
+      case 'note':
+        this.#suspects.note(line.text)
+        this.#messages.note(line.text)
+        return
       case 'input':
+        this.#suspects.opened()
         this.listener.opened?.()
         return
       case 'stream':

@@ -251,6 +251,8 @@ export type VideoFacts = Readonly<{
   turned: boolean
   /** Where the file tells it. */
   seconds: number | undefined
+  /** Pictures a second, where the file tells it. */
+  fps: number | undefined
 }>
 
 /** What ffprobe prints of a file. */
@@ -260,6 +262,7 @@ type Probed = Readonly<{
     width?: number
     height?: number
     sample_aspect_ratio?: string
+    avg_frame_rate?: string
     side_data_list?: readonly Readonly<{ rotation?: number }>[]
   }>[]
   format?: Readonly<{ duration?: string }>
@@ -294,6 +297,7 @@ export function probeVideo(path: string): Promise<VideoFacts | undefined> {
       if (first?.codec_name === undefined) return resolve(undefined)
       const rotation = first.side_data_list?.find((data) => data.rotation !== undefined)?.rotation ?? 0
       const seconds = Number(format?.duration)
+      const [pictures = 0, inSeconds = 0] = (first.avg_frame_rate ?? '').split('/').map(Number)
       resolve({
         codec: first.codec_name,
         widthPx: first.width ?? 0,
@@ -301,6 +305,7 @@ export function probeVideo(path: string): Promise<VideoFacts | undefined> {
         pixelAspect: ratioOf(first.sample_aspect_ratio ?? '') || 1,
         turned: Math.abs(rotation) % 180 === 90,
         seconds: Number.isFinite(seconds) ? seconds : undefined,
+        fps: pictures > 0 && inSeconds > 0 ? pictures / inSeconds : undefined,
       })
     })
   })

@@ -1,15 +1,14 @@
+import { isEmptyPacket, isLoss, isOfJoining, isRefusedPacket } from './damage.js'
+
 /**
  * How soon after a complaint a key frame may still be an older one that was waiting for its turn behind B-frames, or the damaged one
  * itself. It is longer than the reordering of any camera, and shorter than the time between key frames.
  */
-const reorderMs = 250
-
-/** Complaints of every decoder that joins a stream between two key frames; nothing has been shown yet. */
-const joining =
-  /non-existing (PPS|SPS)|decode_slice_header error|no frame!|missing picture|SPS unavailable|PPS id out of range/i
+export const reorderMs = 250
 
 /**
- * Says whether pictures can be trusted: damage spreads from picture to picture until the next key frame.
+ * Says whether pictures can be trusted: damage spreads from picture to picture until the next key frame. A stream that is joined between two
+ * key frames is sound from the first one on; what a decoder makes of it before is not.
  *
  * Key frame and complaint are told apart by stream time where pictures came between them. The clock alone would not do: losses over UDP are
  * noticed late, and on a busy machine a complaint is read together with a key frame that came half a second after it.
@@ -19,21 +18,48 @@ const joining =
 export class SuspectTracker {
   #suspect = false
   #damagedMs = -Infinity
-  /** Stream time of the first picture after the last complaint. */
+  /** Stream time of the first picture after the last complaint; a key frame that did not end the doubt is one. */
   #shownSinceMs: number | null = null
-  #shown = false
+  /** A key frame has come. */
+  #begun = false
+  #opened = false
+  /** The stream was joined between two of them. */
+  #joined = false
+  #emptyPacket = false
+
+  /** @param aheadMs - how far ahead of the pictures complaints may be, in stream time. */
+  constructor(readonly aheadMs = reorderMs) {}
 
   get suspect(): boolean {
-    return this.#suspect
+    return this.#suspect || (this.#joined && !this.#begun)
   }
 
-  /** @returns whether the complaint counts. */
+  /** The stream was looked at, and is decoded from its beginning now; what was found in it is found again, but for what got lost before. */
+  opened(): void {
+    this.#opened = true
+  }
+
+  /**
+   * @param text - what {@link isDamage} calls so.
+   * @returns whether the complaint counts.
+   */
   damage(text: string, nowMs: number): boolean {
-    if (!this.#shown && joining.test(text)) return false
+    const ofEmptyPacket = this.#emptyPacket && isRefusedPacket(text)
+    this.#emptyPacket = false
+    if (ofEmptyPacket || (!this.#opened && !isLoss(text))) return false
+    if (!this.#begun && isOfJoining(text)) {
+      this.#joined = true
+      return false
+    }
     this.#suspect = true
     this.#damagedMs = nowMs
     this.#shownSinceMs = null
     return true
+  }
+
+  /** What the decoder says that is no damage. */
+  note(text: string): void {
+    this.#emptyPacket = isEmptyPacket(text)
   }
 
   /** A picture that is no key frame. */
@@ -42,8 +68,10 @@ export class SuspectTracker {
   }
 
   key(ptsMs: number | null, nowMs: number): void {
-    this.#shown = true
+    this.#begun = true
     const streamMs = ptsMs === null || this.#shownSinceMs === null ? 0 : ptsMs - this.#shownSinceMs
-    if (Math.max(streamMs, nowMs - this.#damagedMs) >= reorderMs) this.#suspect = false
+    if (Math.max(streamMs, nowMs - this.#damagedMs) >= this.aheadMs) this.#suspect = false
+    // Time that went back, as in a damaged container, is counted anew.
+    if (this.#shownSinceMs === null || streamMs < 0) this.#shownSinceMs = ptsMs
   }
 }

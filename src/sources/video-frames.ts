@@ -14,7 +14,7 @@ import { FrameAssembler } from './frame-assembler.js'
 import { PicturePairing, type PictureInfo } from './picture-pairing.js'
 import { shownSize, toldAspect } from './pixel-aspect.js'
 import { SentPictures } from './sent-pictures.js'
-import { SuspectTracker } from './suspect-tracker.js'
+import { reorderMs, SuspectTracker } from './suspect-tracker.js'
 import { VideoUnreadableError } from './video-error.js'
 
 /** Frames that wait for their reader; then ffmpeg does. */
@@ -23,6 +23,8 @@ const mostWaiting = 2
 const mostErrors = 30
 /** Frames that would be larger are scaled down to this. */
 const largest: SizePx = { widthPx: 8_192, heightPx: 8_192 }
+/** Where nothing holds it up, a newer ffmpeg (9) decodes so many pictures ahead of those that it tells of. */
+const decodedAhead = 10
 /** Exit code of an ffmpeg that was told to end. */
 const endedBySignal = 255
 
@@ -55,6 +57,8 @@ export class VideoFrames {
     readonly size: SizePx,
     /** Length of the video, where the file tells it. */
     readonly seconds: number | undefined,
+    /** Pictures a second of the video, where the file tells it. */
+    readonly fps: number | undefined,
     readonly options: VideoOptions,
   ) {}
 
@@ -68,7 +72,8 @@ export class VideoFrames {
     const shown = sizeShown(facts)
     const { within = largest } = options
     const fits = shown.widthPx <= within.widthPx && shown.heightPx <= within.heightPx
-    return new VideoFrames(path, fits ? shown : scaledSizePx(shown, within), facts.seconds, options)
+    const size = fits ? shown : scaledSizePx(shown, within)
+    return new VideoFrames(path, size, facts.seconds, facts.fps, options)
   }
 
   /**
@@ -96,7 +101,7 @@ function sizeShown({ widthPx, heightPx, pixelAspect, turned }: VideoFacts): Size
 /** One run of ffmpeg over a file. */
 class Reading {
   readonly #waiting: VideoFrame[] = []
-  readonly #suspects = new SuspectTracker()
+  readonly #suspects: SuspectTracker
   readonly #pairing: PicturePairing
   readonly #assembler: FrameAssembler
   readonly #errors: string[] = []
@@ -110,6 +115,7 @@ class Reading {
 
   constructor(readonly video: VideoFrames) {
     const { widthPx, heightPx } = video.size
+    this.#suspects = new SuspectTracker(Math.max(reorderMs, (decodedAhead * 1_000) / (video.fps ?? 25)))
     this.#pairing = new PicturePairing((rgbHwc, info) => this.#frame(rgbHwc, info))
     // Frames go away with whoever takes them, so that the pool only makes buffers.
     const pool = new FramePool(widthPx * heightPx * 3, 0)
@@ -202,11 +208,15 @@ class Reading {
       case 'damage':
         this.#suspects.damage(line.text, nowMs())
         return
+      case 'note':
+        this.#suspects.note(line.text)
+        return
       case 'message':
         // Damage to pictures does not end the reading; this may be why it ended.
         if (line.level === 'error' && this.#errors.push(text) > mostErrors) this.#errors.shift()
         return
       case 'input':
+        return this.#suspects.opened()
       case 'stream':
       case 'noHardware':
       case 'unbelieved':

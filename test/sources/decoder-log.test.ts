@@ -91,8 +91,14 @@ describe('parseDecoderLine', () => {
       '[tcp @ 0x1] [error] Connection refused',
       { kind: 'message', level: 'error' },
     ],
+    ['a note on sound', '[mp3float @ 0x1] [error] Header missing', { kind: 'note' }],
     ['a missing device', '[h264 @ 0x1] [error] No device available for decoder', { kind: 'message' }],
     ['a number in words of ffmpeg', '[warning] Frame rate 25.000000', { kind: 'message' }],
+    [
+      'what decodes no picture because none is there',
+      '[h264 @ 0x1] [warning] Could not find codec parameters for stream 0 (Video: h264, none): unspecified size',
+      { kind: 'message', level: 'warning' },
+    ],
     [
       'what is usual',
       '[rtsp @ 0x1] [warning] Stream #0: not enough frames to estimate rate',
@@ -104,9 +110,87 @@ describe('parseDecoderLine', () => {
   })
 })
 
+describe('damage', () => {
+  it.each([
+    '[h264 @ 0x1] [error] error while decoding MB 11 0, bytestream -5',
+    '[h264 @ 0x1] [info] concealing 120 DC, 120 AC, 120 MV errors in P frame',
+    '[h264 @ 0x1] [error] Invalid NAL unit size (3591 > 3568).',
+    '[h264 @ 0x1] [error] Frame num change from 5 to 12',
+    '[h264 @ 0x1] [error] reference picture missing during reorder',
+    '[h264 @ 0x1] [error] Missing reference picture, default is 65560',
+    '[h264 @ 0x1] [error] illegal modification_of_pic_nums_idc 14',
+    '[h264 @ 0x1] [error] non-existing PPS 3 referenced',
+    '[hevc @ 0x1] [error] Could not find ref with POC 12',
+    '[hevc @ 0x1] [error] PPS id out of range: 7',
+    '[hevc @ 0x1] [warning] Error parsing NAL unit #0.',
+    '[hevc @ 0x1] [warning] Skipping invalid undecodable NALU: 1',
+    '[hevc @ 0x1] [error] CABAC_MAX_BIN : 7',
+    '[mjpeg @ 0x1] [error] overread 8',
+    '[mjpeg @ 0x1] [error] error dc',
+    '[mjpeg @ 0x1] [error] error y=11 x=3',
+    '[mjpeg @ 0x1] [warning] mjpeg_decode_dc: bad vlc: 0:0 (0x5600)',
+    '[mpeg4 @ 0x1] [error] Error at MB: 151',
+    '[mpeg2video @ 0x1] [error] ac-tex damaged at 1 11',
+    '[vp9 @ 0x1] [error] Requested reference 2 not available',
+    '[libdav1d @ 0x1] [error] Error parsing OBU data',
+    '[warning] clip.mp4: corrupt decoded frame in stream 0',
+    '[vist#0:0/h264 @ 0x1] [dec:h264 @ 0x2] [warning] corrupt decoded frame',
+    '[error] Error while decoding stream #0:0: Invalid data found when processing input',
+    '[vist#0:0/vp9 @ 0x1] [dec:vp9 @ 0x2] [error] Error submitting packet to decoder: Invalid data found when processing input',
+    '[rtsp @ 0x1] [warning] RTP: missed 6 packets',
+    '[rtsp @ 0x1] [warning] max delay reached. need to consume packet',
+    '[sdp @ 0x1] [warning] RTP: PT=60: bad cseq 1f3a expected=00d1',
+    '[mpegts @ 0x1] [warning] Packet corrupt (stream = 0, dts = 133200).',
+    '[in#0/mpegts @ 0x1] [warning] corrupt input packet in stream 0',
+    '[matroska,webm @ 0x1] [error] 0x00 at pos 4711 (0x1267) invalid as first byte of an EBML number',
+  ])('R59: is what is said by %j', (line) => {
+    expect(parseDecoderLine(line).kind).toBe('damage')
+  })
+
+  it.each([
+    ['note', '[hevc @ 0x1] [warning] video_delay is larger in decoder than demuxer 2 > 0.'],
+    ['note', '[h264 @ 0x1] [error] SEI type 5 size 800 truncated at 24'],
+    ['note', '[h264 @ 0x1] [error] Error processing the picture timing SEI'],
+    ['note', '[h264 @ 0x1] [error] mmco: unref short failure'],
+    [
+      'note',
+      '[h264 @ 0x1] [error] number of reference frames (0+5) exceeds max (4; probably corrupt input), discarding one',
+    ],
+    ['note', '[h264 @ 0x1] [error] no frame!'],
+    ['note', '[h264 @ 0x1] [error] missing picture in access unit with size 6'],
+    ['note', '[h264 @ 0x1] [warning] Estimating duration from bitrate, this may be inaccurate'],
+    ['note', '[hevc @ 0x1] [warning] Skipping invalid undecodable NALU: 39'],
+    ['note', '[hevc @ 0x1] [error] RPU validation failed: 0 <= nal_prefix = 97 <= 0'],
+    ['note', '[hevc @ 0x1] [warning] Error parsing DOVI NAL unit.'],
+    ['note', '[mjpeg @ 0x1] [error] unable to decode APP fields: Invalid data found when processing input'],
+    ['note', '[mjpeg @ 0x1] [warning] EOI missing, emulating'],
+    ['note', '[mjpeg @ 0x1] [warning] Mismatching sequence number and coded number of ICC markers'],
+    ['note', '[rtsp @ 0x1] [warning] RTP: dropping old packet received too late'],
+    ['note', '[rtsp @ 0x1] [error] Undefined type (30)'],
+    [
+      'chatter',
+      '[swscaler @ 0x1] [warning] deprecated pixel format used, make sure you did set range correctly',
+    ],
+    [
+      'chatter',
+      '[rawvideo @ 0x1] [error] Application provided invalid, non monotonically increasing dts to muxer in stream 0: 19 >= 18',
+    ],
+    ['chatter', '[info]     title           : corrupt decoded frame'],
+    ['message', '[mov,mp4,m4a,3gp,3g2,mj2 @ 0x1] [error] moov atom not found'],
+  ])('R59: is not what is said by a %s: %j', (kind, line) => {
+    expect(parseDecoderLine(line).kind).toBe(kind)
+  })
+})
+
 describe('SuspectTracker', () => {
-  it('doubts from the first damage to the next key frame', () => {
+  function opened(): SuspectTracker {
     const tracker = new SuspectTracker()
+    tracker.opened()
+    return tracker
+  }
+
+  it('doubts from the first damage to the next key frame', () => {
+    const tracker = opened()
     tracker.key(0, 0)
     expect(tracker.suspect).toBe(false)
     tracker.damage('error while decoding MB', 100)
@@ -116,7 +200,7 @@ describe('SuspectTracker', () => {
   })
 
   it('does not take a key frame that was decoded before the damage for the end of it', () => {
-    const tracker = new SuspectTracker()
+    const tracker = opened()
     tracker.damage('error while decoding MB', 100)
     tracker.picture(160)
     tracker.key(200, 180)
@@ -124,7 +208,7 @@ describe('SuspectTracker', () => {
   })
 
   it('sees the end of the damage by stream time when all is read at once, and late', () => {
-    const tracker = new SuspectTracker()
+    const tracker = opened()
     tracker.key(0, 0)
     tracker.damage('RTP: missed 6 packets', 2_000)
     for (let ptsMs = 160; ptsMs < 500; ptsMs += 20) tracker.picture(ptsMs)
@@ -133,7 +217,7 @@ describe('SuspectTracker', () => {
   })
 
   it('counts from the last of several complaints', () => {
-    const tracker = new SuspectTracker()
+    const tracker = opened()
     tracker.damage('error while decoding MB', 0)
     tracker.picture(0)
     tracker.damage('error while decoding MB', 0)
@@ -142,7 +226,7 @@ describe('SuspectTracker', () => {
   })
 
   it('goes by the clock where the stream has no time', () => {
-    const tracker = new SuspectTracker()
+    const tracker = opened()
     tracker.damage('error while decoding MB', 0)
     tracker.picture(null)
     tracker.key(null, 249)
@@ -151,13 +235,60 @@ describe('SuspectTracker', () => {
     expect(tracker.suspect).toBe(false)
   })
 
-  it('forgives what every decoder says that joins between two key frames, once only', () => {
-    const tracker = new SuspectTracker()
-    expect(tracker.damage('non-existing PPS 0 referenced', 0)).toBe(false)
-    expect(tracker.damage('no frame!', 1)).toBe(false)
-    tracker.key(0, 2)
+  it('forgives what every decoder says that joins between two key frames, and doubts what it shows before the first', () => {
+    const tracker = opened()
+    for (const text of [
+      'non-existing PPS 0 referenced',
+      'PPS id out of range: 0',
+      'Error parsing NAL unit #0.',
+      'Skipping invalid undecodable NALU: 1',
+      'Could not find ref with POC 3',
+      'Error while decoding stream #0:0: Invalid data found when processing input',
+    ])
+      expect(tracker.damage(text, 0)).toBe(false)
+    tracker.picture(0)
+    expect(tracker.suspect).toBe(true)
+    tracker.key(40, 2)
     expect(tracker.suspect).toBe(false)
-    expect(tracker.damage('no frame!', 10)).toBe(true)
+    expect(tracker.damage('Could not find ref with POC 3', 10)).toBe(true)
+    expect(tracker.suspect).toBe(true)
+  })
+
+  it('does not forgive damage in the first key frame itself', () => {
+    const tracker = opened()
+    expect(tracker.damage('error while decoding MB 3 4, bytestream -5', 0)).toBe(true)
+    tracker.key(0, 0)
+    expect(tracker.suspect).toBe(true)
+  })
+
+  it('takes what is found while a stream is looked at for what it finds again, but for what got lost', () => {
+    const tracker = new SuspectTracker()
+    expect(tracker.damage('error while decoding MB 3 4, bytestream -5', 0)).toBe(false)
+    expect(tracker.suspect).toBe(false)
+    expect(tracker.damage('RTP: missed 6 packets', 0)).toBe(true)
+  })
+
+  it('misses nothing where a packet had no picture in it', () => {
+    const tracker = opened()
+    tracker.key(0, 0)
+    tracker.note('no frame!')
+    expect(
+      tracker.damage('Error while decoding stream #0:0: Invalid data found when processing input', 1),
+    ).toBe(false)
+    expect(
+      tracker.damage('Error while decoding stream #0:0: Invalid data found when processing input', 2),
+    ).toBe(true)
+  })
+
+  it('is over after a while where every picture is a key frame', () => {
+    const tracker = opened()
+    tracker.damage('overread 8', 0)
+    for (const ptsMs of [40, 80, 280]) {
+      tracker.key(ptsMs, 1)
+      expect(tracker.suspect).toBe(true)
+    }
+    tracker.key(290, 1)
+    expect(tracker.suspect).toBe(false)
   })
 })
 

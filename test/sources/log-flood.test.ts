@@ -16,6 +16,7 @@ const send = (fd, bytes) => {
       if (error.code !== 'EAGAIN') throw error
     }
 }
+send(2, Buffer.from("[info] Input #0, mov,mp4, from 'clip.mp4':\\n"))
 send(2, Buffer.from(\`[info] -\${160 * 65536 + 160}.000000\\n\`))
 for (let n = 0; ; n += 1) {
   send(2, Buffer.from(\`\${complaints}[warning] \${(n / 10).toFixed(6)}\\n\`))
