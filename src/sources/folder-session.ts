@@ -95,13 +95,16 @@ export class FolderSession implements Session {
     this.#nextMs = Math.max(nowMs(), this.#nextMs) + periodMs
     try {
       const { camera, deps } = this.options
-      const { rgbHwc, sent, unbelieved } = await decodeStill(await readFile(path), camera, deps)
+      const image = await readFile(path)
+      const still = await decodeStill(image, camera, deps, { damaged: 'shown' })
+      const { rgbHwc, sent, unbelieved, damage } = still
+      if (damage !== undefined) this.listener.warning('decode_error', `${name}: ${damage}`)
       if (unbelieved !== undefined && !this.#unbelieved) {
         this.#unbelieved = true
         this.listener.warning('pixel_aspect', `${name}: ${unbelieved}`)
       }
       this.#shown += 1
-      this.listener.picture(rgbHwc, { ptsMs: null, sent, suspect: false })
+      this.listener.picture(rgbHwc, { ptsMs: null, sent, suspect: damage !== undefined })
     } catch (error) {
       const limit = systemLimit(error)
       // One file that may not be read is no reason to leave the others.

@@ -3,10 +3,12 @@ import { GantryError } from '../errors.js'
 import type { CameraStatus } from '../vision/camera-state.js'
 import type { FrameSource } from '../vision/frame-source.js'
 import type { SourceDeps } from './source-deps.js'
+import { DecoderMessages } from './decoder-messages.js'
 import { StatusTeller } from './status-teller.js'
 import { decodeStill } from './still.js'
 import { FrameStamper } from './frame-stamper.js'
 import { nowMs, wallMs } from '../lifecycle/clock.js'
+import { RepeatedLines } from '../lifecycle/repeated-lines.js'
 import { Watchdog } from './watchdog.js'
 
 /** Pictures of one camera that may wait for decoding. */
@@ -27,6 +29,7 @@ export class PushSource implements FrameSource {
   readonly #teller: StatusTeller
   readonly #stamper: FrameStamper
   readonly #watchdog = new Watchdog((silentMs) => this.#silent(silentMs))
+  readonly #messages: DecoderMessages
   #queue: Promise<unknown> = Promise.resolve()
   #waiting = 0
   #stopped = false
@@ -37,6 +40,9 @@ export class PushSource implements FrameSource {
     readonly deps: SourceDeps,
   ) {
     this.#stamper = new FrameStamper(camera, deps.format, deps.nextSeq)
+    const { log, listener } = deps
+    const repeated = new RepeatedLines()
+    this.#messages = new DecoderMessages({ log, listener, repeated, clean: (text) => text })
     this.#teller = new StatusTeller('connecting', '', (status) => deps.listener.status(status))
   }
 
@@ -53,7 +59,8 @@ export class PushSource implements FrameSource {
   }
 
   /**
-   * Takes one JPEG or PNG; pictures are decoded one after another, in the order they come.
+   * Takes one JPEG or PNG; pictures are decoded one after another, in the order they come. A damaged one of which anything can be decoded
+   * is suspect.
    *
    * @throws ImageInvalidError `GANTRY_IMAGE_INVALID`; ImageTooLargeError `GANTRY_TOO_LARGE`; PushQueueFullError `GANTRY_QUEUE_FULL`,
    *   retryable.
@@ -78,12 +85,14 @@ export class PushSource implements FrameSource {
   }
 
   async #accept(image: Uint8Array): Promise<{ seq: number }> {
-    const { rgbHwc, sent, unbelieved } = await decodeStill(image, this.camera, this.deps)
+    const still = await decodeStill(image, this.camera, this.deps, { damaged: 'shown' })
+    const { rgbHwc, sent, unbelieved, damage } = still
+    if (damage !== undefined) this.#messages.damage(damage)
     if (unbelieved !== undefined && !this.#unbelieved) this.deps.listener.warning('pixel_aspect', unbelieved)
     this.#unbelieved = unbelieved !== undefined
     if (!this.#stopped) this.#watchdog.arm(this.camera.stallTimeoutMs)
     this.#teller.set({ state: 'live', reason: '', attempts: 1 })
-    const info = { ptsMs: null, sent, suspect: false }
+    const info = { ptsMs: null, sent, suspect: damage !== undefined }
     const frame = this.#stamper.stamp(rgbHwc, info, { arrivedMs: nowMs(), wallMs: wallMs() })
     this.deps.listener.frame(frame)
     return { seq: frame.seq }

@@ -117,12 +117,14 @@ export class SnapshotSession implements Session {
     if (this.#goodMs === undefined) this.listener.opened?.()
     const { camera, deps } = this.options
     try {
-      const { rgbHwc, sent, unbelieved } = await decodeStill(bytes, camera, deps, askedFormats)
+      const rules = { damaged: 'shown', known: askedFormats } as const
+      const { rgbHwc, sent, unbelieved, damage } = await decodeStill(bytes, camera, deps, rules)
+      if (damage !== undefined) this.listener.warning('decode_error', damage)
       if (unbelieved !== undefined && !this.#unbelieved) this.listener.warning('pixel_aspect', unbelieved)
       this.#unbelieved = unbelieved !== undefined
       if (this.#goodMs === undefined) this.#tell()
       this.#goodMs = arrived.arrivedMs
-      this.listener.picture(rgbHwc, { ptsMs: null, sent, suspect: isCut, arrived })
+      this.listener.picture(rgbHwc, { ptsMs: null, sent, suspect: isCut || damage !== undefined, arrived })
       return undefined
     } catch (error) {
       if (!(error instanceof ImageInvalidError) && !(error instanceof ImageTooLargeError)) throw error

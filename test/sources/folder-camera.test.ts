@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import sharp from 'sharp'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { damagedStills, wholeStills } from '../support/damaged-stills.js'
 import { makeClip, tempFolder } from '../support/video-clips.js'
 import { WatchedSource } from '../support/watched-source.js'
 
@@ -56,6 +57,21 @@ describe('a folder camera', () => {
     const [first, second] = camera.frames
     const gapMs = (second?.arrivedMs ?? 0) - (first?.arrivedMs ?? 0)
     expect(gapMs).toBeGreaterThan(50)
+  })
+
+  it('R60: shows damaged pictures as suspect, and names them', async () => {
+    mkdirSync(folder.file('damaged'))
+    const named = [...wholeStills, ...damagedStills].map(([name, make]) => ({ name: `${name}.jpg`, make }))
+    for (const { name, make } of named) writeFileSync(folder.file(`damaged/${name}`), await make())
+    const camera = await start('damaged', { loop: false })
+    await camera.untilState('disabled')
+    expect(camera.frames.map(({ quality }) => quality).toSorted()).toEqual([
+      ...wholeStills.map(() => 'ok'),
+      ...damagedStills.map(() => 'suspect'),
+    ])
+    expect(camera.warnings.map(({ detail }) => detail.split(': ')[0]).toSorted()).toEqual(
+      damagedStills.map(([name]) => `${name}.jpg`).toSorted(),
+    )
   })
 
   it.each([

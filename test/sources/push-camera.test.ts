@@ -2,6 +2,8 @@ import sharp from 'sharp'
 import { afterEach, describe, expect, it } from 'vitest'
 import { isPushSource } from '../../src/sources/create-source.js'
 import type { PushSource } from '../../src/sources/push-source.js'
+import { damagedStills, wholeStills } from '../support/damaged-stills.js'
+import { mostHeldMs } from '../support/loop-held.js'
 import { pictureBomb } from '../support/picture-bomb.js'
 import { WatchedSource, type WatchOptions } from '../support/watched-source.js'
 
@@ -76,7 +78,7 @@ describe('a camera that pushes', () => {
   it.each([
     ['nothing', async () => Buffer.alloc(0)],
     ['text', async () => Buffer.from('<script>alert(1)</script>')],
-    ['a JPEG that ends in the middle', async () => (await jpeg).subarray(0, (await jpeg).length / 2)],
+    ['a JPEG that ends before its first pixel', async () => (await jpeg).subarray(0, 200)],
     ['a PNG that ends in the middle', async () => pictureBomb(4_000, 4_000).subarray(0, 90)],
     [
       'an SVG that reads a file',
@@ -90,6 +92,36 @@ describe('a camera that pushes', () => {
     await expect(source.push(await make())).rejects.toMatchObject({ code: 'GANTRY_IMAGE_INVALID' })
     expect(camera.frames).toEqual([])
   })
+
+  it.each(wholeStills)('R60: takes %s as it is', async (_, make) => {
+    const { camera, source } = await open()
+    await source.push(await make())
+    expect(camera.frames.map(({ quality }) => quality)).toEqual(['ok'])
+    expect(camera.warnings).toEqual([])
+  })
+
+  it.each(damagedStills)('R60: shows %s as suspect, and says why', async (_, make, why) => {
+    const { camera, source } = await open()
+    expect(await source.push(await make())).toEqual({ seq: 1 })
+    expect(camera.frames.map(({ quality }) => quality)).toEqual(['suspect'])
+    expect(camera.warnings).toMatchObject([
+      { kind: 'decode_error', detail: expect.stringMatching(why) as string },
+    ])
+  })
+
+  it('R60: looks into a large picture without holding up the others', async () => {
+    const { camera, source } = await open()
+    const noise = { type: 'gaussian', mean: 128, sigma: 60 } as const
+    const large = await sharp({
+      create: { width: 2_400, height: 1_600, channels: 3, background: 'black', noise },
+    })
+      .jpeg({ quality: 95 })
+      .toBuffer()
+    expect(large.length).toBeGreaterThan(2e6)
+    const { heldMs } = await mostHeldMs(() => source.push(large))
+    expect(heldMs).toBeLessThan(100)
+    expect(camera.frames[0]?.quality).toBe('ok')
+  }, 60_000)
 
   it('refuses a small file that holds a huge picture, at no cost', async () => {
     const { camera, source } = await open()
