@@ -2,13 +2,20 @@ import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { redactText } from '../config/redact.js'
 import type { Log } from '../lifecycle/log.js'
 import { guard, isTrusted, type GuardSettings } from './guard.js'
-import { PictureTypeError, MethodNotAllowedError, RouteNotFoundError, TooLargeError } from './errors.js'
+import {
+  NoPictureError,
+  MethodNotAllowedError,
+  RouteNotFoundError,
+  TooLargeError,
+  UnsupportedMediaError,
+} from './errors.js'
 import { problemMediaType, toProblem, type Problem } from './problem.js'
 import { originForm } from './request-target.js'
 import type { Answer, AuthRule, Route, RouteContext } from './route.js'
 import { securityHeaders } from './security-headers.js'
 import { answerUnreadable } from './unreadable-request.js'
 import { rateLimit } from './rate-limit.js'
+import { isPicture, pictureBodyType } from './picture-body.js'
 import { parseRequest } from './validate.js'
 
 declare module 'fastify' {
@@ -16,6 +23,8 @@ declare module 'fastify' {
     auth?: AuthRule
     /** Content types the route takes; absent for routes without a body. */
     bodyTypes?: readonly string[]
+    /** The body is a picture, by whatever name. */
+    takesPictures?: boolean
   }
 }
 
@@ -85,8 +94,10 @@ function isTooLarge(thrown: unknown): boolean {
 }
 
 function tooLarge({ routeOptions: { bodyLimit, config } }: FastifyRequest): TooLargeError {
-  const pictures = config.bodyTypes?.some((type) => type.startsWith('image/'))
-  return new TooLargeError(bodyLimit, pictures ? 'server.maxBodyBytes of the pipeline file' : undefined)
+  return new TooLargeError(
+    bodyLimit,
+    config.takesPictures === true ? 'server.maxBodyBytes of the pipeline file' : undefined,
+  )
 }
 
 function register(app: FastifyInstance, route: Route, context: RouteContext, settings: AppSettings): void {
@@ -95,7 +106,10 @@ function register(app: FastifyInstance, route: Route, context: RouteContext, set
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     ...(route.pictureTypes === undefined ? {} : { bodyLimit: settings.maxBodyBytes }),
-    config: { auth: route.auth, ...(bodyTypes === undefined ? {} : { bodyTypes }) },
+    config: {
+      auth: route.auth,
+      ...(bodyTypes === undefined ? {} : { bodyTypes, takesPictures: route.pictureTypes !== undefined }),
+    },
     handler: async (request, reply) => {
       const path = route.pathSchema && parseRequest(route.pathSchema, request.params, 'path')
       route.find?.({ path, context } as never)
@@ -122,15 +136,14 @@ function acceptBodies(app: FastifyInstance): void {
     if (body === '' && request.routeOptions.config.bodyTypes === undefined) done(null, undefined)
     else void parseJson(request, String(body), done)
   })
-  app.addContentTypeParser(['image/jpeg', 'image/png'], { parseAs: 'buffer' }, (_request, body, done) =>
-    done(null, body),
-  )
+  app.addContentTypeParser(pictureBodyType, { parseAs: 'buffer' }, (request, body, done) => {
+    if (request.routeOptions.config.takesPictures === true) done(null, body)
+    else done(new UnsupportedMediaError(undefined, ['application/json']))
+  })
 }
 
-function picture(request: FastifyRequest): Uint8Array {
-  const declared = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
-  const { body } = request
-  if (!Buffer.isBuffer(body) || !isPicture(declared, body)) throw new PictureTypeError(declared)
+function picture({ body }: FastifyRequest): Uint8Array {
+  if (!Buffer.isBuffer(body) || !isPicture(body)) throw new NoPictureError()
   return body
 }
 
@@ -186,15 +199,4 @@ function logRequest(log: Log, request: FastifyRequest, reply: FastifyReply): voi
     },
     'request answered',
   )
-}
-
-const starts: Readonly<Record<string, readonly number[]>> = {
-  'image/jpeg': [0xff, 0xd8, 0xff],
-  'image/png': [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a],
-}
-
-/** Whether the bytes begin as a picture of that type does. The decoder looks at the rest, with its own limits. */
-export function isPicture(mediaType: string, bytes: Uint8Array): boolean {
-  const start = starts[mediaType]
-  return start !== undefined && start.every((byte, index) => bytes[index] === byte)
 }

@@ -25,13 +25,13 @@ export class BadRequestError extends HttpError {
   }
 }
 
-export class PictureTypeError extends HttpError {
+export class NoPictureError extends HttpError {
   readonly code = 'GANTRY_IMAGE_INVALID'
   readonly status = 400
-  readonly hint = 'Send the bytes of one JPEG or PNG picture as the body, with its own content type.'
-  constructor(declared: string) {
-    super(`the body is not a picture of type ${declared}`)
-    this.name = 'PictureTypeError'
+  readonly hint = 'Send the bytes of one JPEG or PNG picture as the body.'
+  constructor() {
+    super('the body does not begin as a JPEG or PNG picture does')
+    this.name = 'NoPictureError'
   }
 }
 

@@ -8,6 +8,7 @@ import {
   type AccessHeaders,
   type AccessSettings,
 } from './access.js'
+import { mayBePicture, pictureBodyType } from './picture-body.js'
 import { ForbiddenError, StoppingError, UnauthorizedError, UnsupportedMediaError } from './errors.js'
 import { checkHostHeader } from './request-target.js'
 import { securityHeaders } from './security-headers.js'
@@ -30,14 +31,15 @@ export function guard(
   return async (request, reply) => {
     void reply.headers({ ...securityHeaders, 'cache-control': 'no-store' })
     checkHostHeader(request.raw)
-    const { auth, bodyTypes } = request.routeOptions.config
+    const { auth, bodyTypes, takesPictures = false } = request.routeOptions.config
     const anyone = auth === 'health' && (request.method === 'GET' || request.method === 'HEAD')
     if (!anyone) checkSite(request.method, request.headers, settings, auth !== 'open')
     allowOrigin(request, reply, settings)
     if (isPreflight(request, settings)) return void reply.code(204).send()
     if (!anyone && auth !== 'open' && !tokenAccepted(request.headers, settings)) throw new UnauthorizedError()
     if (draining() && changing.has(request.method)) throw new StoppingError()
-    if (bodyTypes !== undefined) checkMediaType(request.headers['content-type'], bodyTypes)
+    if (bodyTypes !== undefined) checkMediaType(request.headers, bodyTypes, takesPictures)
+    if (takesPictures) request.raw.headers['content-type'] = pictureBodyType
   }
 }
 
@@ -83,9 +85,12 @@ function siteFault(
 }
 
 /** A JSON or picture type cannot come from a form, so no other site can send one without asking first. */
-function checkMediaType(given: string | undefined, accepted: readonly string[]): void {
+function checkMediaType(headers: AccessHeaders, accepted: readonly string[], takesPictures: boolean): void {
+  const given = headers['content-type'] === undefined ? undefined : String(headers['content-type'])
   const type = given?.split(';')[0]?.trim().toLowerCase()
-  if (type === undefined || !accepted.includes(type)) throw new UnsupportedMediaError(given, accepted)
+  if (type !== undefined && accepted.includes(type)) return
+  if (takesPictures && mayBePicture(type, !isFromBrowser(headers))) return
+  throw new UnsupportedMediaError(given, accepted)
 }
 
 function allowOrigin(request: FastifyRequest, reply: FastifyReply, settings: GuardSettings): void {

@@ -219,6 +219,37 @@ describe('frames of a push camera', () => {
     ])
   })
 
+  it.each([
+    ['image/jpg', jpeg],
+    ['image/pjpeg', jpeg],
+    ['image/jfif', jpeg],
+    ['IMAGE/JPEG', jpeg],
+    ['image/jpeg; charset=binary', jpeg],
+    ['image/jpeg;name="a;b.jpg"', jpeg],
+    ['image/x-png', png],
+    ['image/jpeg', png],
+    ['image/png', jpeg],
+    ['image/*', jpeg],
+    ['application/octet-stream', jpeg],
+    ['', png],
+  ])('R60: takes a picture that is called %j by what it is', async (type, body) => {
+    const { url, gantry } = await serveFake()
+    await gantry.addCamera(fakeCamera('p', { url: 'push:' }))
+    const headers: Record<string, string> = type === '' ? {} : { 'content-type': type }
+    const reply = await ask(`${url}/api/v1/cameras/p/frames`, { method: 'POST', headers, body })
+    expect([reply.status, reply.json]).toEqual([202, { seq: 1 }])
+    expect(gantry.pushed).toEqual([{ id: 'p', bytes: body.length }])
+  })
+
+  it('does not take a picture of a page that does not say what it sends', async () => {
+    const { url, gantry } = await serveFake()
+    await gantry.addCamera(fakeCamera('p', { url: 'push:' }))
+    const headers = { origin: url }
+    const reply = await ask(`${url}/api/v1/cameras/p/frames`, { method: 'POST', headers, body: jpeg })
+    expect(reply.status).toBe(415)
+    expect(problem(reply).hint).toContain('image/jpeg or image/png')
+  })
+
   it('says how large a picture may be, and what allows for more', async () => {
     const { url, gantry } = await serveFake({ maxBodyBytes: 1024 })
     await gantry.addCamera(fakeCamera('p', { url: 'push:' }))
@@ -232,7 +263,12 @@ describe('frames of a push camera', () => {
   it.each([
     ['JSON', 'application/json', '{}', 415, 'GANTRY_UNSUPPORTED_MEDIA'],
     ['a GIF', 'image/gif', 'GIF89a', 415, 'GANTRY_UNSUPPORTED_MEDIA'],
-    ['a PNG that says it is a JPEG', 'image/jpeg', png, 400, 'GANTRY_IMAGE_INVALID'],
+    ['a WebP', 'image/webp', 'RIFF', 415, 'GANTRY_UNSUPPORTED_MEDIA'],
+    ['a GIF that says it is a JPEG', 'image/jpeg', 'GIF89a', 400, 'GANTRY_IMAGE_INVALID'],
+    ['a form', 'multipart/form-data; boundary=x', jpeg, 415, 'GANTRY_UNSUPPORTED_MEDIA'],
+    ['what a form sends', 'application/x-www-form-urlencoded', jpeg, 415, 'GANTRY_UNSUPPORTED_MEDIA'],
+    ['text', 'text/plain', jpeg, 415, 'GANTRY_UNSUPPORTED_MEDIA'],
+    ['what nobody names and is no picture', '', 'text', 400, 'GANTRY_IMAGE_INVALID'],
     ['no bytes', 'image/jpeg', '', 400, 'GANTRY_IMAGE_INVALID'],
     ['more than the limit', 'image/jpeg', Buffer.concat([jpeg, Buffer.alloc(2048)]), 413, 'GANTRY_TOO_LARGE'],
   ])('refuses %s', async (_, type, body, status, code) => {

@@ -9,6 +9,7 @@ import {
   snapshotQuerySchema,
 } from '../api-schemas.js'
 import { detectionsMessageSchema } from '../../messages/detections-message.js'
+import { pictureTypes } from '../picture-body.js'
 import { NothingYetError, type FieldProblem } from '../errors.js'
 import { route, type RouteContext } from '../route.js'
 
@@ -101,7 +102,7 @@ export const cameraRoutes = [
     tag: 'cameras',
     summary: 'Hand a picture to a camera whose URL is push:',
     pathSchema: cameraPathSchema,
-    pictureTypes: ['image/jpeg', 'image/png'],
+    pictureTypes,
     find: cameraOfPath,
     responses: { 202: { description: 'Accepted for analysis.', schema: acceptedFrameSchema } },
     problems: [400, 404, 409, 415, 503],
