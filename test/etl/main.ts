@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
-import { etlPython } from '../../scripts/lib/etl-python.mjs'
+import { keptPython } from '../../scripts/lib/kept-python.mjs'
 import { dockClip } from '../support/demo-cameras.js'
 import { GantryProcess, mainScript } from '../support/gantry-process.js'
 import { until } from '../support/until.js'
@@ -48,7 +48,9 @@ async function run(command: string, args: readonly string[], env: NodeJS.Process
   )
 }
 
-const python = etlPython(say)
+const python =
+  process.env.GANTRY_ETL_PYTHON ??
+  keptPython('etl', join(etl, 'requirements.txt'), 'Apache Beam and PySpark', say)
 const dir = mkdtempSync(join(tmpdir(), 'gantry-etl-'))
 const pictures = join(dir, 'pictures')
 mkdirSync(pictures)

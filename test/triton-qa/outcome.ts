@@ -1,0 +1,10 @@
+/** What became of one test. */
+export type Outcome = Readonly<{
+  suite: string
+  test: string
+  variant: string
+  outcome: 'passed' | 'failed' | 'skipped'
+  reason: string
+  /** What it needs that Gantry has not; it counts neither way. */
+  needs?: string
+}>
