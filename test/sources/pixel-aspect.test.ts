@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { extname } from 'node:path'
 import { promisify } from 'node:util'
@@ -16,6 +16,7 @@ import { VideoFrames } from '../../src/sources/video-frames.js'
 import { cameraSchema } from '../../src/config/camera.js'
 import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
 import { StandInFfmpeg } from '../support/stand-in-ffmpeg.js'
+import { until } from '../support/until.js'
 import { ffmpegRun, makePlayList, tempFolder } from '../support/video-clips.js'
 import { type SeenFrame, WatchedSource, type WatchOptions } from '../support/watched-source.js'
 
@@ -137,12 +138,25 @@ function expectShown(frame: SeenFrame | undefined) {
   )
 }
 
+function multipart(response: ServerResponse, jpeg: Buffer): void {
+  response.writeHead(200, { 'content-type': 'multipart/x-mixed-replace; boundary=b' })
+  const timer = setInterval(() => {
+    response.write(`--b\r\nContent-Type: image/jpeg\r\nContent-Length: ${jpeg.length}\r\n\r\n`)
+    response.write(jpeg)
+    response.write('\r\n')
+  }, 100)
+  response.once('close', () => clearInterval(timer))
+}
+
 describe('R57: pixels that are not square, as a stream signals them', () => {
   const server = new LoopingRtspServer()
   let base: string
   const http = createServer((request, response) => {
     const name = (request.url ?? '').slice(1)
-    const type = { '.m3u8': 'application/vnd.apple.mpegurl', '.mp4': 'video/mp4' }[extname(name)]
+    if (name === 'live') return multipart(response, readFileSync(folder.file('wide.jpg')))
+    const type = { '.jpg': 'image/jpeg', '.m3u8': 'application/vnd.apple.mpegurl', '.mp4': 'video/mp4' }[
+      extname(name)
+    ]
     response.writeHead(200, { 'content-type': type ?? 'video/mp2t' }).end(readFileSync(folder.file(name)))
   })
 
@@ -151,6 +165,7 @@ describe('R57: pixels that are not square, as a stream signals them', () => {
     await server.start()
     await server.addStream('/wide', clip)
     await makePlayList(clip, folder.file('wide.m3u8'))
+    await ffmpegRun('-i', clip, '-frames:v', '1', '-q:v', '2', folder.file('wide.jpg'))
     await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
     base = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
   })
@@ -166,6 +181,8 @@ describe('R57: pixels that are not square, as a stream signals them', () => {
     ['key frames alone', () => ({ url: server.url('/wide'), decode: 'keyframes', sampleFps: 1 })],
     ['HTTP', () => ({ url: `${base}/wide.mp4` })],
     ['HLS', () => ({ url: `${base}/wide.m3u8` })],
+    ['MJPEG over HTTP', () => ({ url: `${base}/live` })],
+    ['a snapshot URL', () => ({ url: `${base}/wide.jpg` })],
     ['a file', () => ({ url: 'wide.mp4' })],
   ])('the picture comes as wide as it is shown by %s', async (_, camera) => {
     const seen = await watch(camera())
@@ -269,6 +286,36 @@ describe('R57: pixels that are not square, as a stream signals them', () => {
     expect(seen.warnings).toEqual([])
   })
 
+  it('a network camera that changes its size, too, is opened anew, for ffmpeg from 7 on', async () => {
+    const parts = [
+      await makeWide('part0.ts', '2/1', [...h264, '-f', 'mpegts']),
+      await makeWide('part1.ts', '1/1', [...h264, '-f', 'mpegts'], [320, 240]),
+    ]
+    let [opened, at] = [0, 0]
+    const live = createServer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'video/mp2t' })
+      const timer = setInterval(
+        () => response.write(readFileSync(parts[opened > 1 ? 1 : at++ % 2] ?? '')),
+        500,
+      )
+      response.once('close', () => clearInterval(timer))
+      opened += 1
+    })
+    await new Promise<void>((resolve) => live.listen(0, '127.0.0.1', resolve))
+    const { port } = live.address() as AddressInfo
+    try {
+      const seen = await watch({ url: `http://127.0.0.1:${port}/live.ts` })
+      await seen.until('the other size', () => seen.frames.at(-1)?.source.heightPx === 240, 20_000)
+      expect(seen.frames[0]?.source).toEqual({ widthPx: 320, heightPx: 180 })
+      expect(seen.frames.at(-1)?.source).toEqual({ widthPx: 320, heightPx: 240 })
+      await until('another decoder', () => opened > 1, 20_000)
+    } finally {
+      await watched?.source.stop()
+      live.closeAllConnections()
+      await new Promise((resolve) => live.close(resolve))
+    }
+  })
+
   it.each([
     // ffmpeg makes this 1:1.
     ['1:0', ratio(1, 0), 0],
@@ -342,6 +389,9 @@ describe('R57: pixels that are not square, as a stream signals them', () => {
     expect(await mainPictureSize('wide.mp4')).toEqual({ widthPx: 320, heightPx: 180 })
     const set = { displayAspectRatio: '4:3' }
     expect(await mainPictureSize('wide.mp4', set)).toEqual({ widthPx: 240, heightPx: 180 })
+    expect(await mainPictureSize(`${base}/wide.jpg`)).toEqual({ widthPx: 320, heightPx: 180 })
+    expect(await mainPictureSize(`${base}/wide.jpg`, set)).toEqual({ widthPx: 240, heightPx: 180 })
+    expect(await mainPictureSize(`${base}/live`)).toEqual({ widthPx: 320, heightPx: 180 })
   })
 
   it.each([
