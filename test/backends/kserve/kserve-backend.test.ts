@@ -197,14 +197,12 @@ describe('a model on another server', () => {
 
   it('gives up after its time-out, and when the caller cancels', async () => {
     const remote = await startRemote()
-    const model = await serve([remote], { kserve_timeout_ms: '150' })
+    // Nothing is asked at the load then, which a busy machine would not answer within this time.
+    const tensors = `input { name: "x" data_type: TYPE_FP32 dims: [ -1, 2 ] } output { name: "y" data_type: TYPE_FP32 dims: [ -1, 2 ] }`
+    const model = await serve([remote], { kserve_timeout_ms: '150' }, tensors)
     remote.answer = () => 'silence'
     await expect(model.infer(x(1, 2))).rejects.toMatchObject({ status: 'UNAVAILABLE' })
-    const patient = await serve(
-      [remote],
-      {},
-      `input { name: "x" data_type: TYPE_FP32 dims: [ -1, 2 ] } output { name: "y" data_type: TYPE_FP32 dims: [ -1, 2 ] }`,
-    )
+    const patient = await serve([remote], {}, tensors)
     const cancel = new AbortController()
     const seen = remote.requests.length
     const running = patient.infer({ ...x(1, 2), signal: cancel.signal })
