@@ -83,7 +83,7 @@ export class LoadPlanner {
     const folder = scan.folders.get(name)
     if (folder !== undefined) return folder
     const ambiguous = scan.ambiguous.get(name)
-    if (ambiguous !== undefined) throw new ServingError('INTERNAL', ambiguous)
+    if (ambiguous !== undefined) throw notPolled(name, ambiguous)
     throw notPolled(
       name,
       [...this.unreadable()].map(([dir, reason]) => unreadableText(dir, reason)).join('; '),

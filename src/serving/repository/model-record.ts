@@ -82,8 +82,10 @@ export class ModelRecord {
       throw new ServingError('NOT_FOUND', `${unknown} has no available versions`)
     }
     const record = this.#versions.get(Number(version))
-    if (record === undefined)
-      throw new ServingError('NOT_FOUND', `${unknown} version ${version} is not found`)
+    if (record === undefined) {
+      const which = this.#versions.size === 0 ? '' : ` version ${version}`
+      throw new ServingError('NOT_FOUND', `${unknown}${which} is not found`)
+    }
     if (record.model !== undefined) return record.model
     throw new ServingError('UNAVAILABLE', `${unknown} version ${version} is not at ready state`)
   }
