@@ -131,7 +131,19 @@ describe('src', () => {
 })
 
 /** Folders of tests of more than one room, of what lies outside of `src/`, and of what tests need. */
-const besideRooms = ['bench', 'clients', 'e2e', 'fuzz', 'golden', 'ops', 'sim', 'soak', 'support', 'web']
+const besideRooms = [
+  'bench',
+  'clients',
+  'e2e',
+  'fuzz',
+  'golden',
+  'ops',
+  'sim',
+  'soak',
+  'support',
+  'triton-qa',
+  'web',
+]
 
 describe('test', () => {
   const folders = new Set(sourceFiles().map((file) => dirname(file)))

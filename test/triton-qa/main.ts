@@ -17,7 +17,7 @@ import { runExamples } from './run-examples.js'
 import { modelConfigReach, runModelConfig } from './run-model-config.js'
 import { runSuite } from './run-suite.js'
 import { suites } from './suites.js'
-import { tableOf, type Row } from './table.js'
+import { tableOf, type Row } from './results-table.js'
 
 const { values } = parseArgs({
   options: {

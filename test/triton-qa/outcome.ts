@@ -5,6 +5,6 @@ export type Outcome = Readonly<{
   variant: string
   outcome: 'passed' | 'failed' | 'skipped'
   reason: string
-  /** What it needs that Gantry has not; it counts neither way. */
+  /** What it needs that Gantry has not: it counts where it passes all the same. */
   needs?: string
 }>

@@ -34,7 +34,11 @@ export async function runSuite(shop: Workshop, suite: Suite, work: string): Prom
   end(child.pid)
   if (!existsSync(results)) return []
   const lines = readFileSync(results, 'utf8').trim().split('\n')
-  return lines.map((line) => JSON.parse(line) as Outcome)
+  return lines.map((line) => {
+    const outcome = JSON.parse(line) as Outcome
+    const needs = suite.needs?.[outcome.test]
+    return needs === undefined ? outcome : { ...outcome, needs }
+  })
 }
 
 /** Ends what a script left behind, too. */

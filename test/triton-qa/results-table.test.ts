@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Outcome } from './outcome.js'
-import { tableOf } from './table.js'
+import { tableOf } from './results-table.js'
 
 const outcome = (test: string, more: Partial<Outcome> = {}): Outcome => ({
   ...{ suite: 'L0_infer', test, variant: '', outcome: 'passed', reason: '' },
