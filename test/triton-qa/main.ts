@@ -1,5 +1,5 @@
 /**
- * `npm run triton-qa -- --server DIR [--client DIR] [--suites NAME,NAME] [--work DIR]`: Triton's own client examples and QA suites, as
+ * `npm run test:triton -- --server DIR [--client DIR] [--suites NAME,NAME] [--work DIR]`: Triton's own client examples and QA suites, as
  * they stand, against Gantry, and a table of what passes.
  *
  * DIR are checkouts of Triton's repositories `server` and `client`. The suites know their server by its ports (8000 to 8002) and end
