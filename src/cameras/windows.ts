@@ -1,6 +1,13 @@
-/** Events per second over the last `seconds`, counted in buckets of one second. */
+/** With fewer events in a window they are too few to count: it would say now 0, now twice what there is. */
+const fewEvents = 5
+/** Events by whose distance the rate is told then, and how late the next one may be. */
+const keptEvents = 4
+const lateShare = 2.5
+
+/** Events per second over the last `seconds`, counted in buckets of one second; of events that are rarer, by the time between the last. */
 export class RateWindow {
   readonly #buckets: number[]
+  readonly #lastMs: number[] = []
   #second = 0
 
   constructor(readonly seconds: number) {
@@ -8,16 +15,29 @@ export class RateWindow {
   }
 
   add(nowMs: number, count = 1): void {
+    if (count === 0) return
     this.#advance(nowMs)
     const index = this.#second % this.#buckets.length
     this.#buckets[index] = (this.#buckets[index] ?? 0) + count
+    this.#lastMs.push(nowMs)
+    if (this.#lastMs.length > keptEvents) this.#lastMs.shift()
   }
 
   /** Whole seconds only: the running one is left out. */
   perSecond(nowMs: number): number {
     this.#advance(nowMs)
     const running = this.#buckets[this.#second % this.#buckets.length] ?? 0
-    return (this.#buckets.reduce((sum, n) => sum + n, 0) - running) / this.seconds
+    const events = this.#buckets.reduce((sum, n) => sum + n, 0)
+    const rare = events < fewEvents ? this.#rarePerSecond(nowMs) : undefined
+    return rare ?? (events - running) / this.seconds
+  }
+
+  /** Undefined where the events before were not rare, or nothing follows them any more. */
+  #rarePerSecond(nowMs: number): number | undefined {
+    const [firstMs = 0, lastMs = 0] = [this.#lastMs[0], this.#lastMs.at(-1)]
+    const apartMs = (lastMs - firstMs) / (this.#lastMs.length - 1)
+    const isRare = apartMs * fewEvents > this.seconds * 1_000
+    return isRare && nowMs - lastMs <= lateShare * apartMs ? 1_000 / apartMs : undefined
   }
 
   #advance(nowMs: number): void {

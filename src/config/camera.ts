@@ -120,8 +120,10 @@ const cameraFields = {
     .int()
     .min(500)
     .max(600_000)
-    .default(5_000)
-    .describe('Silence after which the decoder is restarted.'),
+    .optional()
+    .describe(
+      'Silence after which the decoder is restarted. Absent: 5 s, and longer for a camera that sends pictures more rarely, or at times none: that is learnt.',
+    ),
   frozenAfterMs: z
     .number()
     .int()
@@ -162,7 +164,7 @@ export const cameraPatchSchema = z.strictObject({
   hwaccel: cameraFields.hwaccel.unwrap().optional(),
   decode: cameraFields.decode.unwrap().optional(),
   loop: cameraFields.loop.unwrap().optional(),
-  stallTimeoutMs: cameraFields.stallTimeoutMs.unwrap().optional(),
+  stallTimeoutMs: cameraFields.stallTimeoutMs.nullable(),
   frozenAfterMs: cameraFields.frozenAfterMs.unwrap().optional(),
   staticScene: cameraFields.staticScene.nullable(),
   enabled: cameraFields.enabled.unwrap().optional(),

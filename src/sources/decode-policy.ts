@@ -108,6 +108,16 @@ export function toldDecoding(
   return { mode: unfiltered === undefined ? mode : 'full', keyFrameGapMs, tooFew, reason, by, byReason }
 }
 
+export function saysTheSame(before: ToldDecoding | undefined, told: ToldDecoding): boolean {
+  return (
+    before?.mode === told.mode &&
+    before.reason === told.reason &&
+    before.keyFrameGapMs === told.keyFrameGapMs &&
+    before.by === told.by &&
+    before.byReason === told.byReason
+  )
+}
+
 function whyAuto(keys: string | undefined, sampleFps: number, { codec, restartable }: StreamFacts): string {
   if (!restartable) return 'a file that is shown once is not begun anew'
   if (codec !== undefined && intraOnly.test(codec)) return `every picture of ${codec} is a key frame`

@@ -30,8 +30,10 @@ export type InputOptions = Readonly<{
   content: Exclude<HttpContent, 'snapshot'>
   /** The HTTP camera is something else. */
   mistaken(content: HttpContent): void
-  /** An RTSP camera has agreed to send: called once. */
+  /** The camera has agreed to send. */
   playing?(): void
+  /** The decoder was behind an RTSP camera, and pictures were left out for it. @param detail - for people. */
+  behind?(detail: string): void
   signal: AbortSignal
 }>
 
@@ -47,20 +49,22 @@ export async function openInput(options: InputOptions): Promise<OpenedInput | Fa
   // Neither a name that nobody knows nor an address that nobody answers holds up a stop.
   const found = await unlessAborted(addresses.resolve(new URL(location.url).hostname), signal)
   if (found.kind !== 'open') return unreachable(found)
-  const way = { url: location.url, policy: addresses, nearness: found.nearness }
+  const playing = () => options.playing?.()
+  const way = { url: location.url, policy: addresses, nearness: found.nearness, playing }
   if (location.kind === 'http') return openHttp(way, options)
   // What is encrypted stays inside of its connection.
   const transport = location.url.startsWith('rtsps:') ? 'tcp' : options.camera.transport
-  const playing = () => options.playing?.()
+  const { sampleFps } = options.camera
+  const behind = (detail: string) => options.behind?.(detail)
   const logins = options.logins ?? {}
   const gate = await RtspGate.open({
-    ...{ ...way, addresses: found.addresses, transport, logins, signal, playing },
+    ...{ ...way, addresses: found.addresses, transport, sampleFps, logins, behind, signal },
   }).catch(connectionFailure)
   return 'reason' in gate ? gate : { gate, input: { kind: 'rtsp', url: gate.url, transport } }
 }
 
 async function openHttp(
-  way: Readonly<{ url: string; policy: AddressPolicy; nearness: Nearness }>,
+  way: Readonly<{ url: string; policy: AddressPolicy; nearness: Nearness; playing: () => void }>,
   { content, camera, mistaken, logins = {}, signal }: InputOptions,
 ): Promise<OpenedInput | Failure> {
   if (content === 'pictures') {

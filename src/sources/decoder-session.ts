@@ -11,13 +11,14 @@ import type { LoginMemory } from './camera-login.js'
 import {
   afterGap,
   longestKeyWaitMs,
+  saysTheSame,
   toldDecoding,
   withAllPictures,
   type DecodeState,
   type StreamFacts,
   type ToldDecoding,
 } from './decode-policy.js'
-import { parseDecoderLine } from './decoder-log.js'
+import { parseDecoderLine, type DecoderLine } from './decoder-log.js'
 import { DecoderMessages } from './decoder-messages.js'
 import { openInput, type DecodedLocation, type Gate } from './decoder-input.js'
 import { DecoderProcess, type ProcessEnd } from './decoder-process.js'
@@ -32,7 +33,7 @@ import type { ToldAspect } from './pixel-aspect.js'
 import { RtspGate } from './rtsp-gate.js'
 import { SentPictures, type SizeLine } from './sent-pictures.js'
 import { secretsOf, withoutSecrets } from './secrets.js'
-import type { Session, SessionEnd, SessionListener } from './session.js'
+import type { Session, SessionEnd, SessionListener, SignsOfLife } from './session.js'
 import type { SourceDeps } from './source-deps.js'
 import { SuspectTracker } from './suspect-tracker.js'
 
@@ -127,6 +128,10 @@ export class DecoderSession implements Session {
     return true
   }
 
+  signs(): SignsOfLife {
+    return this.#gate instanceof RtspGate ? this.#gate.signs : { life: 'unknown' }
+  }
+
   async #run(): Promise<SessionEnd> {
     try {
       await this.#chooseWay()
@@ -162,8 +167,8 @@ export class DecoderSession implements Session {
         memory.content = content
         if (!hasFailed) this.#beginsAnew(contentReasons[content])
       },
-      // What follows is work of the decoder alone, which costs the camera nothing.
       playing: () => this.listener.opened?.(),
+      behind: (detail) => this.listener.warning('decoder_behind', detail),
       signal: this.#cut.signal,
     })
     if ('reason' in opened) return opened
@@ -225,7 +230,7 @@ export class DecoderSession implements Session {
   }
 
   #line(text: string): void {
-    const line = parseDecoderLine(text)
+    const line = this.#meant(parseDecoderLine(text))
     switch (line.kind) {
       case 'picture':
         this.#picture(line.ptsMs)
@@ -284,6 +289,11 @@ export class DecoderSession implements Session {
     if (this.#sent.differ(aspect)) this.#beginsAnew(ways.shapeChanges())
   }
 
+  #meant(line: DecoderLine): DecoderLine {
+    if (!(this.#gate instanceof RtspGate) || (line.kind !== 'picture' && line.kind !== 'key')) return line
+    return { ...line, ptsMs: this.#gate.shown(line.ptsMs) }
+  }
+
   #opened(codec: string): void {
     this.#codec = codec
     this.#tellDecoding()
@@ -317,15 +327,7 @@ export class DecoderSession implements Session {
   #tellDecoding(): void {
     const { memory, camera } = this.options
     const told = toldDecoding(memory.decode, camera, this.#stream(), this.#told)
-    const before = this.#told
-    if (
-      before?.mode === told.mode &&
-      before.reason === told.reason &&
-      before.keyFrameGapMs === told.keyFrameGapMs &&
-      before.by === told.by &&
-      before.byReason === told.byReason
-    )
-      return
+    if (saysTheSame(this.#told, told)) return
     this.#told = told
     this.listener.decoding?.(told)
   }

@@ -38,8 +38,8 @@ const formats = {
   file: 'mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,asf,h264,hevc,m4v,mjpeg,mpjpeg,jpeg_pipe,ivf,gif,ogg',
 } as const
 
-/** Longest silence of a network input that ffmpeg itself bears; the watchdog on frames is shorter. */
-const networkTimeoutUs = '10000000'
+/** Longest silence while a piece of a play list is fetched. Silence of a stream is judged by its gate and the watchdog on pictures. */
+const pieceTimeoutUs = '10000000'
 
 const common = ['-hide_banner', '-nostats', '-nostdin', '-loglevel', 'repeat+level+info', '-threads', '1']
 
@@ -96,7 +96,8 @@ export function decoderArguments(
     .inputOptions([...leftOut[mode]])
     .inputOptions(inputOptions(input, pacing(camera, pace)))
     .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '1', '-fps_mode', 'passthrough'])
-    .outputOptions(['-avioflags', 'direct'])
+    // Streams are wrong about how many pictures a second they have: times of two must not be one.
+    .outputOptions(['-avioflags', 'direct', '-enc_time_base', '1:90000'])
     .videoFilters(filters(camera, format, way, mode, phase).join(','))
     .format('rawvideo')
     .output('pipe:1') as Composed
@@ -163,9 +164,9 @@ function inputOptions(input: DecoderInput, paced: readonly string[]): string[] {
     case 'rtsp':
       return [
         ...opening(input.transport === 'tcp' ? protocols.rtspTcp : protocols.rtspUdp, formats.rtsp),
-        ...['-probesize', '32768', '-analyzeduration', '500000', '-fpsprobesize', '0'],
+        // One picture is enough: what is probed longer is held back, and shown late.
+        ...['-probesize', '32', '-analyzeduration', '500000', '-fpsprobesize', '0'],
         ...['-rtsp_transport', input.transport, '-allowed_media_types', 'video'],
-        ...['-timeout', networkTimeoutUs],
       ]
     case 'http':
       return [
@@ -173,7 +174,8 @@ function inputOptions(input: DecoderInput, paced: readonly string[]): string[] {
           ? opening(protocols.playList, formats.playList)
           : opening(protocols.media, formats.media)),
         ...['-probesize', '1000000', '-analyzeduration', '1000000'],
-        ...['-rw_timeout', networkTimeoutUs, '-http_proxy', input.proxyUrl],
+        ...(input.playList ? ['-rw_timeout', pieceTimeoutUs] : []),
+        ...['-http_proxy', input.proxyUrl],
         ...paced,
       ]
     case 'pictures':
@@ -276,16 +278,8 @@ type Probed = Readonly<{
  */
 export function probeVideo(path: string): Promise<VideoFacts | undefined> {
   const input = `file:${path}`
-  const options = [
-    '-v',
-    'error',
-    '-protocol_whitelist',
-    'file',
-    '-select_streams',
-    'v:0',
-    '-show_streams',
-    '-show_format',
-  ]
+  const shown = ['-select_streams', 'v:0', '-show_streams', '-show_format']
+  const options = ['-v', 'error', '-protocol_whitelist', 'file', ...shown]
   const [command, args] = withDeathSignal('ffprobe', [...options, '-of', 'json', input])
   return new Promise((resolve, reject) => {
     execFile(command, args, { maxBuffer: mostProbeBytes }, (error, stdout, stderr) => {

@@ -23,6 +23,8 @@ export type HttpGateOptions = Readonly<{
   logins?: LoginMemory
   /** The camera turned out to be something else: `snapshot` where that is yet to be looked at. */
   mistaken(content: HttpContent): void
+  /** It has begun to answer; called for each connection of a stream. */
+  playing?(): void
 }>
 
 type Request = Readonly<{
@@ -131,6 +133,7 @@ export class HttpGate {
       this.options.mistaken(other)
       return answer(client, '502 Bad Gateway')
     }
+    if (/^HTTP\/1\.\d 2/.test(reply.first)) this.options.playing?.()
     const headers = this.#located(request, reply.headers).filter(
       ([name]) => !ofConnection.test(name) && !ofLogin.test(name),
     )

@@ -135,7 +135,8 @@ export class MainStream {
       return this.#ask(location.url, signal)
     const opened = await openInput({
       location,
-      camera,
+      // None is left out by a sampler.
+      camera: { transport: camera.transport, sampleFps: Infinity },
       addresses: deps.addresses,
       logins: this.#logins,
       content: content === 'snapshot' ? 'media' : content,

@@ -30,6 +30,8 @@ export type PictureGateOptions = Readonly<{
   leastGapMs: number
   /** The camera turned out to be something else. */
   mistaken(): void
+  /** It has begun to answer; called for each answer. */
+  playing?(): void
   /** Ends the wait for the first picture; {@link PictureGate.close} ends all that comes behind it. */
   signal: AbortSignal
 }>
@@ -146,6 +148,7 @@ export class PictureGate {
   async #readAnswer(): Promise<Failure | undefined> {
     const answer = await this.#client.get()
     if ('reason' in answer) return answer
+    this.options.playing?.()
     const before = this.#pictures
     try {
       const failure = await this.#readPictures(answer)

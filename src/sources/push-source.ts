@@ -9,6 +9,7 @@ import { decodeStill } from './still.js'
 import { FrameStamper } from './frame-stamper.js'
 import { nowMs, wallMs } from '../lifecycle/clock.js'
 import { RepeatedLines } from '../lifecycle/repeated-lines.js'
+import { PictureRhythm } from './picture-rhythm.js'
 import { Watchdog } from './watchdog.js'
 
 /** Pictures of one camera that may wait for decoding. */
@@ -28,7 +29,11 @@ class PushQueueFullError extends GantryError {
 export class PushSource implements FrameSource {
   readonly #teller: StatusTeller
   readonly #stamper: FrameStamper
-  readonly #watchdog = new Watchdog((silentMs) => this.#silent(silentMs))
+  readonly #rhythm: PictureRhythm
+  readonly #watchdog = new Watchdog(
+    (silentMs) => this.#silent(silentMs),
+    (silentMs) => this.#rhythm.silenceMs(nowMs(), undefined) - silentMs,
+  )
   readonly #messages: DecoderMessages
   #queue: Promise<unknown> = Promise.resolve()
   #waiting = 0
@@ -43,6 +48,7 @@ export class PushSource implements FrameSource {
     const { log, listener } = deps
     const repeated = new RepeatedLines()
     this.#messages = new DecoderMessages({ log, listener, repeated, clean: (text) => text })
+    this.#rhythm = new PictureRhythm({ ...camera, sampleFps: Infinity })
     this.#teller = new StatusTeller('connecting', '', (status) => deps.listener.status(status))
   }
 
@@ -90,7 +96,8 @@ export class PushSource implements FrameSource {
     if (damage !== undefined) this.#messages.damage(damage)
     if (unbelieved !== undefined && !this.#unbelieved) this.deps.listener.warning('pixel_aspect', unbelieved)
     this.#unbelieved = unbelieved !== undefined
-    if (!this.#stopped) this.#watchdog.arm(this.camera.stallTimeoutMs)
+    this.#rhythm.picture(nowMs(), null)
+    if (!this.#stopped) this.#watchdog.arm(this.#rhythm.leastMs)
     this.#teller.set({ state: 'live', reason: '', attempts: 1 })
     const info = { ptsMs: null, sent, suspect: damage !== undefined }
     const frame = this.#stamper.stamp(rgbHwc, info, { arrivedMs: nowMs(), wallMs: wallMs() })

@@ -1,20 +1,29 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { redactText } from '../config/redact.js'
+import { nowMs } from '../lifecycle/clock.js'
 import { delay } from '../lifecycle/delay.js'
 import { plainHost, type AddressPolicy, type CheckedAddress, type Nearness } from './address-policy.js'
 import { connectToCamera } from './camera-connection.js'
 import { CameraLogin, loginFailure, type LoginMemory } from './camera-login.js'
+import { CatchUp } from './catch-up.js'
 import { type Failure, networkFailures } from './failure-reason.js'
+import { PictureEnds } from './picture-ends.js'
 import { cleanAnswer, textOf, type PacketRules } from './rtsp-answer.js'
 import { CameraAnswerError, RtspSplitter, type RtspMessage } from './rtsp-splitter.js'
+import type { SignsOfLife } from './session.js'
+import { SessionKeeper } from './session-keeper.js'
 
 /** Read at once; a picture is some ten thousand bytes. */
 const readBytes = 64 * 1024
 /** Requests that a camera may leave unanswered, as some do with those that keep a session alive. */
 const mostOpen = 16
+/** In the byte that says what a packet carries: it is the last one of a picture. */
+const marked = 0x80
 /** How long the decoder's last words may take to the camera. */
 const farewellMs = 500
+/** How long an answer may take while the session is begun. */
+const answerMs = 10_000
 
 const standardPorts: Readonly<Record<string, number>> = { 'rtsp:': 554, 'rtsps:': 322 }
 
@@ -29,13 +38,21 @@ export type RtspGateOptions = Readonly<{
   transport: 'tcp' | 'udp'
   /** What earlier logins have taught about the camera. */
   logins?: LoginMemory
+  sampleFps: number
   signal?: AbortSignal
   /** The camera has agreed to send: called once. */
   playing?(): void
+  /** The decoder was behind, and pictures were left out for it. @param detail - for people. */
+  behind?(detail: string): void
 }>
 
-/** A request of the decoder that the camera has not answered. */
-type Open = Readonly<{ decoderSeq: string; method: string; uri: string; message: RtspMessage }> & {
+/** A request that the camera has not answered: the decoder's, or one of ours, which has no number of its own. */
+type Open = Readonly<{
+  decoderSeq: string | undefined
+  method: string
+  uri: string
+  message: RtspMessage
+}> & {
   seq: number
   login: boolean
 }
@@ -45,7 +62,7 @@ type Open = Readonly<{ decoderSeq: string; method: string; uri: string; message:
  *
  * The decoder would follow a redirect without asking anyone, and send reports to any address that the camera names; so what camera and
  * decoder say to each other is read here and written anew. The camera is spoken to by its own URL, by which it counts its digests: the
- * login is ours to give, and so is TLS. Packets are not looked at. Those over UDP go past this gate, between addresses that it checked.
+ * login is ours to give, and so is TLS. Of packets the head is looked at, and the beginning of what follows. Those over UDP go past this gate, between addresses that it checked.
  */
 export class RtspGate {
   readonly #server: Server
@@ -58,6 +75,11 @@ export class RtspGate {
   readonly #open: Open[] = []
   readonly #fromCamera: RtspSplitter
   readonly #fromDecoder: RtspSplitter
+  readonly #ends: PictureEnds
+  readonly #catchUp: CatchUp
+  readonly #keeper = new SessionKeeper(nowMs())
+  #answerTimer: NodeJS.Timeout | undefined
+  #keepTimer: NodeJS.Timeout | undefined
   #decoder: Socket | undefined
   #seq = 0
   #playing = false
@@ -78,9 +100,19 @@ export class RtspGate {
       own: camera.remoteAddress ?? '',
       refusal: (address) => options.policy.refusalFrom(address, options.nearness),
     }
+    this.#catchUp = new CatchUp({
+      sampleFps: options.sampleFps,
+      left: (detail) => options.behind?.(detail),
+    })
+    this.#ends = new PictureEnds({
+      sampleFps: options.sampleFps,
+      packets: () => this.#fromCamera.mediaPackets,
+      send: (packet) => this.#fromCamera.isBetween && this.#tellDecoder(packet),
+    })
     this.#fromCamera = new RtspSplitter({
-      packets: (bytes) => this.#tellDecoder(bytes),
+      packets: (bytes) => void this.#tellDecoder(bytes),
       message: (message) => this.#cameraSays(message),
+      media: (bytes, at) => this.#media(bytes, at),
     })
     this.#fromDecoder = new RtspSplitter({
       packets: (bytes) => this.#tellCamera(bytes),
@@ -135,6 +167,19 @@ export class RtspGate {
     return this.options.transport === 'udp' ? undefined : this.#fromCamera.mediaPackets
   }
 
+  /** Of a camera that plays. */
+  get signs(): SignsOfLife {
+    const pictures = this.options.transport === 'udp' ? undefined : this.#fromCamera.pictures
+    return this.#keeper.signs(nowMs(), pictures)
+  }
+
+  /** The decoder has shown a picture. @param ptsMs - its time as the decoder tells it. @returns as the camera means it. */
+  shown(ptsMs: number | null): number | null {
+    const isMs = this.#ends.timeOf(ptsMs)
+    this.#catchUp.shown(isMs, nowMs())
+    return isMs
+  }
+
   /** With the camera's name in place of this gate's. */
   plain(text: string): string {
     return text.replaceAll(this.#ownBase, this.#cameraBase)
@@ -150,6 +195,7 @@ export class RtspGate {
     }
     this.#decoder?.destroy()
     this.#camera.destroy()
+    this.#stopTimers()
   }
 
   /** For the decoder alone, which connects once. */
@@ -169,21 +215,44 @@ export class RtspGate {
     if (this.#camera.destroyed) decoder.destroy()
   }
 
+  #stopTimers(): void {
+    this.#ends.close()
+    clearTimeout(this.#answerTimer)
+    clearInterval(this.#keepTimer)
+  }
+
   #cameraGone(): void {
+    this.#stopTimers()
     if (this.#decoder === undefined) this.#problem ??= { reason: networkFailures.reset, retry: 'normal' }
     this.#decoder?.end()
   }
 
   /** @returns false when the decoder must take what it has been given before more is read into the same memory. */
   #received(bytes: Buffer): boolean {
+    const before = this.#fromCamera.mediaPackets
     this.#guarded(() => this.#fromCamera.write(bytes))
-    if ((this.#decoder?.writableLength ?? 0) === 0) return true
-    this.#decoder?.write(nothing, () => this.#camera.resume())
+    this.#keeper.heard(nowMs())
+    if (this.#fromCamera.mediaPackets > before) this.#keeper.sent(nowMs())
+    const isWaiting = (this.#decoder?.writableLength ?? 0) > 0
+    this.#catchUp.waits(isWaiting, nowMs())
+    if (!isWaiting || this.#catchUp.isSkipping) return true
+    this.#decoder?.write(nothing, () => {
+      this.#catchUp.waits(false, nowMs())
+      this.#camera.resume()
+    })
     return false
   }
 
-  #tellDecoder(bytes: Buffer): void {
-    if (this.#decoder?.writable === true) this.#decoder.write(bytes)
+  #media(bytes: Buffer, at: number): boolean {
+    const passes = this.#catchUp.passes(bytes, at, nowMs())
+    if (passes && (bytes[at + 5] ?? 0) >= marked) this.#ends.ended(bytes, at)
+    return passes
+  }
+
+  #tellDecoder(bytes: Buffer): boolean {
+    if (this.#decoder?.writable !== true) return false
+    this.#decoder.write(bytes)
+    return true
   }
 
   #tellCamera(bytes: Buffer): void {
@@ -196,7 +265,10 @@ export class RtspGate {
       return this.#tellCamera(textOf(message.first, message.headers, message.body))
     const seq = headersOf(message, 'cseq')[0] ?? '0'
     const cameraUri = uri.startsWith(this.#ownBase) ? this.#cameraBase + uri.slice(this.#ownBase.length) : uri
-    const open = { decoderSeq: seq, method, uri: cameraUri, message, seq: 0, login: false }
+    this.#queue({ decoderSeq: seq, method, uri: cameraUri, message, seq: 0, login: false })
+  }
+
+  #queue(open: Open): void {
     if (this.#open.push(open) > mostOpen) this.#open.shift()
     this.#ask(open)
   }
@@ -208,6 +280,9 @@ export class RtspGate {
     const others = open.message.headers.filter(([name]) => !/^(cseq|authorization)$/i.test(name))
     const headers = [['CSeq', String(open.seq)] as const, ...others]
     if (login !== undefined) headers.push(['Authorization', login])
+    this.#keeper.asked(nowMs())
+    clearTimeout(this.#answerTimer)
+    if (!this.#playing) this.#answerTimer = setTimeout(() => this.#leave(networkFailures.timedOut), answerMs)
     this.#tellCamera(textOf(`${open.method} ${open.uri} RTSP/1.0`, headers, open.message.body))
   }
 
@@ -222,6 +297,8 @@ export class RtspGate {
     )
     const open = this.#open.splice(0, place + 1).at(-1)
     if (open === undefined) return
+    clearTimeout(this.#answerTimer)
+    this.#keeper.learn(message)
     if (status >= 300 && status < 400) return this.#redirected(message)
     if (status === 401) {
       const challenges = headersOf(message, 'www-authenticate')
@@ -231,13 +308,32 @@ export class RtspGate {
       }
       if (!this.#playing) this.#problem ??= loginFailure(this.#login, challenges)
     } else if (open.login && status < 300) this.#login?.informed(headersOf(message, 'authentication-info'))
-    if (open.method === 'PLAY' && status < 300) this.#begun()
+    if (open.decoderSeq === undefined) return this.#keeper.answered(status)
+    if (open.method === 'DESCRIBE') this.#described(message.body.toString('latin1'))
+    if (open.method === 'PLAY' && status < 300) this.#begun(open.uri)
     this.#tellDecoder(cleanAnswer(message, open.decoderSeq, open.uri, this.#rules))
   }
 
-  #begun(): void {
-    if (!this.#playing) this.options.playing?.()
+  #described(sdp: string): void {
+    this.#ends.described(sdp)
+    this.#catchUp.described(sdp)
+  }
+
+  #begun(uri: string): void {
+    if (this.#playing) return
     this.#playing = true
+    this.#keeper.plays(nowMs())
+    this.#keepTimer = setInterval(() => this.#keep(uri), this.#keeper.everyMs)
+    this.options.playing?.()
+  }
+
+  /** Never inside of a packet of the decoder. */
+  #keep(uri: string): void {
+    const kept = this.#fromDecoder.isBetween ? this.#keeper.next(nowMs()) : undefined
+    if (kept === undefined) return
+    const headers = kept.session === undefined ? [] : [['Session', kept.session] as const]
+    const message = { first: '', headers, body: nothing }
+    this.#queue({ decoderSeq: undefined, method: kept.method, uri, message, seq: 0, login: false })
   }
 
   #cameraAsks(message: RtspMessage): void {
@@ -260,7 +356,8 @@ export class RtspGate {
     }
   }
 
-  #leave(reason: string, retry: Failure['retry']): void {
+  #leave(reason: string, retry: Failure['retry'] = 'normal'): void {
+    this.#stopTimers()
     this.#problem ??= { reason, retry }
     this.#camera.destroy()
     this.#decoder?.destroy()

@@ -1,9 +1,16 @@
+import { rtpHeadBytes } from './rtp-packet.js'
+
 /** Longest head of a message, and longest body; cameras send some hundred bytes. */
 const mostHeadBytes = 64 * 1024
 const mostBodyBytes = 1024 * 1024
 
 /** ffmpeg takes what is inside a shorter packet for text of the camera. */
 const leastPacketBytes = 8
+
+/** Of a packet that is told of, as far as it has so many. */
+const toldBytes = 64
+/** In the byte that says what a packet carries. */
+const marked = 0x80
 
 const dollar = 0x24
 const newLine = 0x0a
@@ -22,6 +29,12 @@ export type RtspParts = Readonly<{
   /** Whole packets or parts of one, as they came; the memory is the caller's of {@link RtspSplitter.write}. */
   packets(bytes: Buffer): void
   message(message: RtspMessage): void
+  /**
+   * A packet of the stream begins at `at` of `bytes`, which are borrowed; its head is there, and the beginning of what it carries.
+   *
+   * @returns whether it is handed on.
+   */
+  media?(bytes: Buffer, at: number): boolean
 }>
 
 /**
@@ -31,8 +44,11 @@ export type RtspParts = Readonly<{
 export class RtspSplitter {
   /** Of the packet that has begun. */
   #packetLeft = 0
+  /** It is not handed on. */
+  #isLeftOut = false
   #kept: Buffer = Buffer.alloc(0)
   #mediaPackets = 0
+  #pictures = 0
 
   constructor(readonly parts: RtspParts) {}
 
@@ -41,19 +57,33 @@ export class RtspSplitter {
     return this.#mediaPackets
   }
 
+  /** Pictures that have come to their end: the last packet of each is marked (RFC 6184, 7798, 2435). */
+  get pictures(): number {
+    return this.#pictures
+  }
+
+  /** Whether whole packets and messages have come, and nothing of another one. */
+  get isBetween(): boolean {
+    return this.#packetLeft === 0 && this.#kept.length === 0
+  }
+
   /**
    * @param chunk - borrowed for the call.
    * @throws CameraAnswerError when a message is longer than any camera's.
    */
   write(chunk: Buffer): void {
     const bytes = this.#kept.length === 0 ? chunk : Buffer.concat([this.#kept, chunk])
-    let from = 0
     let at = Math.min(this.#packetLeft, bytes.length)
+    let from = this.#isLeftOut ? at : 0
     this.#packetLeft -= at
     while (at < bytes.length) {
       const length = bytes[at] === dollar ? packetBytes(bytes, at) : 0
-      if (length > leastPacketBytes + 3) {
-        if (!isReport(bytes[at + 5])) this.#mediaPackets += 1
+      if (length > leastPacketBytes + 3 && bytes.length >= at + Math.min(length, toldBytes)) {
+        this.#isLeftOut = !this.#takes(bytes, at)
+        if (this.#isLeftOut) {
+          this.#pass(bytes, from, at)
+          from = Math.min(at + length, bytes.length)
+        }
         at += length
         continue
       }
@@ -69,6 +99,14 @@ export class RtspSplitter {
     }
     this.#pass(bytes, from, at)
     this.#kept = at === bytes.length ? nothing : Buffer.from(bytes.subarray(at))
+  }
+
+  #takes(bytes: Buffer, at: number): boolean {
+    const type = bytes[at + 5] ?? 0
+    if (isReport(type)) return true
+    this.#mediaPackets += 1
+    if (type >= marked) this.#pictures += 1
+    return bytes.length < at + rtpHeadBytes || (this.parts.media?.(bytes, at) ?? true)
   }
 
   #pass(bytes: Buffer, from: number, to: number): void {
@@ -105,7 +143,7 @@ function packetBytes(bytes: Buffer, at: number): number {
 }
 
 /** By the second byte of a packet, whose values of reports no media has (RFC 5761, 4). */
-function isReport(type = 0): boolean {
+function isReport(type: number): boolean {
   return type >= 200 && type <= 207
 }
 

@@ -11,6 +11,19 @@ export type SessionEnd =
   | Readonly<{ kind: 'again'; reason: string }>
   | (Readonly<{ kind: 'failed' }> & Failure)
 
+/** A time in which a camera sent no picture, and after which it went on by itself. Times in ms, of the monotonic clock. */
+export type Quiet = Readonly<{ forMs: number; endedMs: number }>
+
+/** What is known of a camera that has said that it sends, beside its pictures. */
+export type SignsOfLife = Readonly<{
+  /** `alive`: it was heard of a moment ago; `gone`: it no longer answers, as it did; `unknown`: nobody can tell. */
+  life: 'alive' | 'gone' | 'unknown'
+  /** Pictures that have come, decoded or not; undefined where nobody counts them. */
+  pictures?: number | undefined
+  /** The last time of more than a second between two of them, or before the first. */
+  quiet?: Quiet | undefined
+}>
+
 /** One attempt to get pictures: a decoder, or a walk through a folder. */
 export interface Session {
   /** Resolves once it has ended and nothing of it is left. Never rejects. */
@@ -22,6 +35,8 @@ export interface Session {
   cardHasRoom?(): void
   /** Asked after a silence: whether it may be that only the next key frame is waited for. Absent: never. */
   waitsForKey?(silentMs: number): boolean
+  /** Asked in a silence. Absent: nothing is known. */
+  signs?(): SignsOfLife
 }
 
 export interface SessionListener {

@@ -11,6 +11,7 @@ import { HttpClient } from './http-client.js'
 import { contentReasons, type HttpContent } from './http-content.js'
 import { secretsOf, withoutSecrets } from './secrets.js'
 import type { Session, SessionEnd, SessionListener } from './session.js'
+import { usualSilenceMs } from './picture-rhythm.js'
 import { readSnapshot, type Snapshot } from './snapshot-reader.js'
 import type { SourceDeps } from './source-deps.js'
 import { ImageInvalidError, ImageTooLargeError } from './source-errors.js'
@@ -137,7 +138,8 @@ export class SnapshotSession implements Session {
     const silentMs = this.#goodMs === undefined ? Number.POSITIVE_INFINITY : nowMs() - this.#goodMs
     const waitMs = failure.retryAfterMs ?? 0
     if (failure.retry !== 'normal' || failure.systemHint !== undefined) return { kind: 'failed', ...told }
-    if (silentMs + waitMs >= this.options.camera.stallTimeoutMs) return { kind: 'failed', ...told }
+    if (silentMs + waitMs >= (this.options.camera.stallTimeoutMs ?? usualSilenceMs))
+      return { kind: 'failed', ...told }
     this.listener.warning('poll_failed', told.reason)
     await delay(waitMs, this.#cut.signal)
     return undefined

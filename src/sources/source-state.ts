@@ -40,8 +40,10 @@ export type SourceEvent =
   /** The stream is open; nothing of it has been decoded. */
   | Readonly<{ type: 'opened' }>
   | Readonly<{ type: 'picture' }>
-  /** The watchdog saw no picture for its time. */
-  | Readonly<{ type: 'silent'; silentMs: number }>
+  /** No picture has come for so long, and the first one is waited for on. `known`: what is known of the camera meanwhile. */
+  | Readonly<{ type: 'waits'; forMs: number; known: string }>
+  /** The watchdog saw no picture for its time. `known`: what goes on the end of the reason. */
+  | Readonly<{ type: 'silent'; silentMs: number; known?: string }>
   | Readonly<{ type: 'ended'; end: SessionEnd }>
   | Readonly<{ type: 'retry' }>
 
@@ -75,6 +77,9 @@ export const initialSourceState: SourceState = {
 /** Under this a session that ended by itself is not begun again at once, or a broken file would spin. */
 const minLoopMs = 1_000
 
+/** A long wait for a first picture is told anew so often. */
+const tellEveryMs = 30_000
+
 /** Decides what a source does next. Events that no longer apply change nothing. */
 export function stepSource(
   state: SourceState,
@@ -95,8 +100,10 @@ export function stepSource(
       return phase.name === 'connecting' ? { state, effects: [{ type: 'leaveGate' }] } : same(state)
     case 'picture':
       return phase.name === 'connecting' ? goLive(state, nowMs) : same(state)
+    case 'waits':
+      return phase.name === 'connecting' ? waits(state, event.forMs, event.known) : same(state)
     case 'silent':
-      return silent(state, event.silentMs, nowMs, policy)
+      return silent(state, event, nowMs, policy)
     case 'ended':
       return ended(state, event.end, nowMs, policy)
   }
@@ -136,10 +143,22 @@ function goLive(state: SourceState, nowMs: number): Step {
   }
 }
 
-function silent(state: SourceState, silentMs: number, nowMs: number, policy: SourcePolicy): Step {
+function waits(state: SourceState, forMs: number, known: string): Step {
+  const toldS = Math.floor(forMs / tellEveryMs) * (tellEveryMs / 1e3)
+  const since = toldS > 0 ? `, for ${toldS} s` : ''
+  const reason = `waiting for the first picture${since}: ${known}`
+  return { state, effects: [status('connecting', withFailure(reason, state))] }
+}
+
+function silent(
+  state: SourceState,
+  { silentMs, known = '' }: Extract<SourceEvent, { type: 'silent' }>,
+  nowMs: number,
+  policy: SourcePolicy,
+): Step {
   const { phase } = state
   if (phase.name !== 'live' && phase.name !== 'connecting') return same(state)
-  const reason = `no picture for ${(silentMs / 1e3).toFixed(1)} s`
+  const reason = `no picture for ${(silentMs / 1e3).toFixed(1)} s${known}`
   const connectingMs = phase.name === 'connecting' ? nowMs - phase.sinceMs : 0
   return {
     state: { ...settled(state, nowMs, policy), phase: { name: 'ending', reason, connectingMs } },

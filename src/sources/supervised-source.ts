@@ -5,7 +5,8 @@ import { nowMs, wallMs } from '../lifecycle/clock.js'
 import type { ToldDecoding } from './decode-policy.js'
 import { FrameStamper } from './frame-stamper.js'
 import type { PictureInfo } from './picture-pairing.js'
-import type { OpenSession, Session, SessionEnd } from './session.js'
+import { PictureRhythm } from './picture-rhythm.js'
+import type { OpenSession, Session, SessionEnd, SignsOfLife } from './session.js'
 import type { SourceDeps } from './source-deps.js'
 import {
   initialSourceState,
@@ -18,11 +19,11 @@ import {
 import { StatusTeller } from './status-teller.js'
 import { Watchdog } from './watchdog.js'
 
-/** Longest wait for the first picture. It is long, because a camera that hangs comes back soonest in an attempt that still waits. */
-const firstPictureMs = 30_000
-
 /** A decoder that hangs while connecting gives its turn to the next camera after this. */
 const longestTurnMs = 5_000
+
+/** How often a silence that is borne is looked at. */
+const lookEveryMs = 5_000
 
 const backoff = { baseMs: 500, capMs: 30_000 }
 const stableMs = 60_000
@@ -36,11 +37,16 @@ export class SupervisedSource implements FrameSource {
   readonly #teller: StatusTeller
   readonly #policy: SourcePolicy
   readonly #watchdog = new Watchdog(
-    (silentMs) => this.#event({ type: 'silent', silentMs }),
-    (silentMs) => this.#session?.waitsForKey?.(silentMs) ?? false,
+    (silentMs) => this.#silent(silentMs),
+    (silentMs) => this.#furtherMs(silentMs),
   )
+  readonly #rhythm: PictureRhythm
   #state: SourceState = initialSourceState
   #session: Session | undefined
+  /** The session's camera has said that it sends. */
+  #isOpen = false
+  /** Pictures were left out, and the next one has not come. */
+  #leftOut = false
   #endedCpuSeconds = 0
   #leaveGate: (() => void) | undefined
   #turnTimer: NodeJS.Timeout | undefined
@@ -56,6 +62,7 @@ export class SupervisedSource implements FrameSource {
     readonly openSession: OpenSession,
   ) {
     this.#stamper = new FrameStamper(camera, deps.format, deps.nextSeq)
+    this.#rhythm = new PictureRhythm(camera)
     this.#teller = new StatusTeller('connecting', 'not started', (status) => deps.listener.status(status))
     this.#policy = { backoff, stableMs, loop: camera.loop, random: deps.random ?? Math.random }
   }
@@ -123,12 +130,18 @@ export class SupervisedSource implements FrameSource {
 
   #open(): void {
     this.#turnTimer = setTimeout(() => this.#exitGate(), longestTurnMs)
-    this.#watchdog.arm(Math.max(this.#silenceMs(), firstPictureMs))
+    this.#watchdog.arm(this.#rhythm.leastFirstMs)
+    this.#rhythm.begins()
     this.#stamper.newSession()
+    this.#isOpen = false
+    this.#leftOut = false
     const session = this.openSession({
-      opened: () => this.#event({ type: 'opened' }),
+      opened: () => this.#opened(),
       picture: (rgbHwc, info) => this.#picture(rgbHwc, info),
-      warning: (kind, detail) => this.#warn(kind, detail),
+      warning: (kind, detail) => {
+        if (kind === 'decoder_behind') this.#leftOut = true
+        this.#warn(kind, detail)
+      },
       decoding: (told) => this.#decoding(told),
     })
     this.#session = session
@@ -149,6 +162,43 @@ export class SupervisedSource implements FrameSource {
     this.deps.log.error({ reason, hint }, 'a limit of the system keeps the camera from starting')
   }
 
+  #opened(): void {
+    this.#isOpen = true
+    this.#event({ type: 'opened' })
+    if (this.#stopped === undefined) this.deps.listener.opened?.()
+  }
+
+  /** @returns how much longer a silence is borne before it is looked at again; 0 where it is too long. */
+  #furtherMs(silentMs: number): number {
+    const isFirst = this.#state.phase.name === 'connecting'
+    const signs = this.#session?.signs?.()
+    const mayBeMs = isFirst
+      ? this.#rhythm.firstPictureMs(nowMs(), this.#isOpen, signs)
+      : this.#rhythm.silenceMs(nowMs(), signs)
+    if (silentMs < mayBeMs) {
+      if (isFirst) this.#event({ type: 'waits', forMs: silentMs, known: this.#known(signs) })
+      return Math.min(lookEveryMs, mayBeMs - silentMs)
+    }
+    const waits = this.#session?.waitsForKey?.(silentMs) ?? false
+    return waits ? (isFirst ? this.#rhythm.leastFirstMs : this.#rhythm.leastMs) : 0
+  }
+
+  #known(signs: SignsOfLife | undefined): string {
+    if (signs?.life !== 'alive') return 'the connection is open'
+    return this.camera.transport === 'udp'
+      ? 'the camera answers, and no whole picture has come over UDP; where a firewall holds it back, set transport to tcp'
+      : 'the camera answers, and has sent no whole picture'
+  }
+
+  #silent(silentMs: number): void {
+    const signs = this.#session?.signs?.()
+    if (this.#isOpen) this.#rhythm.stalled(silentMs, signs)
+    const { stallTimeoutMs } = this.camera
+    const told = stallTimeoutMs === undefined ? '' : ` (stallTimeoutMs is ${stallTimeoutMs})`
+    const known = signs?.life === 'gone' ? ', and the camera no longer answers' : told
+    this.#event({ type: 'silent', silentMs, known })
+  }
+
   #picture(rgbHwc: ArrayBuffer, info: PictureInfo): void {
     // Silence was declared already: a frame that slips through while the decoder is being ended would contradict the state.
     if (this.#stopped !== undefined || this.#state.phase.name === 'ending') {
@@ -156,13 +206,17 @@ export class SupervisedSource implements FrameSource {
       return
     }
     if (this.#state.phase.name === 'connecting') {
-      this.#watchdog.arm(this.#silenceMs())
+      this.#watchdog.arm(this.#rhythm.leastMs)
       this.#event({ type: 'picture' })
     }
     this.#watchdog.feed()
     const times = info.arrived ?? { arrivedMs: nowMs(), wallMs: wallMs() }
+    this.#rhythm.picture(times.arrivedMs, info.ptsMs)
     const jumpedMs = this.#stamper.jumpOf(info, times.arrivedMs)
-    if (jumpedMs !== undefined)
+    // Over pictures that were left out time jumps as a matter of course.
+    const isTold = this.#leftOut && (jumpedMs ?? 0) > 0
+    if (isTold) this.#leftOut = false
+    if (jumpedMs !== undefined && !isTold)
       this.#warn('pts_discontinuity', `stream time jumped by ${Math.round(jumpedMs)} ms`)
     this.deps.listener.frame(this.#stamper.stamp(rgbHwc, info, times))
   }
@@ -191,11 +245,6 @@ export class SupervisedSource implements FrameSource {
 
   #warn(kind: SourceWarning, detail: string): void {
     if (this.#stopped === undefined) this.deps.listener.warning(kind, detail)
-  }
-
-  /** Sampled frames are `1 / sampleFps` apart even when all is well. */
-  #silenceMs(): number {
-    return this.camera.stallTimeoutMs + 1_000 / this.camera.sampleFps
   }
 
   #exitGate(): void {

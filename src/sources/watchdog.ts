@@ -5,10 +5,10 @@ export class Watchdog {
   #fedMs = 0
   #timer: NodeJS.Timeout | undefined
 
-  /** @param excused - asked before it calls back: whether to wait for the same time once more. */
+  /** @param furtherMs - asked before it calls back: for how much longer to wait before it asks again; 0 not at all. */
   constructor(
     readonly starved: (silentMs: number) => void,
-    readonly excused: (silentMs: number) => boolean = () => false,
+    readonly furtherMs: (silentMs: number) => number = () => 0,
   ) {}
 
   /** Starts over with a new limit. */
@@ -30,8 +30,9 @@ export class Watchdog {
   #sleep(forMs: number, limitMs: number): void {
     this.#timer = setTimeout(() => {
       const silentMs = nowMs() - this.#fedMs
-      if (silentMs < limitMs) this.#sleep(Math.max(1, limitMs - silentMs), limitMs)
-      else if (this.excused(silentMs)) this.#sleep(limitMs, limitMs)
+      if (silentMs < limitMs) return this.#sleep(Math.max(1, limitMs - silentMs), limitMs)
+      const furtherMs = this.furtherMs(silentMs)
+      if (furtherMs > 0) this.#sleep(furtherMs, limitMs)
       else this.starved(silentMs)
     }, forMs)
   }

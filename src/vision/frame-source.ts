@@ -12,6 +12,7 @@ export const sourceWarnings = [
   'few_key_frames',
   'poll_failed',
   'pixel_aspect',
+  'decoder_behind',
 ] as const
 export type SourceWarning = (typeof sourceWarnings)[number]
 
@@ -20,6 +21,8 @@ export interface SourceListener {
   /** A frame arrived; its buffer now belongs to the listener. */
   frame(frame: Frame): void
   status(status: CameraStatus): void
+  /** The camera has said that it sends; its first picture may be a while off. Not every source tells it. */
+  opened?(): void
   /** @param detail - redacted, for the log. */
   warning(kind: SourceWarning, detail: string): void
 }

@@ -81,6 +81,7 @@ class Camera {
       nearness: 'loopback',
       policy,
       transport: 'tcp',
+      sampleFps: 5,
     })
     return { kind: 'rtsp', url: this.#gate.url, transport: 'tcp' }
   }

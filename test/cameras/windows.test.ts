@@ -16,6 +16,23 @@ describe('RateWindow', () => {
     expect(rate.perSecond(2_000)).toBe(5)
     expect(rate.perSecond(60_000)).toBe(0)
   })
+
+  it.each([4_000, 6_000, 60_000])('R61: is even of events that come every %i ms', (everyMs) => {
+    const rate = new RateWindow(10)
+    for (let n = 0; n < 8; n += 1) rate.add(n * everyMs)
+    for (const share of [0, 0.5, 1, 2])
+      expect(rate.perSecond((7 + share) * everyMs)).toBeCloseTo(1_000 / everyMs, 6)
+    expect(rate.perSecond(11 * everyMs)).toBe(0)
+  })
+
+  it('follows events that become rare, and that become frequent again', () => {
+    const rate = new RateWindow(10)
+    for (let n = 0; n < 100; n += 1) rate.add(n * 200)
+    for (const atMs of [60_000, 120_000, 180_000, 240_000, 300_000]) rate.add(atMs)
+    expect(rate.perSecond(301_000)).toBeCloseTo(1 / 60, 6)
+    for (let n = 0; n < 60; n += 1) rate.add(301_000 + n * 200)
+    expect(rate.perSecond(313_000)).toBeCloseTo(5, 0)
+  })
 })
 
 describe('QuantileWindow', () => {

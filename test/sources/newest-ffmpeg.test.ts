@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { newestFfmpeg } from '../../scripts/lib/newest-ffmpeg.mjs'
 import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
+import { codedStream, PacedRtspServer } from '../support/paced-rtsp.js'
 import { makeClip, tempFolder } from '../support/video-clips.js'
 import { WatchedSource } from '../support/watched-source.js'
 
@@ -43,6 +44,24 @@ describe.skipIf(newest === undefined)('cameras, decoded by the newest ffmpeg', (
       }
       expect(watched.warnings).toEqual([])
       expect(watched.statuses.map(({ state }) => state)).not.toContain('reconnecting')
+    },
+  )
+
+  it.each(['h264', 'h265', 'mjpeg'] as const)(
+    'R47: a slow camera of %s is shown as it sends',
+    async (codec) => {
+      const slow = await PacedRtspServer.start(await codedStream(folder.file(codec), codec), 1_500)
+      try {
+        watched = await WatchedSource.start({ url: slow.url })
+        const frames = await watched.untilFrames(3, 20_000)
+        const lateMs = frames.map(({ arrivedMs }, n) => arrivedMs - (slow.sentMs[n] ?? 0))
+        expect(Math.max(...lateMs)).toBeLessThan(1_400)
+        expect(frames.map(({ ptsMs }) => Math.round(ptsMs / 100))).toEqual([0, 15, 30])
+        expect(watched.warnings).toEqual([])
+      } finally {
+        await watched?.source.stop()
+        await slow.stop()
+      }
     },
   )
 })

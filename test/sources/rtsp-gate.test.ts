@@ -35,6 +35,7 @@ describe('RtspGate', () => {
       nearness: 'loopback',
       policy: new AddressPolicy(),
       transport: 'tcp',
+      sampleFps: 5,
       playing: () => (played += 1),
     })
   })

@@ -53,6 +53,24 @@ describe('stepSource', () => {
     expect(run([...open, [1_000, { type: 'picture' }]]).state.failure).toBe('')
   })
 
+  it('R61: tells what is known while the first picture takes long, anew each half minute', () => {
+    const waits = (forMs: number): SourceEvent => ({ type: 'waits', forMs, known: 'the camera answers' })
+    const reasonAt = (forMs: number) => run([...connecting, [forMs, waits(forMs)]]).effects
+    const told = (reason: string) => [{ type: 'status', status: { state: 'connecting', reason } }]
+    expect(reasonAt(5_000)).toEqual(told('waiting for the first picture: the camera answers'))
+    expect(reasonAt(31_000)).toEqual(told('waiting for the first picture, for 30 s: the camera answers'))
+    expect(reasonAt(59_000)).toEqual(reasonAt(31_000))
+    expect(run([...live, [40_000, waits(40_000)]]).effects).toEqual([])
+  })
+
+  it('R61: says what is known of a camera that fell silent', () => {
+    const silent = { type: 'silent', silentMs: 5_012, known: ' (stallTimeoutMs is 5000)' } as const
+    expect(run([...live, [6_000, silent]]).effects[0]).toEqual({
+      type: 'status',
+      status: { state: 'stalled', reason: 'no picture for 5.0 s (stallTimeoutMs is 5000)' },
+    })
+  })
+
   it('leaves the gate when its stream is open, whenever the next key frame comes', () => {
     const opened = run([...connecting, [200, { type: 'opened' }]])
     expect(opened.effects).toEqual([{ type: 'leaveGate' }])

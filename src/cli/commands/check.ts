@@ -22,13 +22,18 @@ export function checkCommand(context: CommandContext): Command {
     .addOption(setOption())
     .action(async (_, self: Command) => {
       const options = self.optsWithGlobals<CheckOptions>()
-      const findings = await check(loadNamed(options, context), options)
+      const say = options.quiet === true ? () => undefined : context.terminal.err
+      const findings = await check(loadNamed(options, context), options, say)
       printFindings(findings, context.terminal, options)
       if (!allGood(findings)) context.exit(exitCodes.usage)
     })
 }
 
-async function check({ config, path }: LoadedPipeline, options: CheckOptions): Promise<Finding[]> {
+async function check(
+  { config, path }: LoadedPipeline,
+  options: CheckOptions,
+  say: (line: string) => void,
+): Promise<Finding[]> {
   const [
     { checkAddress },
     repository,
@@ -61,7 +66,7 @@ async function check({ config, path }: LoadedPipeline, options: CheckOptions): P
   const network = options.offline !== true
   const providers = await lookAtProviders(config.inference)
   // First, since the shape of their pictures may decide the size of the model's input.
-  const seen = await checkCameras(config, { probe: network && options.probe === true })
+  const seen = await checkCameras(config, { probe: network && options.probe === true, say })
   const [models, detector, decoding, kafka, redis] = await Promise.all([
     repository.checkRepository(config, providers, seen.shapes),
     checkDetector(config, providers, seen.shapes),

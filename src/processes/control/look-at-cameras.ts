@@ -45,7 +45,7 @@ async function look(
     const addresses = new AddressPolicy({ ...cameraNetworks, loopbackClosed })
     // What is wrong with a camera is told by the engine that opens it.
     const setting = { mediaRoot, addresses, connectGate, log: silentLog() }
-    return firstPicture(camera, setting, atMostMs, (first) => {
+    return firstPicture(camera, setting, { withinMs: atMostMs }, (first) => {
       if (!('source' in first)) return
       const { widthPx, heightPx } = first.regionPx
       pictures.push({ widthPx, heightPx })

@@ -5,6 +5,8 @@ import { startDemoCameras } from '../../../src/cli/demo-cameras.js'
 import { pipelineSchema } from '../../../src/config/pipeline.js'
 import { startHttpServer } from '../../support/http-server.js'
 import { plainPicture } from '../../support/still-pictures.js'
+import { codedStream, PacedRtspServer } from '../../support/paced-rtsp.js'
+import { tempDir } from '../../support/temp-dir.js'
 
 const clips = join(import.meta.dirname, '../../../pipelines/demo/clips')
 let demo: Awaited<ReturnType<typeof startDemoCameras>>
@@ -78,6 +80,25 @@ describe('the cameras of gantry check', () => {
       await server.close()
     }
   })
+
+  it('R61: that send a picture more rarely than they are looked at are waited for, and it is said', async () => {
+    const server = await PacedRtspServer.start(await codedStream(join(tempDir(), 'slow.264'), 'h264'), 11_500)
+    try {
+      const said: string[] = []
+      server.burst = 0
+      const slow = pipeline([{ id: 'slow', url: server.url }])
+      const {
+        findings: [finding],
+      } = await checkCameras(slow, { probe: true, say: (line) => said.push(line) })
+      expect(finding).toMatchObject({ subject: 'camera slow', state: 'ok' })
+      expect(finding?.detail).toMatch(
+        /^320x176, first picture after 1\d{4} ms: it sends fewer than one in 10 s$/,
+      )
+      expect(said).toEqual(['camera slow answers, and has sent no picture in 10 s: waiting up to 150 s'])
+    } finally {
+      await server.stop()
+    }
+  }, 60_000)
 
   it('that do not answer fail with the reason', async () => {
     const gone = pipeline([{ id: 'gone', url: 'rtsp://u:canary@127.0.0.1:1/x' }])

@@ -14,7 +14,9 @@ export function count(value: number): string {
   return whole.format(value)
 }
 
+/** One digit behind the point; of less than one a second two that count, since a camera may send one a minute. */
 export function perSecond(fps: number): string {
+  if (fps > 0 && fps < 0.95) return String(Number(fps.toPrecision(2)))
   return fps >= 100 ? fps.toFixed(0) : fps.toFixed(1)
 }
 

@@ -1,0 +1,90 @@
+/** Ticks of the clock of every video stream over RTP (RFC 3551). */
+export const ticksPerMs = 90
+
+/** What an RTP stream carries, as its description names it. */
+export type RtpVideo = 'H264' | 'H265' | 'JPEG'
+
+/** `$`, channel and length, then the fixed head of RTP. */
+export const rtpHeadBytes = 16
+
+/** By the number that packets carry. @param sdp - RFC 4566. */
+export function videoTypes(sdp: string): ReadonlyMap<number, RtpVideo> {
+  const names = new Map<string, RtpVideo>([
+    ['H264', 'H264'],
+    ['H265', 'H265'],
+    ['HEVC', 'H265'],
+    ['JPEG', 'JPEG'],
+  ])
+  const types = new Map<number, RtpVideo>()
+  if (/^m=video \d+ \S+ 26\b/m.test(sdp)) types.set(26, 'JPEG')
+  for (const [, type, name = ''] of sdp.matchAll(/^a=rtpmap:(\d+) ([\w-]+)\/90000/gm)) {
+    const video = names.get(name.toUpperCase())
+    if (video !== undefined) types.set(Number(type), video)
+  }
+  return types
+}
+
+/**
+ * Whether a decoder may begin with a packet (RFC 6184, 7798, 2435): parameter sets, or the first piece of a key frame.
+ *
+ * @param at - where it begins in `bytes`, with `$`. What is beyond the end of `bytes` says no.
+ */
+export function beginsKeyFrame(bytes: Buffer, at: number, video: RtpVideo): boolean {
+  const payload = at + payloadOffset(bytes, at)
+  const byte = (offset: number) => bytes[payload + offset] ?? 0
+  if (payload >= bytes.length) return false
+  switch (video) {
+    case 'JPEG':
+      return (byte(1) | byte(2) | byte(3)) === 0
+    case 'H264':
+      return beginsWith264(byte)
+    case 'H265':
+      return beginsWith265(byte)
+    default:
+      return video satisfies never
+  }
+}
+
+type ByteOf = (offset: number) => number
+
+const of264 = { key: 5, parameters: 7, several: 24, piece: 28 }
+const of265 = { firstKey: 16, lastKey: 21, parameters: 32, several: 48, piece: 49 }
+const isFirstPiece = 0x80
+
+function beginsWith264(byte: ByteOf): boolean {
+  const isKey = (type: number) => type === of264.key || type === of264.parameters
+  const type = byte(0) & 31
+  if (type === of264.several) return isKey(byte(3) & 31)
+  if (type === of264.piece) return byte(1) >= isFirstPiece && isKey(byte(1) & 31)
+  return isKey(type)
+}
+
+function beginsWith265(byte: ByteOf): boolean {
+  const isKey = (type: number) =>
+    type === of265.parameters || (type >= of265.firstKey && type <= of265.lastKey)
+  const type = (byte(0) >> 1) & 63
+  if (type === of265.several) return isKey((byte(4) >> 1) & 63)
+  if (type === of265.piece) return byte(2) >= isFirstPiece && isKey(byte(2) & 63)
+  return isKey(type)
+}
+
+/** Behind the list of sources and the extension, as cameras send one with the time. */
+function payloadOffset(bytes: Buffer, at: number): number {
+  const first = bytes[at + 4] ?? 0
+  const sources = rtpHeadBytes + 4 * (first & 15)
+  if ((first & 16) === 0) return sources
+  const [high = 0, low = 0] = [bytes[at + sources + 2], bytes[at + sources + 3]]
+  return sources + 4 + 4 * ((high << 8) | low)
+}
+
+/** Times of a stream without their running over, which 32 bits do once in 13 hours. */
+export class RtpClock {
+  #last: number | undefined
+
+  /** @param rtpTime - of a packet, in the order that they come in. */
+  ticks(rtpTime: number): number {
+    const last = this.#last
+    this.#last = last === undefined ? rtpTime + 2 ** 32 : last + ((rtpTime - (last % 2 ** 32)) | 0)
+    return this.#last
+  }
+}
