@@ -1,6 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { appendFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { until } from '../support/until.js'
 import { exampleModels } from './example-models.js'
 import { examples, type Example } from './examples.js'
 import { envOf, type Workshop } from './prepare.js'
@@ -78,11 +79,12 @@ export async function tritonServer(
     env: { ...envOf(shop), TRITON_QA_TEMP: work },
     stdio: ['ignore', 'ignore', 'ignore'],
   })
-  for (let tries = 0; tries < 300 && child.exitCode === null; tries++) {
-    const response = await fetch('http://localhost:8000/v2/health/ready').catch(() => undefined)
-    if (response?.ok === true) return child
-    await new Promise((resolve) => setTimeout(resolve, 200))
-  }
-  child.kill()
-  throw new Error(`tritonserver ${flags.join(' ')} is not ready after 60 s`)
+  const ready = async () =>
+    child.exitCode !== null || (await fetch('http://localhost:8000/v2/health/ready')).ok
+  await until(`tritonserver ${flags.join(' ')}`, ready, 60_000, 200).catch((error: unknown) => {
+    child.kill()
+    throw error
+  })
+  if (child.exitCode !== null) throw new Error(`tritonserver ${flags.join(' ')} ended with ${child.exitCode}`)
+  return child
 }
