@@ -40,11 +40,11 @@ it('R58: recorders with stray timestamps are counted, and write a line of a kind
     for (const { id } of cameras) {
       const lines = logged().filter(({ cameraId }) => cameraId === id)
       expect(lines.some(({ kind }) => kind === 'pts_discontinuity')).toBe(true)
-      expect(lines.some(({ ffmpeg }) => /monoton/i.test(String(ffmpeg)))).toBe(true)
+      // ffmpeg has nothing to say of them: its output counts in 1/90000 s.
+      expect(lines.filter(({ ffmpeg }) => ffmpeg !== undefined)).toEqual([])
       // One of each kind, within the first minute.
-      const kinds = lines.map(({ kind, ffmpeg }) => String(kind ?? ffmpeg).replace(/-?\d+/g, '#'))
+      const kinds = lines.map(({ kind }) => kind)
       expect(kinds).toHaveLength(new Set(kinds).size)
-      expect(kinds.length).toBeLessThanOrEqual(4)
     }
     await service.end()
     // What was not told yet is told at the end.
