@@ -1,15 +1,14 @@
 import type { Socket } from 'node:net'
 import { plainHost, type AddressPolicy, type Nearness } from './address-policy.js'
 import { connectionFailure, connectToCamera, unreachable } from './camera-connection.js'
-import { CameraLogin, loginFailure, type LoginMemory } from './camera-login.js'
+import { CameraLogin, type LoginMemory } from './camera-login.js'
 import { failureByStatus, networkFailures, type Failure } from './failure-reason.js'
 import { HttpBody } from './http-body.js'
-import { headerIn, headersIn, httpHead, readHttpHead, type HttpHead } from './http-head.js'
+import { headerIn, httpHead, readHttpHead, type HttpHead } from './http-head.js'
+import { askLoggedIn } from './login-rounds.js'
 import { redactText } from '../config/redact.js'
 
 const mostRedirects = 5
-/** Of one request: without a login, in one spelling and in the other, with a new nonce. */
-const mostTries = 4
 /** What is read of an answer that nobody wants, to keep its connection. */
 const mostUnwantedBytes = 64 * 1024
 
@@ -76,24 +75,16 @@ export class HttpClient {
   }
 
   async #ask(url: URL): Promise<CameraAnswer | Failure> {
-    const login = this.#loginFor(url)
-    for (let tries = 1; ; tries += 1) {
-      const authorization = login?.answer('GET', pathOf(url))
-      const answer = await this.#exchange(url, authorization)
-      if ('reason' in answer) return answer
-      const isRefused = /^\S+ 401\b/.test(answer.head.first)
-      if (!isRefused) {
-        if (authorization !== undefined) login?.informed(headersIn(answer.head, 'authentication-info'))
-        return answer
-      }
-      const challenges = headersIn(answer.head, 'www-authenticate')
-      const isWorthIt = login?.challenged(challenges, authorization !== undefined) === true
-      if (!isWorthIt || tries === mostTries) {
-        await this.#pass(answer)
-        return loginFailure(login, challenges)
-      }
-      await this.#pass(answer)
-    }
+    const { answer, refused } = await askLoggedIn<CameraAnswer | Failure>(this.#loginFor(url), {
+      method: 'GET',
+      path: pathOf(url),
+      ask: (authorization) => this.#exchange(url, authorization),
+      headOf: (answer) => ('reason' in answer ? undefined : answer.head),
+      pass: (answer) => this.#pass(answer),
+    })
+    if (refused === undefined) return answer
+    await this.#pass(answer)
+    return refused
   }
 
   /** A connection that was kept may have been closed meanwhile, which shows in the next request alone. */
@@ -148,7 +139,9 @@ export class HttpClient {
     else socket.destroy()
   }
 
-  async #pass({ body, leave }: CameraAnswer): Promise<void> {
+  async #pass(answer: CameraAnswer | Failure): Promise<void> {
+    if ('reason' in answer) return
+    const { body, leave } = answer
     let bytes = 0
     try {
       if ((body.lengthBytes ?? 0) <= mostUnwantedBytes)

@@ -3,12 +3,13 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { pipeline } from 'node:stream'
 import type { AddressPolicy, CheckedAddress, Nearness } from './address-policy.js'
 import { connectionFailure, connectToCamera, unreachable } from './camera-connection.js'
-import { CameraLogin, loginFailure, type LoginMemory } from './camera-login.js'
+import { CameraLogin, type LoginMemory } from './camera-login.js'
 import type { Failure } from './failure-reason.js'
 import { GateNames, hostIn, type Named } from './gate-names.js'
 import { readHttpBody } from './http-body.js'
 import { contentOf, isOnePicture, type HttpContent } from './http-content.js'
-import { headerIn, headersIn, httpHead, readHttpHead, type HttpHead } from './http-head.js'
+import { headerIn, httpHead, readHttpHead, type HttpHead } from './http-head.js'
+import { askLoggedIn } from './login-rounds.js'
 import { PlayListError, rewritePlayList } from './play-list.js'
 
 export type HttpGateOptions = Readonly<{
@@ -35,8 +36,8 @@ type Request = Readonly<{
   headers: HttpHead['headers']
 }>
 
-/** Of one request: without a login, with a nonce that is old by then, with a new one, spelt otherwise. */
-const mostTries = 4
+/** A camera that was reached; without a reply it ended the connection. */
+type Asked = Readonly<{ upstream: Socket; reply: HttpHead | undefined }>
 
 const ofConnection = /^((proxy-)?connection|keep-alive)$/i
 /** Said of an answer to a decoder that reads a play list; the rest is ours to say. */
@@ -142,37 +143,39 @@ export class HttpGate {
     pipeline(upstream, client, () => undefined)
   }
 
-  /** Asks until the camera has taken the login, or will not. @returns undefined where it is not reached. */
+  /** @returns undefined where the camera is not reached. */
   async #ask(
     request: Request,
     addresses: readonly CheckedAddress[],
     client: Socket,
-  ): Promise<Readonly<{ upstream: Socket; reply: HttpHead | undefined }> | undefined> {
-    const login = request.url.origin === this.#camera.origin ? this.#login : undefined
+  ): Promise<Asked | undefined> {
+    // A decoder that answers by itself does so for an address whose login a play list has named.
+    const isCamera = request.url.origin === this.#camera.origin && !ownLogin(request)
+    const path = pathOf(request.target)
     client.resume()
-    for (let tries = 1; ; tries += 1) {
-      const upstream = await this.#connect(request.named, addresses)
-      if (upstream === undefined) return undefined
-      this.#problem = undefined
-      client.once('close', () => upstream.destroy())
-      const path = pathOf(request.target)
-      const authorization = login?.answer(request.method, path)
-      upstream.write(this.#headFor(request, path, authorization), 'latin1')
-      const reply = await readHttpHead(upstream)
-      const isRefused = reply !== undefined && /^\S+ 401\b/.test(reply.first)
-      if (!isRefused || ownLogin(request)) {
-        if (reply !== undefined && authorization !== undefined)
-          login?.informed(headersIn(reply, 'authentication-info'))
-        return { upstream, reply }
-      }
-      const challenges = headersIn(reply, 'www-authenticate')
-      const isWorthIt = login?.challenged(challenges, authorization !== undefined) === true
-      if (!isWorthIt || tries === mostTries) {
-        this.#problem = loginFailure(login, challenges)
-        return { upstream, reply }
-      }
-      upstream.destroy()
-    }
+    const { answer, refused } = await askLoggedIn<Asked | undefined>(isCamera ? this.#login : undefined, {
+      method: request.method,
+      path,
+      ask: (authorization) => this.#exchange(request, addresses, client, { path, authorization }),
+      headOf: (asked) => asked?.reply,
+      pass: (asked) => void asked?.upstream.destroy(),
+    })
+    if (refused !== undefined && !ownLogin(request)) this.#problem = refused
+    return answer
+  }
+
+  async #exchange(
+    request: Request,
+    addresses: readonly CheckedAddress[],
+    client: Socket,
+    said: Readonly<{ path: string; authorization: string | undefined }>,
+  ): Promise<Asked | undefined> {
+    const upstream = await this.#connect(request.named, addresses)
+    if (upstream === undefined) return undefined
+    this.#problem = undefined
+    client.once('close', () => upstream.destroy())
+    upstream.write(this.#headFor(request, said.path, said.authorization), 'latin1')
+    return { upstream, reply: await readHttpHead(upstream) }
   }
 
   /** @returns undefined for what this gate has not named, so that pages of a browser cannot use it. */
@@ -282,7 +285,7 @@ function pathOf(target: string): string {
   return target.replace(/^http:\/\/[^/?]*/i, '').replace(/^(?!\/)/, '/')
 }
 
-/** The decoder answers by itself, for an address whose login a play list has named. */
+/** The decoder has answered a challenge by itself. */
 function ownLogin({ headers }: Request): boolean {
   return headers.some(([name]) => /^authorization$/i.test(name))
 }
