@@ -4,7 +4,10 @@
  * the third quarter of the turns over that at the first. Ratios are of gantry perf to perf_analyzer: their median, and the range that
  * holds 95 of 100 medians of turns drawn anew.
  *
- *     npx tsx test/bench/perf-agrees.bench.ts [turns] [window in ms] [concurrencies] [kilobyte|picture]
+ *     npx tsx test/bench/perf-agrees.bench.ts [turns] [window in ms] [concurrencies] [detector|kilobyte|picture]
+ *
+ * `detector`: the shipped one, by a server that has a processor of its own, as the clients have the other one, so that what a client costs
+ * is not taken from what it measures. The others take next to no time, and whoever costs less measures more.
  *
  * The processor time has the start of each client in it, for Node's some 0.7 s, so windows must be long.
  *
@@ -23,7 +26,9 @@ import { grpcAddress, tinyRepository, tinyService } from './tiny-model.js'
 const turns = Number(process.argv[2] ?? 7)
 const windowMs = Number(process.argv[3] ?? 5_000)
 const concurrencies = (process.argv[4] ?? '1,4,16').split(',').map(Number)
-const input = process.argv[5] === 'picture' ? 'picture' : 'kilobyte'
+const inputs = ['detector', 'kilobyte', 'picture'] as const
+const input = inputs.find((name) => name === process.argv[5]) ?? 'detector'
+const [ofServer, ofClients] = input === 'detector' ? (['0', '1'] as const) : []
 /** As many as must agree, so that both measure for the same time. */
 const windows = 3
 
@@ -43,7 +48,7 @@ function commandOf(
   concurrency: number,
   csv: string,
 ): string[] {
-  const where = ['-m', 'tiny', '-i', protocol, '-u', address]
+  const where = ['-m', input === 'detector' ? 'ppe_detect' : 'tiny', '-i', protocol, '-u', address]
   return client === 'gantry'
     ? [
         process.execPath,
@@ -65,6 +70,9 @@ function commandOf(
       ])
 }
 
+const pinned = (processor: string | undefined) =>
+  processor === undefined ? [] : ['taskset', '-c', processor]
+
 /** Runs a client to its end; its processor time is that of its process and its threads, start included. */
 async function turnOf(
   client: ClientName,
@@ -78,7 +86,7 @@ async function turnOf(
   const script = '"$@" > /dev/null; code=$?; times > "$TIMES"; exit $code'
   const child = spawn(
     'bash',
-    ['-c', script, 'bash', ...commandOf(client, protocol, address, concurrency, csv)],
+    ['-c', script, 'bash', ...pinned(ofClients), ...commandOf(client, protocol, address, concurrency, csv)],
     {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { ...process.env, TIMES: timed },
@@ -144,9 +152,12 @@ function tell(
   })
 }
 
-const repository = tinyRepository(input)
+const repository = tinyRepository(input === 'detector' ? undefined : input)
 try {
-  await using service = await tinyService(repository)
+  await using service = await tinyService(repository, {
+    models: input === 'detector' ? ['ppe_detect', 'tiny'] : ['tiny'],
+    under: pinned(ofServer),
+  })
   const addresses = { http: `127.0.0.1:${service.httpPort}`, grpc: await grpcAddress(service) }
   for (const [protocol, address] of Object.entries(addresses)) {
     for (const concurrency of concurrencies) {

@@ -57,19 +57,32 @@ export function tinyRepository(input?: TinyInput, answers?: number): TinyReposit
   return { dir, onnx: join(dir, 'tiny/1/model.onnx') }
 }
 
-/** A service without cameras that serves `tiny`, its processes at the priority of everything else on the machine. */
-export async function tinyService(repository: TinyRepository): Promise<TestService> {
+/**
+ * A service without cameras that serves `tiny`, its processes at the priority of everything else on the machine.
+ *
+ * @param models - that are loaded; those of this installation are there too.
+ */
+export async function tinyService(
+  repository: TinyRepository,
+  { models = ['tiny'], under = [] }: Readonly<{ models?: readonly string[]; under?: readonly string[] }> = {},
+): Promise<TestService> {
   const service = await TestService.start({
+    under,
     pipeline: {
       models: {
         repository: [repository.dir, join(import.meta.dirname, '../../models')],
         control: 'explicit',
-        load: ['tiny'],
+        load: models,
       },
       modelServer: { nice: 0 },
     },
   })
-  await until('the model', async () => (await fetch(`${service.url}/v2/models/tiny/ready`)).ok, 60_000)
+  for (const model of models)
+    await until(
+      `model ${model}`,
+      async () => (await fetch(`${service.url}/v2/models/${model}/ready`)).ok,
+      60_000,
+    )
   return service
 }
 
