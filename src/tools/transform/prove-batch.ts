@@ -3,14 +3,15 @@ import { ortTensor } from '../../backends/onnxruntime/ort-tensor.js'
 import { inputShape, type PixelArray, pixelArray } from '../../detector/input-tensor.js'
 import { outputNumbers } from '../split/compare-stages.js'
 import { feed, pictureAt, type Pictures } from './frames.js'
-import { prove, type Proof, type Side } from './prove.js'
+import { batchOf, prove, type Proof, type Side } from './prove.js'
 import { ModelTransformError } from './transform-error.js'
 
-/** Pictures of a batch. */
-const batchSize = 3
+/** Pictures of a batch whose size is free. */
+const usualBatch = 3
 
 /**
- * Proves a free batch: that the model alone says what the original says, and of each picture of a batch what it says of that picture alone.
+ * Proves another batch: that the model says what the original says of a picture, and of each picture of a batch what it says of that picture
+ * alone, which is in all places of a batch of fixed size.
  *
  * @throws ModelTransformError naming the output that differs, and by how much
  */
@@ -21,14 +22,19 @@ export async function proveBatch(
   pictures: Pictures,
   tolerance: number,
 ): Promise<Proof> {
-  const proof = await prove(step, original, transformed, pictures, 'largest relative difference', tolerance)
-  const { picture } = transformed.plan
+  const after = likeIts(original, transformed)
+  const proof = await prove(step, original, after, pictures, 'largest relative difference', tolerance)
+  const { picture } = after.plan
   if (picture === undefined) return proof
   const { plan, tensor } = picture
+  const isFree = typeof tensor.shape[0] !== 'number'
+  const size = isFree ? Math.min(usualBatch, pictures.paths.length) : batchOf(after)
   const fed = await Promise.all(
-    pictures.paths.slice(0, batchSize).map(async (path) => feed(plan, await pictureAt(path))),
+    Array.from({ length: size }, async (_, at) =>
+      feed(plan, await pictureAt(pictures.paths[at % pictures.paths.length]!)),
+    ),
   )
-  const session = await ort.InferenceSession.create(transformed.path, { logSeverityLevel: 4 })
+  const session = await ort.InferenceSession.create(after.path, { logSeverityLevel: 4 })
   const run = async (values: readonly PixelArray[]) => {
     const length = values[0]!.length
     const all = new (pixelArray(plan.layout))(length * values.length)
@@ -41,8 +47,13 @@ export async function proveBatch(
     const together = await run(fed.map(({ values }) => values))
     let measured = proof.measured
     for (const [at, { values }] of fed.entries())
-      for (const [name, alone] of Object.entries(await run([values]))) {
-        const difference = relativeDifference(outputNumbers(alone), outputNumbers(together[name]!), at)
+      for (const [name, alone] of Object.entries(await run(isFree ? [values] : fed.map(() => values)))) {
+        const difference = relativeDifference(
+          outputNumbers(alone),
+          outputNumbers(together[name]!),
+          isFree ? 1 : size,
+          at,
+        )
         if (!(difference <= tolerance))
           throw new ModelTransformError(
             `${step} cannot be done: output "${name}" of a picture in a batch differs from that of the picture alone by ${difference.toPrecision(2)} of its largest value`,
@@ -63,18 +74,26 @@ export async function proveBatch(
   }
 }
 
-/** @param at - place of the picture in the batch. */
+/** Fed with pictures as its original is: a head is known by shapes, and those of several rows are no camera's. */
+function likeIts(original: Side, { path, plan }: Side): Side {
+  if (plan.picture === undefined || original.plan.picture === undefined) return { path, plan }
+  return { path, plan: { ...plan, picture: { ...plan.picture, plan: original.plan.picture.plan } } }
+}
+
+/** @param rows - of `alone`, which are all of one picture. @param at - its place in the batch. */
 function relativeDifference(
   alone: ArrayLike<number | bigint>,
   together: ArrayLike<number | bigint>,
+  rows: number,
   at: number,
 ): number {
-  if (together.length < alone.length * (at + 1)) return Infinity
+  const length = alone.length / rows
+  if (together.length < length * (at + 1)) return Infinity
   let difference = 0
   let scale = 1e-12
-  for (let i = 0; i < alone.length; i++) {
-    const value = Number(alone[i])
-    difference = Math.max(difference, Math.abs(value - Number(together[at * alone.length + i])))
+  for (let i = at * length; i < (at + 1) * length; i++) {
+    const value = Number(alone[rows === 1 ? i - at * length : i])
+    difference = Math.max(difference, Math.abs(value - Number(together[i])))
     scale = Math.max(scale, Math.abs(value))
   }
   return difference / scale

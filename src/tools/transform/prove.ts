@@ -61,13 +61,15 @@ export async function prove(
   const before = await Runner.open(original, step)
   const after = await Runner.open(transformed, step)
   try {
-    const sums = new Sums()
+    const sums = new Sums(batchOf(original), batchOf(transformed))
     const random = original.plan.picture === undefined
     const count = random ? randomRuns : pictures.paths.length
     for (let at = 0; at < count; at++) {
-      const picture = random ? undefined : await pictureAt(pictures.paths[at]!)
-      const expected = await before.run(picture, at)
-      const found = await after.run(picture, at)
+      const given: Given = random
+        ? { tensors: randomInputs(original.plan.onnx.inputs, 1, at + 1) }
+        : { picture: await pictureAt(pictures.paths[at]!) }
+      const expected = await before.run(given)
+      const found = await after.run(given)
       sums.add(expected, found)
     }
     const proof = sums.proof(random ? `${count} random inputs` : pictures.from, by, tolerance)
@@ -88,6 +90,10 @@ type Said = Readonly<{
   outputs: Readonly<Record<string, ort.Tensor>>
   detections: readonly Detected[] | undefined
 }>
+
+type Tensors = Readonly<Record<string, ort.Tensor>>
+/** The same for both models. */
+type Given = Readonly<{ picture: Parameters<typeof feed>[1] } | { tensors: Tensors }>
 
 /** One of the two models. */
 class Runner {
@@ -112,10 +118,10 @@ class Runner {
     }
   }
 
-  async run(picture: Parameters<typeof feed>[1] | undefined, seed: number): Promise<Said> {
+  async run(given: Given): Promise<Said> {
     const { plan } = this.side
-    const fed = picture === undefined ? undefined : await feed(plan.picture!.plan, picture)
-    const inputs = fed === undefined ? randomInputs(plan.onnx.inputs, 1, seed + 1) : this.#inputs(fed)
+    const fed = 'picture' in given ? await feed(plan.picture!.plan, given.picture) : undefined
+    const inputs = 'tensors' in given ? this.#rows(given.tensors) : this.#inputs(fed!)
     try {
       const outputs = await this.session.run(inputs)
       return { outputs, detections: fed === undefined ? undefined : this.#detections(outputs, fed) }
@@ -128,11 +134,26 @@ class Runner {
     await this.session.release()
   }
 
+  /** As many rows as it takes, of those that the original gets: all of them in turn, or the first. */
+  #rows(given: Tensors): Tensors {
+    const batch = batchOf(this.side)
+    return Object.fromEntries(
+      Object.entries(given).map(([name, tensor]) => {
+        const [rows = batch, ...row] = tensor.dims
+        if (rows === batch) return [name, tensor]
+        const data = tensor.data as Float32Array
+        const length = (data.length / rows) * batch
+        const values = new (data.constructor as Float32ArrayConstructor)(length)
+        for (let at = 0; at < length; at++) values[at] = data[at % data.length]!
+        return [name, ortTensor(tensor.type, values, [batch, ...row])]
+      }),
+    )
+  }
+
   /** The picture in every place of a batch of fixed size. */
-  #inputs({ values }: FedPicture): Record<string, ort.Tensor> {
+  #inputs({ values }: FedPicture): Tensors {
     const { plan, tensor } = this.side.plan.picture!
-    const [batch] = tensor.shape
-    const count = typeof batch === 'number' ? batch : 1
+    const count = batchOf(this.side)
     const all = new (pixelArray(plan.layout))(values.length * count)
     for (let at = 0; at < count; at++) all.set(values, at * values.length)
     const feeds = { [plan.name]: ortTensor(tensor.type as ort.Tensor.Type, all, inputShape(plan, count)) }
@@ -168,6 +189,12 @@ class Runner {
   }
 }
 
+/** Rows that a model takes at once; 1 where that is free. */
+export function batchOf({ plan }: Side): number {
+  const [batch] = (plan.picture?.tensor ?? plan.onnx.inputs[0])?.shape ?? []
+  return typeof batch === 'number' ? batch : 1
+}
+
 function doesNotRun(step: string, error: unknown): ModelTransformError {
   const reason = (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? ''
   return new ModelTransformError(
@@ -179,10 +206,15 @@ function doesNotRun(step: string, error: unknown): ModelTransformError {
 
 type OutputSums = { largest: number; scale: number; squares: number; values: number; comparable: boolean }
 
-/** Differences over all runs. */
+/** Differences over all runs of two models that take so many rows. */
 class Sums {
   readonly #outputs = new Map<string, OutputSums>()
   readonly #detections = { original: 0, transformed: 0, same: 0 }
+
+  constructor(
+    readonly expectedRows: number,
+    readonly foundRows: number,
+  ) {}
 
   add(expected: Said, found: Said): void {
     for (const [name, output] of Object.entries(expected.outputs))
@@ -202,13 +234,13 @@ class Sums {
       comparable: true,
     }
     this.#outputs.set(name, sums)
-    if (found === undefined || expected.dims.join() !== found.dims.join()) {
+    if (found === undefined || !this.#areAlike(expected.dims, found.dims)) {
       sums.comparable = false
       return
     }
     const [a, b] = [outputNumbers(expected), outputNumbers(found)]
-    for (let i = 0; i < a.length; i++) {
-      const value = Number(a[i])
+    for (let i = 0; i < b.length; i++) {
+      const value = Number(a[i % a.length])
       const difference = Math.abs(value - Number(b[i]))
       // Both are no number, or the same infinity.
       if (Number.isNaN(difference) && Object.is(value, Number(b[i]))) continue
@@ -217,6 +249,11 @@ class Sums {
       sums.squares += difference ** 2
       sums.values += value ** 2
     }
+  }
+
+  /** But for the rows that each model takes. */
+  #areAlike([rows = 1, ...row]: readonly number[], [otherRows = 1, ...otherRow]: readonly number[]): boolean {
+    return row.join() === otherRow.join() && rows * this.foundRows === otherRows * this.expectedRows
   }
 
   proof(on: string, asked: Proof['by'], tolerance: number): Proof {

@@ -160,7 +160,7 @@ class Transformation {
     const pictures = await this.#proofPictures(proofPictures)
     const { by, tolerance: usual } = proofs[step.kind]
     const proof =
-      step.kind === 'batch' && step.batch === 'free'
+      step.kind === 'batch'
         ? await proveBatch(text, before, { path, plan }, pictures, tolerance ?? usual)
         : await prove(text, before, { path, plan }, pictures, by, tolerance ?? usual)
     this.#draft = draft

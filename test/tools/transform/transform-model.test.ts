@@ -13,9 +13,11 @@ import {
   type TransformRequest,
 } from '../../../src/tools/transform/transform-model.js'
 import { parseStep } from '../../../src/tools/transform/transform-step.js'
+import { buildOnnx } from '../../support/onnx-builder.js'
 import { addModel, redDetector } from '../../support/onnx-models.js'
 import { demoPictures, redPictures } from '../../support/test-pictures.js'
 import { tempDir } from '../../support/temp-dir.js'
+import { modelFile } from '../../support/transformed.js'
 
 const models = fileURLToPath(new URL('../../../models', import.meta.url))
 const wild = fileURLToPath(new URL('../../../../shared/models-in-the-wild', import.meta.url))
@@ -68,6 +70,37 @@ describe('the shipped detector with NMS inside', () => {
       output: [{ dims: [100, 6], label_filename: 'labels.txt' }],
       parameters: { 'gantry.exclusive_labels': { string_value: 'helmet, head; vest, no_vest' } },
     })
+  })
+})
+
+describe('a batch of fixed size', () => {
+  const sizes = ['batch=3', 'batch=1', 'batch=free', 'batch=2'] as const
+
+  it('is proved on pictures, whatever it was before', async () => {
+    const dir = tempDir()
+    addModel(dir, 'red', {
+      onnx: redDetector('uint8-nhwc'),
+      config: 'max_batch_size: 4',
+      labels: 'blue\nred',
+    })
+    const red = openOnnxModel(readModel(dir, 'red'))
+    const { steps } = await transformModel(red, request(dir, sizes, { frames: [await redPictures()] }))
+    expect(steps.map(({ proof }) => proof.measured)).toEqual([0, 0, 0, 0])
+    expect(steps[0]!.proof.on).toMatch(/, alone and 3 at once$/)
+  })
+
+  it('is proved on random numbers, where the model takes no pictures', async () => {
+    const dir = tempDir()
+    const path = modelFile(
+      buildOnnx({
+        inputs: [{ name: 'in', type: 'float32', shape: [1, 5] }],
+        outputs: [{ name: 'out', type: 'float32', shape: [1, 5] }],
+        nodes: [{ op: 'Sigmoid', inputs: ['in'], outputs: ['out'] }],
+      }),
+    )
+    const { steps } = await transformModel(modelOfFile(path), request(dir, sizes))
+    expect(steps.map(({ proof }) => proof.measured)).toEqual([0, 0, 0, 0])
+    expect(steps.map(({ proof }) => proof.outputs.length)).toEqual([1, 1, 1, 1])
   })
 })
 
@@ -141,13 +174,16 @@ describe.skipIf(!existsSync(wild))('models made by others', () => {
 
   it('YOLOX: bytes in, boxes out, any batch', async () => {
     const dir = tempDir()
-    const report = await transformModel(modelOfFile(yolox), request(dir, ['fold', 'batch=free', 'nms']))
+    const report = await transformModel(
+      modelOfFile(yolox),
+      request(dir, ['fold', 'batch=2', 'batch=free', 'nms']),
+    )
     expect(report.steps[0]!.proof.measured).toBeLessThan(1e-3)
-    expect(report.steps[2]!.proof.measured).toBe(0)
+    expect(report.steps[3]!.proof.measured).toBe(0)
     const plan = planDetector(findCameraModel(dir, 'result').detector!)
     expect(plan.input).toMatchObject({ layout: 'uint8-nhwc', channels: 'rgb', align: 'top-left' })
     expect(readFileSync(join(dir, 'result', 'config.pbtxt'), 'utf8')).toContain('max_batch_size: 16')
-  })
+  }, 120_000)
 
   it('YOLOv8, quantised: another size with its grid made anew, and no batch, as it has one scale for all', async () => {
     const dir = tempDir()
@@ -160,5 +196,5 @@ describe.skipIf(!existsSync(wild))('models made by others', () => {
       ),
     ).rejects.toThrow(/of a picture in a batch differs from that of the picture alone/)
     expect(readdirSync(dir)).toEqual(['result'])
-  })
+  }, 120_000)
 })
