@@ -32,7 +32,7 @@ function megabytes(bytes: number): string {
  */
 export function readableReport(report: ModelReport, taken = ''): Readonly<Record<string, unknown>> {
   const { name, backend, versions, dir, configFrom, warnings, file, steps } = report
-  const { detector, gpuDetector, detectorError } = report
+  const { detector, gpuDetector, detectorError, forClientsAlone } = report
   return {
     name,
     backend,
@@ -50,7 +50,10 @@ export function readableReport(report: ModelReport, taken = ''): Readonly<Record
     }),
     ...(detector && { cameras: detectorText(detector) }),
     ...(gpuDetector && { 'cameras on a GPU': detectorText(gpuDetector), 'runs here': taken }),
-    ...(detectorError && { cameras: `cannot use it: ${detectorError.message}`, hint: detectorError.hint }),
+    ...(detectorError && {
+      cameras: `${forClientsAlone ? 'it is for API clients' : 'cannot use it'}: ${detectorError.message}`,
+      ...(!forClientsAlone && { hint: detectorError.hint }),
+    }),
   }
 }
 

@@ -9,6 +9,7 @@ import type { ModelTensor } from '../tensors/tensor.js'
 import { saturationOf } from '../backends/onnxruntime/wide-weights.js'
 import { findCameraModel } from '../ensemble/camera-model.js'
 import { planCameraModel, type PlannedDetector } from '../ensemble/check-camera-model.js'
+import { isEnsembleForClientsAlone, isForClientsAlone } from '../ensemble/clients-alone.js'
 import { classTable, type HeadClass } from '../detector/class-table.js'
 import { noCameraShapes } from '../detector/input-size.js'
 import { readEnsemble } from '../ensemble/ensemble-graph.js'
@@ -73,6 +74,8 @@ export type ModelReport = Readonly<{
   /** The one that takes its place on a GPU, by `gantry.gpu_model`. */
   gpuDetector?: DetectorReport
   detectorError?: ErrorRecord
+  /** Beside `detectorError`: it was never made for cameras, so that it is no fault. */
+  forClientsAlone?: true
 }>
 
 /**
@@ -140,7 +143,9 @@ export function inspectModel(
     const saturation = found.flatMap(({ step, model }) =>
       saturationWarnings(model, processor).map((warning) => `${step.model_name}: ${warning}`),
     )
-    const { notes, ...detectors } = detectorReport(places, name)
+    const { notes, ...detectors } = detectorReport(places, name, () =>
+      isEnsembleForClientsAlone(places, entry),
+    )
     const warnings = [...entry.warnings, ...saturation, ...notes]
     return { ...common, warnings, steps, ...detectors }
   }
@@ -148,7 +153,7 @@ export function inspectModel(
   const model = openOnnxModel(entry)
   const { config, path, version, onnx, labelsFrom } = model
   const { producer, opsets, inputs, outputs, metadata } = onnx
-  const { notes, ...detectors } = detectorReport(places, name)
+  const { notes, ...detectors } = detectorReport(places, name, () => isForClientsAlone(model))
   return {
     ...common,
     config,
@@ -166,7 +171,10 @@ function saturationWarnings(model: OnnxModel | undefined, processor: Processor):
 function detectorReport(
   repositories: Repositories,
   name: string,
-): Pick<ModelReport, 'detector' | 'gpuDetector' | 'detectorError'> & { notes: readonly string[] } {
+  isForClients: () => boolean,
+): Pick<ModelReport, 'detector' | 'gpuDetector' | 'detectorError' | 'forClientsAlone'> & {
+  notes: readonly string[]
+} {
   try {
     const planned = planCameraModel(findCameraModel(repositories, name), noCameraShapes)
     if (planned === undefined) return { notes: [] }
@@ -177,7 +185,8 @@ function detectorReport(
       notes: [...new Set([...own.plan.notes, ...(onGpu?.plan.notes ?? [])])],
     }
   } catch (error) {
-    return { detectorError: toErrorRecord(error), notes: [] }
+    const detectorError = toErrorRecord(error)
+    return { detectorError, ...(isForClients() && { forClientsAlone: true }), notes: [] }
   }
 }
 

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { loadPipeline } from '../../config/load.js'
 import type { DetectorReport, ModelReport } from '../../tools/model-catalog.js'
+import { type ErrorRecord, RemoteError } from '../../errors.js'
 import { repositoriesFor } from '../model-source.js'
 import { configOption, type GlobalOptions } from '../options.js'
 import type { CommandContext } from '../command-context.js'
@@ -27,7 +28,9 @@ export function modelsCommand(context: CommandContext): Command {
       await (options.url === undefined ? list(options, context) : listLive(options, context))
     })
   withRepository(
-    models.command('inspect <model>').description('tensors, head, labels and settings of one model'),
+    models
+      .command('inspect <model>')
+      .description('tensors, head, labels and settings of one model; 2 when cameras could not run it'),
   ).action(async (name: string, _, self: Command) =>
     inspect(name, self.optsWithGlobals<ModelsOptions>(), context),
   )
@@ -90,6 +93,30 @@ async function inspect(name: string, options: ModelsOptions, context: CommandCon
       ? JSON.stringify({ ...report, ...(taken === undefined ? {} : { runsHere: taken }) }, undefined, 2)
       : stringify(readableReport(report, taken), { lineWidth: 0 }).trimEnd(),
   )
+  // What is shown is no less right, but whoever relies on the exit code would find it out from `serve`.
+  const fault = await faultForCameras(report, options, context)
+  if (fault !== undefined) throw new RemoteError(fault)
+}
+
+/** Why `serve` would refuse it for cameras. What was never made for them is no fault, unless the pipeline file that is named says so. */
+async function faultForCameras(
+  { name, detectorError, forClientsAlone }: ModelReport,
+  options: ModelsOptions,
+  { terminal }: CommandContext,
+): Promise<ErrorRecord | undefined> {
+  if (detectorError !== undefined && forClientsAlone !== true) return detectorError
+  if (options.config === undefined) return undefined
+  const { config } = loadPipeline(options.config, { env: terminal.env })
+  if (config.engines === 0 || config.ensemble !== name) return undefined
+  const { checkModel } = await import('../checks/model-check.js')
+  const findings = checkModel(
+    await repositoriesFor(options, terminal),
+    name,
+    [],
+    config.models.allowJsBackends,
+  )
+  const failed = findings.find(({ state }) => state === 'failed')
+  return failed && { code: 'GANTRY_MODEL_CONFIG', message: failed.detail, hint: failed.fix ?? '' }
 }
 
 /** Which detector runs on this machine, of an ensemble that has one for GPUs. */
