@@ -10,7 +10,7 @@ import type { CameraView } from '../../src/cameras/camera-view.js'
 import type { Readiness } from '../../src/api/gantry.js'
 import { serverMessageSchema, type ServerMessage } from '../../src/messages/stream-protocol.js'
 import { freePort } from './free-port.js'
-import { until } from './until.js'
+import { Hopeless, until } from './until.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const cli = join(root, 'dist/cli/main.js')
@@ -106,7 +106,7 @@ export class TestService {
     return until(
       'service ready',
       async () => {
-        if (this.#child?.exitCode !== null) throw new Error(`service ended:\n${this.stderr}`)
+        this.#checkAlive()
         const response = await this.fetch('/readyz')
         return response.ok ? ((await response.json()) as Readiness) : undefined
       },
@@ -119,11 +119,18 @@ export class TestService {
     return until(
       'an answer of the service',
       async () => {
-        if (this.#child?.exitCode !== null) throw new Error(`service ended:\n${this.stderr}`)
+        this.#checkAlive()
         return this.readiness()
       },
       withinMs,
     )
+  }
+
+  /** @throws Hopeless where it has ended: nobody answers any more, or somebody else. */
+  #checkAlive(): void {
+    const { exitCode = 0, signalCode = null } = this.#child ?? {}
+    if (exitCode !== null || signalCode !== null)
+      throw new Hopeless(`service ended with ${exitCode ?? signalCode}:\n${this.stderr}`)
   }
 
   /** How it stands, ready or not. */

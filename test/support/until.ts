@@ -1,9 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
+/** What was waited for cannot come any more. */
+export class Hopeless extends Error {}
+
 /**
  * Asks again until the answer is truthy, and gives it back.
  *
- * @throws after `withinMs`, naming `what` was waited for and the last error.
+ * @throws after `withinMs`, naming `what` was waited for and the last error; {@link Hopeless} at once.
  */
 export async function until<T>(
   what: string,
@@ -18,6 +21,7 @@ export async function until<T>(
       const answer = await ask()
       if (answer) return answer
     } catch (error) {
+      if (error instanceof Hopeless) throw error
       lastError = error
     }
     if (performance.now() > endMs) {
