@@ -11,10 +11,8 @@ export type AskedModelsHost = Readonly<{
   /** Of names that nobody has asked for, those that are to serve once all are asked for. */
   allOf(names: readonly string[]): readonly string[]
   isServed(name: string): boolean
-  /** Resolves when it serves or has a reason why not. */
+  /** Resolves when it serves or has a reason why not; rejects with the reason of `closing` where it was not begun. */
   load(name: string): Promise<void>
-  /** So many models are loaded side by side. */
-  atATime: number
   /** Once aborted, nothing more is loaded. */
   closing: AbortSignal
   nowMs?: () => number
@@ -37,8 +35,6 @@ export class AskedModels {
   /** What was left out when all were asked for; it can be asked for by name. */
   readonly #leftOut = new Set<string>()
   #allAsked = false
-  #underWay = 0
-  readonly #waiting: (() => void)[] = []
 
   constructor(readonly host: AskedModelsHost) {
     this.#nowMs = host.nowMs ?? nowMs
@@ -113,23 +109,12 @@ export class AskedModels {
 
   async #load(name: string, asked: Asked): Promise<void> {
     try {
-      while (this.#underWay >= this.host.atATime) await new Promise<void>((go) => void this.#waiting.push(go))
       this.host.closing.throwIfAborted()
-      await this.#inPlace(name)
+      await this.host.load(name)
     } finally {
       asked.loading = undefined
       asked.failures = this.host.isServed(name) ? 0 : asked.failures + 1
       asked.againAtMs = this.#nowMs() + Math.min(again.mostMs, again.firstMs * 2 ** (asked.failures - 1))
-    }
-  }
-
-  async #inPlace(name: string): Promise<void> {
-    this.#underWay += 1
-    try {
-      await this.host.load(name)
-    } finally {
-      this.#underWay -= 1
-      for (const go of this.#waiting.splice(0)) go()
     }
   }
 }

@@ -1,5 +1,7 @@
 import { unreadableText, type UnreadableRepositories } from '../../repository/repository-folder.js'
 import type { ModelConfig } from '../../repository/model-config.js'
+import { parseModelConfigJson } from '../../repository/model-config-json.js'
+import { readModelConfig } from '../../repository/model-config-text.js'
 import type { Log } from '../../lifecycle/log.js'
 import { isSystemLimit } from '../../lifecycle/system-limit.js'
 import { ServingError } from '../../tensors/serving-error.js'
@@ -76,6 +78,35 @@ export class LoadPlanner {
   /** Models that must be loaded before one of that configuration on this machine. */
   needsOf(config: ModelConfig): readonly string[] {
     return this.options.onGpu === true ? needsOfConfig(config) : stepsOf(config)
+  }
+
+  /**
+   * Models that a load would bring along, and those that these need, as far as their configurations can be read.
+   *
+   * @param config - as {@link asked}.
+   */
+  namesOfNeeds(name: string, config: string | undefined, scan: RepositoryScan): readonly string[] {
+    const names = new Set<string>()
+    const add = (each: string, json?: string): void => {
+      for (const need of this.#needsAsWritten(each, json, scan))
+        if (!names.has(need)) {
+          names.add(need)
+          add(need)
+        }
+    }
+    add(name, config)
+    return [...names]
+  }
+
+  #needsAsWritten(name: string, json: string | undefined, scan: RepositoryScan): readonly string[] {
+    const folder = scan.folders.get(name)
+    try {
+      if (json !== undefined) return this.needsOf(parseModelConfigJson(json, name))
+      return folder === undefined ? [] : this.needsOf(readModelConfig(folder.configFile))
+    } catch {
+      // The load itself says why it cannot be read.
+      return []
+    }
   }
 
   /** @throws ServingError where there is none, or more than one */

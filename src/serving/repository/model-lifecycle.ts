@@ -79,6 +79,10 @@ export class ModelLifecycle {
       const version = Number(before.version)
       try {
         const model = await this.#open(definition, version, before)
+        if (record.definition !== definition) {
+          void this.#drain(model)
+          return
+        }
         this.#serves(record, model)
         void this.#drain(before)
       } catch (error) {
@@ -159,9 +163,14 @@ export class ModelLifecycle {
     const versionDir = join(filesDir, String(version))
     const context = { name, version: String(version), config, versionDir, log }
     const model = new ServedModel(await this.options.open(context, before?.inner))
-    if (!samePrint(print, printModel(folder, filesDir))) {
+    try {
+      if (!samePrint(print, printModel(folder, filesDir)))
+        throw new ServingError('UNAVAILABLE', 'its files changed while it was loaded')
+      // Of several that it needs, another may have been unloaded meanwhile.
+      this.#checkNeeds(definition)
+    } catch (error) {
       void this.#drain(model)
-      throw new ServingError('UNAVAILABLE', 'its files changed while it was loaded')
+      throw error
     }
     log.info(
       { model: name, version, loadMs: Math.round(nowMs() - beganMs), platform: model.platform },
@@ -232,9 +241,15 @@ export class ModelLifecycle {
       try {
         const before = record.model(version)
         const model = await this.#open(definition, version, before)
+        // It was unloaded meanwhile.
+        if (record.definition !== definition) {
+          void this.#drain(model)
+          return
+        }
         if (before !== undefined) void this.#drain(before)
         this.#serves(record, model)
       } catch (error) {
+        if (record.definition !== definition) return
         this.options.log.error(
           { model: record.name, version, err: error },
           'ensemble no longer fits its models',

@@ -1,6 +1,7 @@
 import { backoffMs } from '../../lifecycle/backoff.js'
 import { delay } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
+import { StepGate } from '../../ensemble/step-gate.js'
 import { isPassing } from '../../lifecycle/system-limit.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import type { KeptLoad } from './kept-loads.js'
@@ -21,18 +22,23 @@ export type ModelLoadsHost = Readonly<{
   lifecycle: ModelLifecycle
   records: ModelRecords
   scan(): RepositoryScan
-  /** One change after another. */
-  inOrder(change: () => Promise<void>): Promise<void>
+  /** After all changes that were asked for before, and before all that are asked for later. */
+  alone(change: () => Promise<void>): Promise<void>
   /** Once aborted, nothing more is loaded. */
   closing: AbortSignal
-  /** So many models are loaded side by side. */
+  /** So many models are loaded side by side, whoever asked for them. */
   atATime: number
   log: Log
 }>
 
 /** Loads models as they are planned, side by side. */
 export class ModelLoads {
-  constructor(readonly host: ModelLoadsHost) {}
+  /** Several may be asked for at once. */
+  readonly #places: StepGate
+
+  constructor(readonly host: ModelLoadsHost) {
+    this.#places = new StepGate(host.atATime)
+  }
 
   /**
    * Loads models of the repositories; each failure stays with its model. Where one is for something the machine lacks, those that failed
@@ -48,12 +54,17 @@ export class ModelLoads {
     await this.#bringAll(names, scan, { kept })
   }
 
-  /** Loads a model that somebody named, with those it needs. A failure stays with the model. */
+  /**
+   * Loads a model that somebody named, with those it needs. A failure stays with the model.
+   *
+   * @throws the reason of `closing` where not all of it was begun
+   */
   async bringNamed(name: string, scan: RepositoryScan): Promise<void> {
-    await this.#bringAll([name], scan, { byName: [name] })
+    const isWhole = await this.#bringAll([name], scan, { byName: [name] })
+    if (!isWhole) this.host.closing.throwIfAborted()
   }
 
-  /** Loads what an ensemble runs before the ensemble itself. @throws ServingError */
+  /** Loads what an ensemble runs before the ensemble itself. @throws ServingError; the reason of `closing` */
   async bringWithNeeds(
     definition: ModelDefinition,
     scan: RepositoryScan,
@@ -61,13 +72,17 @@ export class ModelLoads {
   ): Promise<void> {
     let failure: Error | undefined
     const loads = this.host.planner.planWithNeeds(definition, scan, upload)
-    await this.#bring(loads, (name, error) => {
+    const isWhole = await this.#bring(loads, (name, error) => {
       if (name === definition.name) failure = error as Error
     })
     if (failure !== undefined) throw failure
+    if (!isWhole) this.host.closing.throwIfAborted()
   }
 
-  /** @param tries - how often they were tried before. */
+  /**
+   * @param tries - how often they were tried before.
+   * @returns whether each was begun.
+   */
   async #bringAll(
     names: readonly string[],
     scan: RepositoryScan,
@@ -76,7 +91,7 @@ export class ModelLoads {
       byName,
       tries = 0,
     }: Readonly<{ kept?: readonly KeptLoad[]; byName?: readonly string[]; tries?: number }>,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { planner, lifecycle, records } = this.host
     const { loads, circular, unreadable } = planner.planOf(names, scan, kept, byName)
     const asked = new Map(kept.map((load) => [load.name, load]))
@@ -97,23 +112,25 @@ export class ModelLoads {
       tell(name, why)
       if (asked.has(name)) fail(name, new ServingError('INVALID_ARG', why))
     }
-    await this.#bring(loads, fail, this.host.closing)
+    const isWhole = await this.#bring(loads, fail)
     if ([...failed.values()].some(isPassing)) void this.#tryAgain([...failed.keys()], tries)
+    return isWhole
   }
 
-  #bring(
+  /** @returns whether each was begun: nothing is once the server stops. */
+  async #bring(
     loads: readonly PlannedLoad[],
     onFailure: (name: string, error: unknown) => void,
-    closing?: AbortSignal,
-  ): Promise<void> {
-    const { lifecycle, atATime } = this.host
-    return sideBySide(
-      loads,
-      atATime,
-      ({ name, definition, upload }) =>
-        lifecycle.bring(definition, upload).catch((error: unknown) => onFailure(name, error)),
-      closing,
-    )
+  ): Promise<boolean> {
+    const { lifecycle, atATime, closing } = this.host
+    let begun = 0
+    const bring = async ({ name, definition, upload }: PlannedLoad): Promise<void> => {
+      if (closing.aborted) return
+      begun += 1
+      await lifecycle.bring(definition, upload).catch((error: unknown) => onFailure(name, error))
+    }
+    await sideBySide(loads, atATime, (load) => this.#places.through(closing, () => bring(load)), closing)
+    return begun === loads.length
   }
 
   /** What a client asked for once, and cannot be loaded any more, does not make the server less ready. */
@@ -126,18 +143,18 @@ export class ModelLoads {
   }
 
   async #tryAgain(names: readonly string[], tries: number): Promise<void> {
-    const { records, scan, inOrder, closing, log } = this.host
+    const { records, scan, alone, closing, log } = this.host
     const waitMs = backoffMs(tries, lackBackoff)
     log.warn({ models: names, waitMs: Math.round(waitMs) }, 'models are tried again')
     if (!(await delay(waitMs, closing))) return
-    const bring = (): Promise<void> => {
+    const bring = async (): Promise<void> => {
       const left = names.filter((name) => {
         const record = records.get(name)
         return record?.wanted === true && record.definition?.overridden !== true
       })
-      return this.#bringAll(left, scan(), { tries: tries + 1 })
+      await this.#bringAll(left, scan(), { tries: tries + 1 })
     }
-    await inOrder(bring).catch((error: unknown) => {
+    await alone(bring).catch((error: unknown) => {
       if (!closing.aborted) log.error({ err: error }, 'models cannot be tried again')
     })
   }

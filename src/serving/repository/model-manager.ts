@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os'
-import { unlessAborted } from '../../lifecycle/delay.js'
 import type { IndexEntry, LoadRequest } from '../model-server.js'
 import type { UnreadableRepositories } from '../../repository/repository-folder.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import { AskedModels } from './asked-models.js'
+import { ChangeOrder, type Claims, everything } from './change-order.js'
 import { HeldOut, type HeldOutOptions } from './held-out.js'
 import { LoadPlanner, type LoadPlannerOptions, notPolled } from './load-planner.js'
 import { ModelLifecycle, type ModelLifecycleOptions } from './model-lifecycle.js'
@@ -12,7 +12,7 @@ import type { ModelRecord } from './model-record.js'
 import { ModelRecords } from './model-records.js'
 import { ModelUnloads } from './model-unloads.js'
 import { WatchedRepositories } from './repositories.js'
-import { versionsToServe } from '../../repository/model-definition.js'
+import { type ModelDefinition, versionsToServe } from '../../repository/model-definition.js'
 import { isModelName, type RepositoryScan } from '../../repository/repository-files.js'
 import type { ServedModel } from './served-model.js'
 import { writeUploadedModel, type UploadedModel } from './uploaded-model.js'
@@ -37,7 +37,7 @@ export type ModelManagerOptions = ModelLifecycleOptions &
 /** What the index says of a model that is loaded when it is first asked for. */
 const notAskedFor = 'not asked for yet'
 
-/** Which models serve, in which versions: loads, replaces and unloads them, one change after another. */
+/** Which models serve, in which versions: loads, replaces and unloads them, one change of a model after another. */
 export class ModelManager {
   readonly #records = new ModelRecords()
   readonly #lifecycle: ModelLifecycle
@@ -49,9 +49,9 @@ export class ModelManager {
   readonly #asked: AskedModels | undefined
   /** Repositories that could not be read at the start: what they hold is still to be loaded. */
   #late: ReadonlySet<string> = new Set()
-  #last: Promise<unknown> = Promise.resolve()
   #started = false
   readonly #closing = new AbortController()
+  readonly #changes = new ChangeOrder(this.#closing.signal)
   readonly #heldOut: HeldOut
 
   constructor(readonly options: ModelManagerOptions) {
@@ -64,7 +64,7 @@ export class ModelManager {
       lifecycle: this.#lifecycle,
       records: this.#records,
       scan: () => this.scan(),
-      inOrder: (change) => this.#inOrder(change),
+      alone: (change) => this.#changes.take(() => everything, change),
       closing: this.#closing.signal,
       atATime: options.loadsAtATime ?? defaultLoadsAtATime(),
       log: options.log,
@@ -82,7 +82,13 @@ export class ModelManager {
       this.unreadable.size === 0 &&
       this.#records
         .all()
-        .every((record) => !record.wanted || record.ready || this.#heldOut.isNeededBy(record))
+        .every(
+          (record) =>
+            !record.wanted ||
+            record.ready ||
+            this.#heldOut.isNeededBy(record) ||
+            this.#records.needsUnloaded(record.name),
+        )
     )
   }
 
@@ -97,19 +103,22 @@ export class ModelManager {
 
   /** Loads what the control mode says. Resolves when each of them serves or has a reason why not. */
   async start(): Promise<void> {
-    await this.#inOrder(async () => {
-      await this.#repositories.look()
-      this.#late = new Set(this.unreadable.keys())
-      const scan = this.scan()
-      this.#heldOut.tell(scan)
-      const names = this.#planner.namesAtStart(scan)
-      const kept = (this.options.kept?.loads() ?? []).filter(({ name }) => !this.#heldOut.has(name))
-      for (const name of names) this.#records.of(name).explicit = true
-      await this.#loads.bringAll(names, scan, kept)
-      for (const { name } of kept)
-        if (this.#records.get(name)?.wanted === true) this.#records.of(name).explicit = true
-      this.#started = true
-    })
+    await this.#changes.take(
+      () => everything,
+      async () => {
+        await this.#repositories.look()
+        this.#late = new Set(this.unreadable.keys())
+        const scan = this.scan()
+        this.#heldOut.tell(scan)
+        const names = this.#planner.namesAtStart(scan)
+        const kept = (this.options.kept?.loads() ?? []).filter(({ name }) => !this.#heldOut.has(name))
+        for (const name of names) this.#records.of(name).explicit = true
+        await this.#loads.bringAll(names, scan, kept)
+        for (const { name } of kept)
+          if (this.#records.get(name)?.wanted === true) this.#records.of(name).explicit = true
+        this.#started = true
+      },
+    )
   }
 
   /**
@@ -121,7 +130,11 @@ export class ModelManager {
     const first = back.filter((repository) => this.#late.has(repository))
     if (first.length === 0) return
     this.#late = new Set([...this.#late].filter((repository) => !first.includes(repository)))
-    if (this.options.control !== 'poll') await this.#inOrder(() => this.#bringLate(first))
+    if (this.options.control !== 'poll')
+      await this.#changes.take(
+        () => everything,
+        () => this.#bringLate(first),
+      )
   }
 
   /** What is to serve and does not, each with a reason; and repositories that cannot be read. */
@@ -221,36 +234,47 @@ export class ModelManager {
     if (!isModelName(name)) throw notPolled(name)
     if (request.files.size > 0 && request.config === undefined)
       throw new ServingError('INVALID_ARG', `failed to load '${name}', files are given without a 'config'`)
-    await this.#inOrder(async () => {
-      this.#heldOut.release(name)
-      const upload =
-        request.files.size > 0
-          ? await writeUploadedModel(this.options.uploadDir, name, request.files)
-          : undefined
-      await this.#load(name, request.config, upload)
-      this.options.kept?.loaded(name, request.config, upload?.folder)
-    })
+    await this.#changes.take(
+      () => this.#claimsOfLoad(name, request.config),
+      async () => {
+        this.#heldOut.release(name)
+        const upload =
+          request.files.size > 0
+            ? await writeUploadedModel(this.options.uploadDir, name, request.files)
+            : undefined
+        await this.#load(name, request.config, upload)
+        this.options.kept?.loaded(name, request.config, upload?.folder)
+      },
+    )
   }
 
   /** @throws ServingError */
   async unload(name: string, unloadDependents: boolean): Promise<void> {
     this.#checkExplicit()
-    await this.#inOrder(async () => {
+    const claims = () => ({
+      changes: unloadDependents ? [name, ...this.#records.needs(name)] : [name],
+      needs: [],
+    })
+    await this.#changes.take(claims, () => {
       this.#unloads.unload(name, unloadDependents)
       this.options.kept?.unloaded(name)
+      return Promise.resolve()
     })
   }
 
   /** Loads the models that changed and unloads those that are gone; failures are logged, and seen in the index. */
   async follow(changed: readonly string[], gone: readonly string[]): Promise<void> {
-    await this.#inOrder(async () => {
-      for (const name of gone) {
-        this.#unloads.unload(name, false)
-        this.#records.goes(name)
-      }
-      for (const name of changed) this.#heldOut.release(name)
-      if (changed.length > 0) await this.#loads.bringAll(changed, this.scan())
-    })
+    await this.#changes.take(
+      () => everything,
+      async () => {
+        for (const name of gone) {
+          this.#unloads.unload(name, false)
+          this.#records.goes(name)
+        }
+        for (const name of changed) this.#heldOut.release(name)
+        if (changed.length > 0) await this.#loads.bringAll(changed, this.scan())
+      },
+    )
   }
 
   /**
@@ -258,10 +282,13 @@ export class ModelManager {
    * opened. Rejects where the server stops before.
    */
   async renew(name: string): Promise<void> {
-    await this.#inOrder(async () => {
-      const record = this.#records.get(name)
-      if (record !== undefined) await this.#lifecycle.renew(record)
-    })
+    await this.#changes.take(
+      () => ({ changes: [name], needs: [] }),
+      async () => {
+        const record = this.#records.get(name)
+        if (record !== undefined) await this.#lifecycle.renew(record)
+      },
+    )
   }
 
   /** From here on nothing is loaded or unloaded; a change that has begun goes on. */
@@ -273,7 +300,7 @@ export class ModelManager {
   async stop(drainMs = this.options.drainMs): Promise<void> {
     this.refuse()
     this.#unloads.retireAll(drainMs)
-    await this.#last
+    await this.#changes.idle()
     // What a change that had begun has brought up since.
     this.#unloads.retireAll(drainMs)
     await this.#lifecycle.drained()
@@ -292,7 +319,7 @@ export class ModelManager {
   }
 
   #whenAsked(): AskedModels {
-    const { loadsAtATime, nowMs } = this.options
+    const { nowMs } = this.options
     return new AskedModels({
       names: () => {
         const { folders, ambiguous } = this.scan()
@@ -300,13 +327,7 @@ export class ModelManager {
       },
       allOf: (names) => this.#planner.unnamedOf(names, this.scan()),
       isServed: (name) => (this.#records.get(name)?.serving.length ?? 0) > 0,
-      load: async (name) => {
-        const loading = this.#loads.bringNamed(name, this.scan())
-        // The end waits for it.
-        this.#last = Promise.allSettled([this.#last, loading]).then(() => undefined)
-        await loading
-      },
-      atATime: loadsAtATime ?? defaultLoadsAtATime(),
+      load: (name) => this.#changes.beside(this.#loads.bringNamed(name, this.scan())),
       closing: this.#closing.signal,
       ...(nowMs && { nowMs }),
     })
@@ -320,12 +341,18 @@ export class ModelManager {
       )
   }
 
-  async #load(name: string, config: string | undefined, upload: UploadedModel | undefined): Promise<void> {
+  async #load(
+    name: string,
+    config: string | undefined,
+    upload: UploadedModel | undefined,
+  ): Promise<ModelDefinition> {
     const scan = this.scan()
     const wasWanted = this.#records.get(name)?.wanted ?? false
     try {
       const definition = this.#planner.asked({ name, config, upload }, scan)
       await this.#loads.bringWithNeeds(definition, scan, upload)
+      this.#records.of(name).explicit = true
+      return definition
     } catch (error) {
       // Of several versions some may serve from it.
       if (upload !== undefined && this.#records.get(name)?.upload !== upload) upload.remove()
@@ -334,15 +361,10 @@ export class ModelManager {
       if (record !== undefined) record.wanted = wasWanted
       throw error
     }
-    this.#records.of(name).explicit = true
   }
 
-  /** One change after another: each sees the state that the one before left. */
-  #inOrder<T>(change: () => Promise<T>): Promise<T> {
-    const before = this.#last
-    const done = unlessAborted(before, this.#closing.signal).then(change)
-    this.#last = Promise.allSettled([before, done])
-    return done
+  #claimsOfLoad(name: string, config: string | undefined): Claims {
+    return { changes: [name], needs: this.#planner.namesOfNeeds(name, config, this.scan()) }
   }
 }
 

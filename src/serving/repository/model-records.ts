@@ -70,6 +70,28 @@ export class ModelRecords {
     }
   }
 
+  /** Models that the ensemble runs, and those that these run; none for other models. */
+  needs(name: string): readonly string[] {
+    const names = new Set<string>()
+    const add = (record: ModelRecord | undefined): void => {
+      for (const need of record === undefined ? [] : needsOf(record))
+        if (!names.has(need)) {
+          names.add(need)
+          add(this.#records.get(need))
+        }
+    }
+    add(this.#records.get(name))
+    return [...names]
+  }
+
+  /** Whether a client has unloaded a model that the ensemble runs: that it does not serve is what was asked for. */
+  needsUnloaded(name: string): boolean {
+    return this.needs(name).some((need) => {
+      const record = this.#records.get(need)
+      return record?.wanted === false && !record.gone
+    })
+  }
+
   /** Ensembles that run the model, and are to serve. */
   dependents(name: string): readonly ModelRecord[] {
     return this.all().filter((record) => record.wanted && needsOf(record).includes(name))

@@ -84,6 +84,7 @@ describe('ensembles', () => {
         state: 'UNAVAILABLE',
         reason: "ensemble '0-both' depends on 'a' which has no loaded version",
       })
+    expect(manager.ready).toBe(true)
     await manager.load('a', noOverride)
     expect(states(manager)).toEqual(['0-both 1 READY', 'a 1 READY', 'b 1 READY'])
   })
@@ -153,6 +154,91 @@ describe('S11: several models', () => {
     await up('a-large')
     await started
     expect(manager.ready).toBe(true)
+  })
+
+  it('that clients ask for load side by side, so many at a time, and each answers when its own is up', async () => {
+    const { manager, repository, began, up } = gated({ control: 'explicit' })
+    for (const name of ['a', 'b', 'c']) addModel(repository, name, { onnx })
+    await manager.start()
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => manager.load(name, noOverride))
+    await until('two', () => began.length === 2)
+    expect(began).toEqual(['a', 'b'])
+    await up('b')
+    await b
+    expect(states(manager)).toContain('b 1 READY')
+    await until('the next', () => began.length === 3)
+    await up('a')
+    await up('c')
+    await Promise.all([a, c])
+    expect(states(manager)).toEqual(['a 1 READY', 'b 1 READY', 'c 1 READY'])
+  })
+
+  it('count together where ensembles that clients ask for bring them', async () => {
+    const { manager, repository, began, up } = gated({ control: 'explicit' })
+    for (const name of ['a', 'b', 'c', 'd']) addModel(repository, name, { onnx })
+    addModel(repository, 'ab', { config: ensembleOf('ab', 'a', 'b') })
+    addModel(repository, 'cd', { config: ensembleOf('cd', 'c', 'd') })
+    await manager.start()
+    const both = [manager.load('ab', noOverride), manager.load('cd', noOverride)]
+    for (let ended = 0; ended < 6; ended++) {
+      await until('a load', () => began.length > ended)
+      expect(began.length).toBeLessThanOrEqual(ended + 2)
+      await up(began[ended]!)
+    }
+    await Promise.all(both)
+    expect(manager.ready).toBe(true)
+  })
+
+  it('that are unloaded while they load are unloaded afterwards, also where an ensemble brings them', async () => {
+    const { manager, repository, began, up } = gated({ control: 'explicit' })
+    for (const name of ['a', 'b']) addModel(repository, name, { onnx })
+    addModel(repository, 'both', { config: ensembleOf('both', 'a', 'b') })
+    await manager.start()
+    const all = [manager.load('both', noOverride), manager.unload('a', false)]
+    for (const name of ['a', 'b', 'both']) await up(name)
+    await Promise.all(all)
+    await expect.poll(() => states(manager)).toEqual(['a 1 UNAVAILABLE', 'b 1 READY', 'both 1 UNAVAILABLE'])
+    expect(began).toEqual(['a', 'b', 'both'])
+    // That is what was asked for.
+    expect(manager.ready).toBe(true)
+    const again = [manager.load('a', noOverride), manager.unload('a', false), manager.load('a', noOverride)]
+    for (const name of ['a', 'both', 'a', 'both']) await up(name)
+    await Promise.all(again)
+    expect(states(manager)).toEqual(['a 1 READY', 'b 1 READY', 'both 1 READY'])
+  })
+
+  it('leave an ensemble unloaded that was unloaded while it was opened anew for another', async () => {
+    const { manager, repository, began, up, opened } = gated({ control: 'explicit' })
+    addModel(repository, 'a', { onnx, config: config('a') })
+    addModel(repository, 'one', { config: ensembleOf('one', 'a') })
+    await manager.start()
+    const first = manager.load('one', noOverride)
+    for (const name of ['a', 'one']) await up(name)
+    await first
+    const replaced = manager.load('a', { ...noOverride, config: '{"max_batch_size": 2}' })
+    await up('a')
+    await until('the ensemble to be opened anew', () => began.length === 4)
+    await manager.unload('one', false)
+    await up('one')
+    await replaced
+    await expect.poll(() => states(manager)).toEqual(['a 1 READY', 'one 1 UNAVAILABLE'])
+    await until('one model to be left', () => opened.filter((model) => !model.closed).length === 1)
+  })
+
+  it('that clients ask for are refused once the server stops, but for those that have begun', async () => {
+    const { manager, repository, began, up } = gated({ control: 'explicit', loadsAtATime: 1 })
+    for (const name of ['a', 'b']) addModel(repository, name, { onnx })
+    await manager.start()
+    const [a, b, again] = ['a', 'b', 'a'].map((name) => manager.load(name, noOverride))
+    await until('one', () => began.length === 1)
+    const stopped = manager.stop()
+    const isRefused = { status: 'UNAVAILABLE', message: 'Server is stopping' }
+    await expect(b).rejects.toMatchObject(isRefused)
+    await expect(again).rejects.toMatchObject(isRefused)
+    await up('a')
+    await a
+    await stopped
+    expect(began).toEqual(['a'])
   })
 
   it('that wait for each other while they load come up', async () => {
