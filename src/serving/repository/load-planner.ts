@@ -18,7 +18,13 @@ import {
 import { backendOf } from '../../repository/supported-config.js'
 import { messageOf } from './model-lifecycle.js'
 import type { ModelRecords } from './model-records.js'
-import { bytesOf, type ModelFolder, type RepositoryScan } from '../../repository/repository-files.js'
+import {
+  bytesOf,
+  type ModelFolder,
+  printModel,
+  type RepositoryScan,
+  samePrint,
+} from '../../repository/repository-files.js'
 import type { Job } from './side-by-side.js'
 import type { UploadedModel } from './uploaded-model.js'
 
@@ -100,12 +106,14 @@ export class LoadPlanner {
 
   #needsAsWritten(name: string, json: string | undefined, scan: RepositoryScan): readonly string[] {
     const folder = scan.folders.get(name)
+    const { definition } = this.records.get(name) ?? {}
+    const sent = json === undefined && definition?.overridden === true ? this.needsOf(definition.config) : []
     try {
       if (json !== undefined) return this.needsOf(parseModelConfigJson(json, name))
-      return folder === undefined ? [] : this.needsOf(readModelConfig(folder.configFile))
+      return folder === undefined ? sent : [...sent, ...this.needsOf(readModelConfig(folder.configFile))]
     } catch {
       // The load itself says why it cannot be read.
-      return []
+      return sent
     }
   }
 
@@ -121,12 +129,32 @@ export class LoadPlanner {
     )
   }
 
-  /** What a client asks for, or asked for once. @throws ServingError */
+  /**
+   * What a client asks for, or asked for once. Without a configuration, the one that was sent before goes on while the files are the same.
+   *
+   * @throws ServingError
+   */
   asked({ name, config, upload }: KeptLoad, scan: RepositoryScan): ModelDefinition {
+    const sent = config === undefined && upload === undefined ? this.#sentBefore(name, scan) : undefined
+    if (sent !== undefined) return sent
     const definition = this.#read(upload?.folder ?? this.#folderOf(name, scan), config)
     if (upload !== undefined && backendOf(definition.config) === 'js')
       throw new ServingError('UNSUPPORTED', `failed to load '${name}', code is not taken from clients`)
     return definition
+  }
+
+  /** What serves with a configuration that a client sent; none where the repository's files have changed since, or files were sent too. */
+  #sentBefore(name: string, scan: RepositoryScan): ModelDefinition | undefined {
+    const { definition, upload } = this.records.get(name) ?? {}
+    const folder = scan.folders.get(name)
+    if (definition?.overridden !== true || upload !== undefined || folder?.dir !== definition.folder.dir)
+      return undefined
+    try {
+      return samePrint(definition.print, printModel(folder, definition.filesDir)) ? definition : undefined
+    } catch {
+      // Its files come and go: the load says so.
+      return undefined
+    }
   }
 
   /** @param configJson - replaces `config.pbtxt`. @throws ServingError, as a client that asked for the model is told */

@@ -233,7 +233,10 @@ export class ModelManager {
     this.#checkExplicit()
     if (!isModelName(name)) throw notPolled(name)
     if (request.files.size > 0 && request.config === undefined)
-      throw new ServingError('INVALID_ARG', `failed to load '${name}', files are given without a 'config'`)
+      throw new ServingError(
+        'INVALID_ARG',
+        `failed to load '${name}', failed to poll from model repository: files are given without a 'config'`,
+      )
     await this.#changes.take(
       () => this.#claimsOfLoad(name, request.config),
       async () => {
@@ -242,8 +245,10 @@ export class ModelManager {
           request.files.size > 0
             ? await writeUploadedModel(this.options.uploadDir, name, request.files)
             : undefined
-        await this.#load(name, request.config, upload)
-        this.options.kept?.loaded(name, request.config, upload?.folder)
+        const { overridden } = await this.#load(name, request.config, upload)
+        // One that goes on with what was sent before is kept with that.
+        if (request.config !== undefined || !overridden)
+          this.options.kept?.loaded(name, request.config, upload?.folder)
       },
     )
   }

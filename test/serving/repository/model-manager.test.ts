@@ -260,6 +260,29 @@ describe('load by request', () => {
     expect(manager.ready).toBe(true)
   })
 
+  it('keeps a configuration that was sent, as Triton does, until files of the model change or it is unloaded', async () => {
+    const uploadDir = join(tempDir(), 'models')
+    const kept = () => new KeptLoads(uploadDir, silentLog())
+    const { manager, repository, opened } = managed({ uploadDir, kept: kept() })
+    addModel(repository, 'a', { onnx, config: config('a') })
+    await manager.start()
+    const most = () => manager.find('a', '').config.max_batch_size
+    const sent = { ...noOverride, config: '{"max_batch_size": 2}' }
+    await manager.load('a', sent)
+    await manager.load('a', noOverride)
+    expect([most(), opened.length]).toEqual([2, 1])
+    // Also for a process that takes the place of this one.
+    expect(kept().loads()).toMatchObject([{ name: 'a', config: sent.config }])
+    addModel(repository, 'a', { config: config('a', 'metric_tags { key: "line" value: "7" }') })
+    await manager.load('a', noOverride)
+    expect(most()).toBe(4)
+    expect(kept().loads()).toMatchObject([{ name: 'a', config: undefined }])
+    await manager.load('a', sent)
+    await manager.unload('a', false)
+    await manager.load('a', noOverride)
+    expect(most()).toBe(4)
+  })
+
   it('tells the one that only has other instances whose place it takes', async () => {
     const { manager, repository, opened } = managed()
     addModel(repository, 'a', { onnx, config: config('a') })
