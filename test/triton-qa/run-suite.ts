@@ -6,7 +6,7 @@ import { envOf, type Workshop } from './prepare.js'
 import type { Suite } from './suites.js'
 
 /** Longest that one of Triton's scripts may take. */
-const limitMs = 45 * 60_000
+const limitMs = 90 * 60_000
 
 /** Runs the `test.sh` of a suite as it stands; what became of each of its tests. Its output goes to `<work>/<suite>.log`. */
 export async function runSuite(shop: Workshop, suite: Suite, work: string): Promise<readonly Outcome[]> {

@@ -29,6 +29,7 @@ function putStandIn(model) {
       .replace(/^(\s*backend:\s*)"\w+"/m, '$1"js"')
       .replace(/^\s*default_model_filename:.*$/m, '')
       .concat(`\nparameters { key: "stands_for" value { string_value: "${backend}" } }\n`)
+      .concat(slownessOf(model))
     writeFileSync(config, own)
   }
   const versions = readdirSync(model, { withFileTypes: true }).filter(
@@ -39,4 +40,16 @@ function putStandIn(model) {
     const of = /key: "stands_for" value \{ string_value: "(\w+)"/.exec(readFileSync(config, 'utf8'))?.[1]
     if (!existsSync(file)) copyFileSync(join(import.meta.dirname, standIns[of] ?? code), file)
   }
+}
+
+/** Models in Python that sleep when they are loaded do it here too. */
+function slownessOf(model) {
+  const [code] = readdirSync(model, { recursive: true, encoding: 'utf8' }).filter((path) =>
+    path.endsWith('model.py'),
+  )
+  const text = code === undefined ? '' : readFileSync(join(model, code), 'utf8')
+  const seconds = /def initialize\([^]*?time\.sleep\((\d+)\)/.exec(text)?.[1]
+  return seconds === undefined
+    ? ''
+    : `parameters { key: "creation_delay_sec" value { string_value: "${seconds}" } }\n`
 }

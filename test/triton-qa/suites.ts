@@ -24,6 +24,26 @@ const heldBack = [
   ...['ragged_batch', 'queue_delay_no_min_util', 'queue_delay_half_min_util', 'queue_delay_full_min_util'],
 ].map((name) => [`test_${name}`, "Triton's scheduler to be held back"] as const)
 
+const python = "Triton's Python backend"
+const elsewhere = "a backend whose code lies outside of the model's folder"
+
+/** Tests of Triton's backends and of GPUs. */
+const otherBackends = {
+  test_parse_error_no_model_config: 'configurations that are not completed (--strict-model-config)',
+  test_model_repository_index: 'PyTorch: the ensemble names its tensors',
+  test_model_availability_on_reload: elsewhere,
+  test_model_availability_on_reload_2: elsewhere,
+  test_model_reload_fail: elsewhere,
+  test_load_same_model_different_platform: 'TensorRT',
+  test_load_gpu_limit: 'a GPU',
+  test_concurrent_model_load: python,
+  test_concurrent_model_instance_load_speedup: python,
+  test_model_config_overwite: python,
+  test_shutdown_while_background_unloading: python,
+  test_shutdown_with_live_connection: python,
+  test_load_new_model_version: python,
+}
+
 export const suites: readonly Suite[] = [
   { name: 'L0_scalar_io', reach: 1 },
   { name: 'L0_string_io', reach: 1 },
@@ -35,5 +55,5 @@ export const suites: readonly Suite[] = [
     needs: Object.fromEntries(heldBack),
     reach: 25,
   },
-  { name: 'L0_lifecycle', reach: 20 },
+  { name: 'L0_lifecycle', needs: otherBackends, reach: 28 },
 ]

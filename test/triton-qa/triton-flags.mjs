@@ -60,6 +60,7 @@ export function pipelineOf(args) {
       load: all('load-model'),
       pollSeconds: pollSeconds > 0 ? pollSeconds : undefined,
       loadsAtATime: number('model-load-thread-count'),
+      configName: last('model-config-name'),
       exitOnError: isOn('exit-on-error', true),
       strictReadiness: isOn('strict-readiness', true),
       allowJsBackends: true,

@@ -31,6 +31,16 @@ describe('flags of tritonserver', () => {
     expect(pipeline.models).toMatchObject({ repository: ['/b', '/a'], control: 'poll', pollSeconds: 1 })
   })
 
+  it('name configurations and how many models load side by side', () => {
+    const { pipeline, unknown } = pipelineOf([
+      '--model-repository=/a',
+      '--model-config-name=custom',
+      '--model-load-thread-count=32',
+    ])
+    expect(unknown).toEqual([])
+    expect(pipeline.models).toMatchObject({ configName: 'custom', loadsAtATime: 32 })
+  })
+
   it('have the defaults of Triton where those differ', () => {
     const { models, modelServer } = pipelineOf(['--model-repository=/a']).pipeline
     expect(models).toMatchObject({ control: 'none', exitOnError: true, strictReadiness: true })
