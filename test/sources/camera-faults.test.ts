@@ -10,7 +10,7 @@ import { networkFailures } from '../../src/sources/failure-reason.js'
 import { ServerProcess } from '../support/child.js'
 import { freePort } from '../support/free-port.js'
 import { fullLength } from '../support/full-length.js'
-import { childrenOf, openFiles, processInfo } from '../support/processes.js'
+import { childOf, childrenOf, openFiles, processInfo } from '../support/processes.js'
 import { until } from '../support/until.js'
 import { makeClip, tempFolder } from '../support/video-clips.js'
 import { WatchedSource, type WatchOptions } from '../support/watched-source.js'
@@ -62,8 +62,7 @@ describe('a camera in trouble', () => {
     const server = await serve()
     const camera = await watch({ url: server.url('/cam') })
     await camera.untilFrames(3)
-    const [decoder] = decoders()
-    process.kill(decoder?.pid ?? 0, 'SIGKILL')
+    process.kill(childOf(process.pid, 'ffmpeg').pid, 'SIGKILL')
     await camera.untilState('backoff', 2_000)
     const had = camera.frames.length
     await camera.untilFrames(had + 3, 5_000)
@@ -177,8 +176,7 @@ describe('a camera in trouble', () => {
     })
     cleanUp.push(async () => owner.kill('SIGKILL'))
     await once(owner.stdout, 'data')
-    const [decoder] = childrenOf(owner.pid ?? 0, 'ffmpeg')
-    if (decoder === undefined) throw new Error('the owner has no decoder')
+    const decoder = childOf(owner.pid ?? 0, 'ffmpeg')
     apart.process.freeze()
     owner.kill('SIGKILL')
     await once(owner, 'exit')

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
-import { childrenOf } from '../support/processes.js'
+import { childOf } from '../support/processes.js'
 import { makeClip, tempFolder } from '../support/video-clips.js'
 import { WatchedSource } from '../support/watched-source.js'
 
@@ -62,7 +62,7 @@ describe('the password of a camera', () => {
       {},
       async (camera) => {
         await camera.untilFrames(1)
-        process.kill(childrenOf(process.pid, 'ffmpeg')[0]?.pid ?? 0, 'SIGKILL')
+        process.kill(childOf(process.pid, 'ffmpeg').pid, 'SIGKILL')
         await untilGivenUp(camera)
       },
     ],

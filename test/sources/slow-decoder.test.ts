@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
-import { childrenOf } from '../support/processes.js'
+import { childOf } from '../support/processes.js'
 import { makeClip, tempFolder } from '../support/video-clips.js'
 import { WatchedSource } from '../support/watched-source.js'
 
@@ -26,8 +26,7 @@ describe('a decoder on a machine that has no time for it', () => {
     let goes: NodeJS.Timeout | undefined
     try {
       await camera.untilFrames(5)
-      const [decoder] = childrenOf(process.pid, 'ffmpeg')
-      const pid = decoder?.pid ?? 0
+      const { pid } = childOf(process.pid, 'ffmpeg')
       let on = true
       // It runs for a fifth of the time.
       goes = setInterval(() => {

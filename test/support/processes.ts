@@ -34,6 +34,17 @@ export function childrenOf(parent: number, name: string): ProcessInfo[] {
   return processes().filter((info) => info.parent === parent && info.name === name)
 }
 
+/**
+ * The one child that is called `name`.
+ *
+ * @throws where there is none: a signal to process 0 is one to this test's own group, the runner included.
+ */
+export function childOf(parent: number, name: string): ProcessInfo {
+  const [child] = childrenOf(parent, name)
+  if (child === undefined) throw new Error(`process ${parent} has no child ${name}`)
+  return child
+}
+
 /** Children, grandchildren and so on of a process. */
 export function descendants(pid: number): ProcessInfo[] {
   const all = processes()
