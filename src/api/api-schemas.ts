@@ -65,6 +65,10 @@ export const cameraViewSchema = z
             .number()
             .optional()
             .describe('The URL gives one picture for each request, and is asked so many times a second.'),
+          track: z
+            .string()
+            .optional()
+            .describe('Which video is shown, of a file or stream that has several (`videoTrack`).'),
         })
         .optional()
         .describe('How the stream is decoded; only while one is.'),

@@ -11,7 +11,7 @@ import { holdsLogin } from './url-login.js'
 
 /** What is wrong with a setting of a camera that its schema cannot see. */
 export type CameraFault = UrlFault &
-  Readonly<{ setting: CameraUrlSetting | CameraLoginSetting | 'decode' | 'sampleAspectRatio' }>
+  Readonly<{ setting: CameraUrlSetting | CameraLoginSetting | 'decode' | 'videoTrack' | 'sampleAspectRatio' }>
 
 type Written = Readonly<Record<string, unknown>>
 
@@ -27,7 +27,7 @@ export function cameraFaults(camera: unknown): CameraFault[] {
 
 /** The same of settings that do not go together. */
 export function settingFaults(camera: object): CameraFault[] {
-  const { url, analyseUrl, decode, displayAspectRatio, sampleAspectRatio } = camera as Written
+  const { url, analyseUrl, decode, videoTrack, displayAspectRatio, sampleAspectRatio } = camera as Written
   const faults: CameraFault[] = []
   if (isPush(analyseUrl))
     faults.push({ setting: 'analyseUrl', problem: 'is push:, which is no stream', fix: 'Name a stream.' })
@@ -42,6 +42,12 @@ export function settingFaults(camera: object): CameraFault[] {
       setting: 'decode',
       problem: `is ${decode}, and pictures that are pushed are no stream`,
       fix: 'Use full or auto, or leave it out.',
+    })
+  if (isPush(url) && typeof videoTrack === 'number' && videoTrack > 1)
+    faults.push({
+      setting: 'videoTrack',
+      problem: `is ${videoTrack}, and pictures that are pushed are one after another`,
+      fix: 'Leave it out.',
     })
   if (typeof displayAspectRatio === 'string' && typeof sampleAspectRatio === 'string')
     faults.push({

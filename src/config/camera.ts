@@ -114,6 +114,15 @@ const cameraFields = {
       '`full`: every picture. `fast`: without the loop filter of pictures that no other one needs. `keyframes`: key frames alone. ' +
         '`auto`: key frames alone while they come as often as `sampleFps` asks, else `full`.',
     ),
+  videoTrack: z
+    .number()
+    .int()
+    .min(1)
+    .max(32)
+    .default(1)
+    .describe(
+      'Which video is analysed, of a file or stream that has several (two angles): counted from 1, without cover pictures.',
+    ),
   loop: z.boolean().default(true).describe('Files and folders: begin anew at the end.'),
   stallTimeoutMs: z
     .number()
@@ -163,6 +172,7 @@ export const cameraPatchSchema = z.strictObject({
   sampleAspectRatio: cameraFields.sampleAspectRatio.nullable(),
   hwaccel: cameraFields.hwaccel.unwrap().optional(),
   decode: cameraFields.decode.unwrap().optional(),
+  videoTrack: cameraFields.videoTrack.unwrap().optional(),
   loop: cameraFields.loop.unwrap().optional(),
   stallTimeoutMs: cameraFields.stallTimeoutMs.nullable(),
   frozenAfterMs: cameraFields.frozenAfterMs.unwrap().optional(),

@@ -8,6 +8,8 @@ export type StreamFacts = Readonly<{
   by: DecodePlace
   /** As people are told. */
   byReason: string
+  /** Which video of several is shown, for people; absent where there is one. */
+  track?: string | undefined
   /** Whether it may be opened anew in the midst of it: a file that is shown once would begin again. */
   restartable: boolean
 }>
@@ -97,25 +99,17 @@ export function toldDecoding(
   const keyFrameGapMs = gapToTell(gapsMs, before?.keyFrameGapMs ?? null)
   const keys = keyFrameGapMs === null ? undefined : `key frames come every ${seconds(keyFrameGapMs)} s`
   const { by, byReason } = stream
+  const track = stream.track === undefined ? {} : { track: stream.track }
   const tooFew = mode === 'keyframes' && (keyFrameGapMs ?? 0) > (lateShare * 1_000) / sampleFps
   if (tooFew) {
     const fps = rounded(1_000 / (keyFrameGapMs ?? 1_000))
     const reason = `${keys}: ${fps} results a second instead of ${rounded(sampleFps)}`
-    return { mode, keyFrameGapMs, tooFew, reason, by, byReason }
+    return { mode, keyFrameGapMs, tooFew, reason, by, byReason, ...track }
   }
   const unfiltered = mode === 'fast' ? whyNotFast(stream) : undefined
   const reason = decode === 'auto' ? whyAuto(keys, sampleFps, stream) : (unfiltered ?? '')
-  return { mode: unfiltered === undefined ? mode : 'full', keyFrameGapMs, tooFew, reason, by, byReason }
-}
-
-export function saysTheSame(before: ToldDecoding | undefined, told: ToldDecoding): boolean {
-  return (
-    before?.mode === told.mode &&
-    before.reason === told.reason &&
-    before.keyFrameGapMs === told.keyFrameGapMs &&
-    before.by === told.by &&
-    before.byReason === told.byReason
-  )
+  const shown = unfiltered === undefined ? mode : 'full'
+  return { mode: shown, keyFrameGapMs, tooFew, reason, by, byReason, ...track }
 }
 
 function whyAuto(keys: string | undefined, sampleFps: number, { codec, restartable }: StreamFacts): string {

@@ -20,8 +20,12 @@ export type DecoderLine =
   | Readonly<{ kind: 'note'; text: string }>
   /** The container that was opened. */
   | Readonly<{ kind: 'input'; format: string }>
-  /** A video stream of the input, then of the output, with ffmpeg's name of its codec. */
-  | Readonly<{ kind: 'stream'; codec: string }>
+  /** How long the material is, where the container tells it. */
+  | Readonly<{ kind: 'length'; seconds: number }>
+  /** A video of the input, then of the output, with ffmpeg's name of its codec. A cover is a picture beside sound or a video. `index` is among all that the input holds. */
+  | Readonly<{ kind: 'stream'; index: number; codec: string; isCover: boolean; size: string }>
+  /** All videos of the input were told; those of the output come next. */
+  | Readonly<{ kind: 'chosen' }>
   /** ffmpeg found no hardware, or none that decodes the stream. */
   | Readonly<{ kind: 'noHardware' }>
   /** Something for the log. */
@@ -102,6 +106,13 @@ function printedOf(sampled: boolean, seconds: number): DecoderLine {
 function inputOf(text: string): DecoderLine {
   const format = /^Input #0, ([^ ]+), from /.exec(text)?.[1]
   if (format !== undefined) return { kind: 'input', format }
-  const codec = /^ *Stream #0:\d+[^ ]*: Video: (\w+)/.exec(text)?.[1]
-  return codec === undefined ? chatter : { kind: 'stream', codec }
+  const [, hours, minutes, seconds] = /^ *Duration: (\d+):(\d+):([\d.]+),/.exec(text) ?? []
+  if (hours !== undefined)
+    return { kind: 'length', seconds: Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds) }
+  if (/^Stream mapping:/.test(text)) return { kind: 'chosen' }
+  const [, index, codec, facts = ''] = /^ *Stream #0:(\d+)[^ ]*: Video: (\w+)(.*)/.exec(text) ?? []
+  if (codec === undefined) return chatter
+  const size = /, (\d+x\d+)/.exec(facts)?.[1]?.replace('x', ' x ') ?? ''
+  const isCover = /\((attached pic|timed thumbnails)\)/.test(facts)
+  return { kind: 'stream', index: Number(index), codec, isCover, size }
 }

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { childEnvironment } from '../lifecycle/child-environment.js'
 import { withDeathSignal } from '../lifecycle/death-signal.js'
 import { LineSplitter } from './line-splitter.js'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
 /** How long ffmpeg may take to say goodbye to the camera (RTSP TEARDOWN) before it is killed. */
 const killAfterMs = 1_000
@@ -65,6 +65,11 @@ export class DecoderProcess {
     return this.#child.pid
   }
 
+  /** It does not go on by itself: it waits for a disk, or was stopped. */
+  get isHeldUp(): boolean {
+    return this.pid !== undefined && threadStates(this.pid).some((state) => state === 'D' || state === 'T')
+  }
+
   /** Asks the child to end and kills it when it does not. Idempotent. */
   stop(): void {
     if (this.#killTimer !== undefined || this.#child.exitCode !== null) return
@@ -87,6 +92,19 @@ export class DecoderProcess {
     const pid = this.#child.pid
     if (pid !== undefined) this.#cpuSeconds = Math.max(this.#cpuSeconds, processCpuSeconds(pid) ?? 0)
     return this.#cpuSeconds
+  }
+}
+
+/** Of each thread, as `/proc` calls it; none where that is not there. */
+function threadStates(pid: number): readonly string[] {
+  const tasks = `/proc/${pid}/task`
+  try {
+    return readdirSync(tasks).map((task) => {
+      const stat = readFileSync(`${tasks}/${task}/stat`, 'latin1')
+      return stat.charAt(stat.lastIndexOf(')') + 2)
+    })
+  } catch {
+    return []
   }
 }
 

@@ -4,29 +4,21 @@ import type { CameraConfig } from '../config/camera.js'
 import type { DecodeMode } from '../vision/camera-state.js'
 import { nowMs } from '../lifecycle/clock.js'
 import { unlessAborted } from '../lifecycle/delay.js'
-import type { RepeatedLines } from '../lifecycle/repeated-lines.js'
 import { systemLimit } from '../lifecycle/system-limit.js'
 import { channelClosed, openByteChannel } from './byte-channel.js'
-import type { LoginMemory } from './camera-login.js'
-import {
-  afterGap,
-  longestKeyWaitMs,
-  saysTheSame,
-  toldDecoding,
-  withAllPictures,
-  type DecodeState,
-  type StreamFacts,
-  type ToldDecoding,
-} from './decode-policy.js'
+import { afterGap, longestKeyWaitMs, withAllPictures } from './decode-policy.js'
 import { parseDecoderLine, type DecoderLine } from './decoder-log.js'
+import { cannotBeWoundBack, endingOf } from './decoder-ending.js'
+import type { DecoderMemory } from './decoder-memory.js'
 import { DecoderMessages } from './decoder-messages.js'
 import { openInput, type DecodedLocation, type Gate } from './decoder-input.js'
 import { DecoderProcess, type ProcessEnd } from './decoder-process.js'
-import type { CardAnswer, DecodeWays } from './decode-ways.js'
-import { errorsIn, failureBy, whyEnded, type Failure } from './failure-reason.js'
+import type { CardAnswer } from './decode-ways.js'
+import { errorsIn, failureBy, type Failure } from './failure-reason.js'
 import { decoderArguments, type DecoderInput } from './ffmpeg-command.js'
+import { FilePlaying, isPaused } from './file-playing.js'
 import { FrameAssembler } from './frame-assembler.js'
-import { contentReasons, type HttpContent } from './http-content.js'
+import { contentReasons } from './http-content.js'
 import { PicturePairing } from './picture-pairing.js'
 import { PictureGate } from './picture-gate.js'
 import type { ToldAspect } from './pixel-aspect.js'
@@ -36,17 +28,7 @@ import { secretsOf, withoutSecrets } from './secrets.js'
 import type { Session, SessionEnd, SessionListener, SignsOfLife } from './session.js'
 import type { SourceDeps } from './source-deps.js'
 import { SuspectTracker } from './suspect-tracker.js'
-
-/** What one decoder run taught about the camera; the next run of the same source starts from it. */
-export type DecoderMemory = {
-  readonly ways: DecodeWays
-  /** What an HTTP camera is. */
-  content: HttpContent
-  /** Messages of its decoders, one after another. */
-  readonly repeated: RepeatedLines
-  decode: DecodeState
-  readonly logins: LoginMemory
-}
+import { ToldStream } from './told-stream.js'
 
 export type DecoderSessionOptions = Readonly<{
   input: DecodedLocation
@@ -71,8 +53,9 @@ export class DecoderSession implements Session {
   readonly #sent: SentPictures
   #keyMs: number | null | undefined
   readonly #mode: DecodeMode
-  #codec: string | undefined
-  #told: ToldDecoding | undefined
+  readonly #told: ToldStream
+  /** Absent: it is no file. */
+  readonly #file: FilePlaying | undefined
   #gavePicture = false
   /** Room on a card was asked for. */
   #askedForCard = false
@@ -86,6 +69,14 @@ export class DecoderSession implements Session {
     readonly listener: SessionListener,
   ) {
     this.#mode = options.memory.decode.mode
+    this.#told = new ToldStream(options, listener)
+    const { input, camera, memory } = options
+    if (input.kind === 'file')
+      this.#file = new FilePlaying({
+        loop: camera.loop,
+        memory,
+        beginAnew: (reason) => this.#beginsAnew(reason),
+      })
     this.#secrets = options.input.kind === 'file' ? [] : secretsOf(options.input.url)
     this.#messages = new DecoderMessages({
       log: options.deps.log,
@@ -110,26 +101,33 @@ export class DecoderSession implements Session {
 
   /** A file that is shown once goes on as it is: it would begin anew. */
   cardHasRoom(): void {
-    if (!this.options.memory.ways.isRefused || !this.#stream().restartable) return
+    if (!this.options.memory.ways.isRefused || !this.#told.restartable) return
     if (this.#restartReason !== undefined || this.#process === undefined) return
     this.#beginsAnew('the GPU has room by now: decoding there')
   }
 
   /** Where the pictures of a camera are chosen by `auto`, a silence also ends it: key frames are too few then, and all are decoded. */
   waitsForKey(silentMs: number): boolean {
-    if (this.#mode !== 'keyframes') return false
+    if (this.#mode !== 'keyframes') return this.#filePlays(silentMs)
     const packets = this.#packets()
     const mediaComes = packets === undefined ? undefined : packets > this.#mediaPackets
     this.#mediaPackets = packets ?? 0
     const { memory, camera } = this.options
     if (mediaComes === false) return false
-    if (camera.decode !== 'auto') return silentMs < longestKeyWaitMs(memory.decode.gapsMs, mediaComes)
+    if (camera.decode !== 'auto')
+      return silentMs < longestKeyWaitMs(memory.decode.gapsMs, mediaComes) || this.#filePlays(silentMs)
     if (this.#restartReason === undefined) this.#beginAs(withAllPictures(memory.decode))
     return true
   }
 
   signs(): SignsOfLife {
     return this.#gate instanceof RtspGate ? this.#gate.signs : { life: 'unknown' }
+  }
+
+  #filePlays(silentMs: number): boolean {
+    return (
+      this.#file !== undefined && this.#process !== undefined && isPaused(silentMs, this.#process.isHeldUp)
+    )
   }
 
   async #run(): Promise<SessionEnd> {
@@ -223,7 +221,8 @@ export class DecoderSession implements Session {
 
   #arguments(input: DecoderInput): readonly string[] {
     const { camera, memory, deps } = this.options
-    return decoderArguments(camera, input, deps.format, memory.ways.now.way, {
+    const played = memory.once === true ? { ...camera, loop: false } : camera
+    return decoderArguments(played, input, deps.format, memory.ways.now.way, {
       phase: deps.samplingPhase,
       mode: this.#mode,
     })
@@ -233,8 +232,7 @@ export class DecoderSession implements Session {
     const line = this.#meant(parseDecoderLine(text))
     switch (line.kind) {
       case 'picture':
-        this.#picture(line.ptsMs)
-        return
+        return this.#picture(line.ptsMs)
       case 'size':
         return this.#resized(line)
       case 'pixels':
@@ -248,25 +246,24 @@ export class DecoderSession implements Session {
         return
       case 'damage':
         if (this.#suspects.damage(line.text, nowMs())) this.#messages.damage(line.text)
+        if (!this.#gavePicture) this.#file?.damagedBefore(nowMs())
         return
       case 'note':
         this.#suspects.note(line.text)
         this.#messages.note(line.text)
         return
       case 'input':
-        this.#suspects.opened()
-        this.listener.opened?.()
-        return
+        return this.#opened(line.format)
+      case 'length':
+        return this.#file?.lasts(line.seconds)
       case 'stream':
-        // Those of the input come first.
-        if (this.#codec === undefined) this.#opened(line.codec)
-        return
+        return this.#told.video(line)
+      case 'chosen':
+        return this.#told.chosen()
       case 'noHardware':
-        this.#goesOnWithout(this.options.memory.ways.foundNone())
-        return
+        return this.#goesOnWithout(this.options.memory.ways.foundNone())
       case 'message':
-        this.#messages.message(line.level, line.text)
-        return
+        return this.#messages.message(line.level, line.text)
       case 'chatter':
         return
       default:
@@ -294,9 +291,10 @@ export class DecoderSession implements Session {
     return { ...line, ptsMs: this.#gate.shown(line.ptsMs) }
   }
 
-  #opened(codec: string): void {
-    this.#codec = codec
-    this.#tellDecoding()
+  #opened(format: string): void {
+    this.#suspects.opened()
+    this.listener.opened?.()
+    this.#file?.opened(format, nowMs())
   }
 
   #keyFrame(atMs: number): void {
@@ -305,14 +303,14 @@ export class DecoderSession implements Session {
     this.#mediaPackets = this.#packets() ?? 0
     if (before === undefined || this.#restartReason !== undefined) return
     const { memory, camera } = this.options
-    const state = afterGap(memory.decode, atMs - before, camera, this.#stream())
+    const state = afterGap(memory.decode, atMs - before, camera, this.#told.facts)
     if (state.mode !== this.#mode) return this.#beginAs(state)
     memory.decode = state
-    this.#tellDecoding()
+    this.#told.tell()
   }
 
   /** A decoder does what it was started for: another mode takes another one. */
-  #beginAs(state: DecodeState): void {
+  #beginAs(state: DecoderMemory['decode']): void {
     this.options.memory.decode = state
     this.#beginsAnew(
       state.mode === 'keyframes' ? 'key frames alone are enough: decoding those' : 'decoding every picture',
@@ -322,25 +320,6 @@ export class DecoderSession implements Session {
   #beginsAnew(reason: string): void {
     this.#restartReason = reason
     this.#process?.stop()
-  }
-
-  #tellDecoding(): void {
-    const { memory, camera } = this.options
-    const told = toldDecoding(memory.decode, camera, this.#stream(), this.#told)
-    if (saysTheSame(this.#told, told)) return
-    this.#told = told
-    this.listener.decoding?.(told)
-  }
-
-  #stream(): StreamFacts {
-    const { input, memory, camera } = this.options
-    const { way, reason } = memory.ways.now
-    return {
-      codec: this.#codec,
-      by: way.by,
-      byReason: reason,
-      restartable: camera.loop || input.kind === 'rtsp',
-    }
   }
 
   #packets(): number | undefined {
@@ -364,21 +343,25 @@ export class DecoderSession implements Session {
   #conclude(end: ProcessEnd | undefined): SessionEnd {
     if (this.#restartReason !== undefined) return { kind: 'again', reason: this.#restartReason }
     if (end === undefined) return { kind: 'failed', reason: 'stopped', retry: 'normal' }
-    const { kind } = this.options.input
-    if (end.unstarted === undefined) {
-      const detour = this.#detour(end)
-      if (detour !== undefined) return { kind: 'again', reason: detour }
-      const isOver = this.#gate?.problem === undefined || !(this.#gate instanceof PictureGate)
-      if (errorsIn(end.tail).length === 0 && !this.#cut.signal.aborted && kind !== 'rtsp' && isOver)
-        return { kind: 'finished' }
-    }
-    const failure = whyEnded(end, this.#gate?.problem, kind === 'file')
-    return { kind: 'failed', ...failure, reason: this.#clean(failure.reason) }
+    const detour = end.unstarted === undefined ? this.#detour(end) : undefined
+    if (detour !== undefined) return { kind: 'again', reason: detour }
+    const { input, memory } = this.options
+    if (input.kind === 'file' && cannotBeWoundBack(end)) memory.once = true
+    const problem = this.#gate?.problem
+    const ending = endingOf(end, {
+      kind: input.kind,
+      wasCut: this.#cut.signal.aborted || (problem !== undefined && this.#gate instanceof PictureGate),
+      gavePicture: this.#gavePicture,
+      isDamaged: this.#suspects.wasDamaged,
+      lacking: this.#told.lacking,
+      problem,
+    })
+    return ending.kind === 'failed' ? { ...ending, reason: this.#clean(ending.reason) } : ending
   }
 
   /** @returns why the next decoder is to go another way; `undefined` where hardware is not to blame. */
   #detour({ tail }: ProcessEnd): string | undefined {
-    const wasOpen = this.#codec !== undefined && this.#gate?.problem === undefined
+    const wasOpen = this.#told.facts.codec !== undefined && this.#gate?.problem === undefined
     const isFruitless = wasOpen && !this.#gavePicture
     const detour = this.options.memory.ways.ended({ errors: errorsIn(tail), isFruitless })
     if (detour?.warning !== undefined) this.#fellBack(detour.warning)
@@ -388,7 +371,7 @@ export class DecoderSession implements Session {
   #goesOnWithout(reason: string | undefined): void {
     if (reason === undefined) return
     this.#fellBack(`${reason}: decoding in software`)
-    this.#tellDecoding()
+    this.#told.tell()
   }
 
   #fellBack(reason: string): void {

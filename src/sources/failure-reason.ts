@@ -1,5 +1,6 @@
 import { wallMs } from '../lifecycle/clock.js'
 import { shortage, systemLimit, systemLimitIn, type SystemLimit } from '../lifecycle/system-limit.js'
+import { parseDecoderLine } from './decoder-log.js'
 import type { ProcessEnd } from './decoder-process.js'
 
 /** Why a camera cannot be reached, and what to look at; one clause each, as ffmpeg and the gates both tell it. */
@@ -52,6 +53,11 @@ const table: readonly (readonly [RegExp, Failure])[] = [
   [/No route to host|Network is unreachable/i, { reason: networkFailures.unreachable, retry: 'normal' }],
   [/Connection reset/i, { reason: networkFailures.reset, retry: 'normal' }],
   [/matches no streams|does not contain any stream/i, { reason: 'no video in the stream', retry: 'normal' }],
+  [/File ended prematurely|partial file$/, { reason: 'it ends early', retry: 'normal' }],
+  [
+    /decode error rate .* exceeds maximum/i,
+    { reason: 'most of its pictures cannot be decoded', retry: 'slow' },
+  ],
   [
     /Decoder \(codec|Unknown decoder|no decoder|Decoder not found/i,
     { reason: 'video codec not supported by this ffmpeg', retry: 'slow' },
@@ -67,10 +73,21 @@ const table: readonly (readonly [RegExp, Failure])[] = [
     { reason: 'this ffmpeg lacks an option that Gantry needs (5.1 or newer is needed)', retry: 'never' },
   ],
   [
-    /Invalid data found|moov atom not found|could not find codec parameters|Invalid argument/i,
+    /Invalid data found|moov atom not found|could not find codec parameters|Invalid argument|Error marking filters as finished|Cannot determine format of input/i,
     { reason: 'the stream cannot be read as video', retry: 'normal' },
   ],
 ]
+
+/** The same of files, which are as they are until somebody changes them. */
+const ofFiles: Readonly<Record<string, Failure>> = {
+  'the stream cannot be read as video': { reason: 'the file cannot be read as video', retry: 'never' },
+  'no video in the stream': { reason: 'there is no video in the file', retry: 'slow' },
+}
+
+/** A file whose end was reached without a picture; a file that is still being written may have one later. */
+export function nothingToShow(reason: string): Failure {
+  return { reason, retry: 'slow' }
+}
 
 /** Picks the first known cause in the decoder's last lines; order of the table, not of the lines, decides. */
 export function failureOf(tail: readonly string[], isLocalFile: boolean): Failure {
@@ -78,9 +95,7 @@ export function failureOf(tail: readonly string[], isLocalFile: boolean): Failur
   if (limit !== undefined) return failureBy(limit)
   for (const [pattern, failure] of table) {
     if (!tail.some((line) => pattern.test(line))) continue
-    return isLocalFile && failure.reason === 'the stream cannot be read as video'
-      ? { reason: 'the file cannot be read as video', retry: 'never' }
-      : failure
+    return (isLocalFile ? ofFiles[failure.reason] : undefined) ?? failure
   }
   return { reason: tail.length === 0 ? 'the stream ended' : 'the decoder ended', retry: 'normal' }
 }
@@ -106,6 +121,15 @@ export function errorsIn(tail: readonly string[]): readonly string[] {
   return tail.filter((line) => /\[(error|fatal|panic)\]|setpriv|shared libraries/.test(line))
 }
 
+/** Of those, which are not of single pictures: a decoder goes on after damage, and after what it finds odd. */
+export function causesIn(tail: readonly string[]): readonly string[] {
+  return errorsIn(tail).filter((line) => {
+    const { kind } = parseDecoderLine(line)
+    const isUsual = kind === 'chatter' && /\[(error|fatal|panic)\]/.test(line)
+    return kind !== 'damage' && kind !== 'note' && !isUsual
+  })
+}
+
 /** Why a decoder ended that was not asked to. @param problem - what the gate that it read through has seen. */
 export function whyEnded(
   { unstarted, tail }: ProcessEnd,
@@ -113,7 +137,7 @@ export function whyEnded(
   isLocalFile: boolean,
 ): Failure {
   if (unstarted !== undefined) return whyUnstarted(unstarted)
-  const found = problem ?? failureOf(errorsIn(tail), isLocalFile)
+  const found = problem ?? failureOf(causesIn(tail), isLocalFile)
   const limit = found.systemHint === undefined ? shortage() : undefined
   return limit === undefined ? found : failureBy(limit)
 }

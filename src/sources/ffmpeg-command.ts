@@ -1,18 +1,13 @@
 import ffmpeg from 'fluent-ffmpeg'
-import { execFile } from 'node:child_process'
-import { ratioOf } from '../config/aspect-ratio.js'
 import type { CameraConfig } from '../config/camera.js'
 import type { DecodeMode } from '../vision/camera-state.js'
 import type { FrameFormat } from '../vision/frame.js'
-import { withDeathSignal } from '../lifecycle/death-signal.js'
 import type { CameraLocation } from './camera-url.js'
 import { prints } from './decoder-log.js'
 import type { DecodeWay } from './decode-ways.js'
 import { cardLetterboxFilters, letterboxFilters, wholeFilters } from './geometry.js'
 import { setAspectFilters, type SetAspect } from './pixel-aspect.js'
 import { selectExpression, type SamplingPhase } from './sampling.js'
-
-const mostProbeBytes = 8 * 1024 ** 2
 
 /**
  * Protocols ffmpeg may open, by kind of source. TCP leads to a gate of ours alone ({@link RtspGate}, {@link HttpGate}), since nothing
@@ -95,7 +90,7 @@ export function decoderArguments(
     .inputOptions(hardwareOptions(way))
     .inputOptions([...leftOut[mode]])
     .inputOptions(inputOptions(input, pacing(camera, pace)))
-    .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '1', '-fps_mode', 'passthrough'])
+    .outputOptions([...videoOf(camera), '-threads', '1', '-fps_mode', 'passthrough'])
     // Streams are wrong about how many pictures a second they have: times of two must not be one.
     .outputOptions(['-avioflags', 'direct', '-enc_time_base', '1:90000'])
     .videoFilters(filters(camera, format, way, mode, phase).join(','))
@@ -121,7 +116,7 @@ export function pictureArguments(input: DecoderInput, camera: SetAspect): string
   const command = ffmpeg()
     .input(nameOf(input))
     .inputOptions([...common, ...leftOut.keyframes, ...inputOptions(input, [])])
-    .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-threads', '1', '-frames:v', '1'])
+    .outputOptions([...videoOf(), '-threads', '1', '-frames:v', '1'])
     .videoFilters(
       [...setAspectFilters(camera), ...wholeFilters(mostPicturePx), 'format=rgb24', sizeFilter].join(','),
     )
@@ -148,11 +143,16 @@ export function frameArguments(path: string, frames: ClipFrames, target: string)
     .input(`file:${path}`)
     .inputOptions([...common, ...opening(protocols.file, formats.file)])
     .inputOptions(one ? ['-ss', frames.atS.toFixed(3)] : [])
-    .outputOptions(['-map', '0:v:0', '-an', '-sn', '-dn', '-frames:v', one ? '1' : String(frames.count)])
+    .outputOptions([...videoOf(), '-frames:v', one ? '1' : String(frames.count)])
     .videoFilters([...rate, ...wholeFilters(mostClipPx), 'format=rgb24'].join(','))
     .outputOptions(['-compression_level', '1'])
     .output(target) as Composed
   return command._getArguments()
+}
+
+/** One video of an input, and nothing else. Cover pictures (`V`) are none, wherever they stand. */
+function videoOf({ videoTrack }: Pick<CameraConfig, 'videoTrack'> = { videoTrack: 1 }): string[] {
+  return ['-map', `0:V:${videoTrack - 1}`, '-an', '-sn', '-dn']
 }
 
 function nameOf(input: DecoderInput): string {
@@ -197,7 +197,8 @@ function opening(protocolList: string, formatList: string): string[] {
 
 function pacing(camera: CameraConfig, pace: Pace): string[] {
   if (pace === 'reader') return []
-  return ['-re', ...(camera.loop ? ['-stream_loop', '-1'] : [])]
+  // AVI tells no times but those of decoding, by which a loop has no length: it would be played as fast as it can be.
+  return ['-fflags', '+genpts', '-re', ...(camera.loop ? ['-stream_loop', '-1'] : [])]
 }
 
 /** Without `-hwaccel_output_format` every picture is brought back, sampled or not. */
@@ -242,69 +243,6 @@ function scaling(camera: CameraConfig, format: FrameFormat, way: DecodeWay): str
   return [...download, ...letterboxFilters(camera, format)]
 }
 
-/** The first video of a file. */
-export type VideoFacts = Readonly<{
-  codec: string
-  widthPx: number
-  heightPx: number
-  /** How wide its pixels are for their height, as the file says; 1 where it says nothing. */
-  pixelAspect: number
-  /** It is shown turned by a quarter, so that its sides change places. */
-  turned: boolean
-  /** Where the file tells it. */
-  seconds: number | undefined
-  /** Pictures a second, where the file tells it. */
-  fps: number | undefined
-}>
-
-/** What ffprobe prints of a file. */
-type Probed = Readonly<{
-  streams?: readonly Readonly<{
-    codec_name?: string
-    width?: number
-    height?: number
-    sample_aspect_ratio?: string
-    avg_frame_rate?: string
-    side_data_list?: readonly Readonly<{ rotation?: number }>[]
-  }>[]
-  format?: Readonly<{ duration?: string }>
-}>
-
-/**
- * Asks ffprobe about a file on disk.
- *
- * @returns `undefined` where it holds no video.
- * @throws Error with ffprobe's own words where it cannot be read.
- */
-export function probeVideo(path: string): Promise<VideoFacts | undefined> {
-  const input = `file:${path}`
-  const shown = ['-select_streams', 'v:0', '-show_streams', '-show_format']
-  const options = ['-v', 'error', '-protocol_whitelist', 'file', ...shown]
-  const [command, args] = withDeathSignal('ffprobe', [...options, '-of', 'json', input])
-  return new Promise((resolve, reject) => {
-    execFile(command, args, { maxBuffer: mostProbeBytes }, (error, stdout, stderr) => {
-      if (error) {
-        const words = stderr.trim() === '' ? error.message : stderr.trim()
-        return reject(new Error(words.split('\n').at(-1)?.replace(`${input}: `, '')))
-      }
-      const { streams: [first] = [], format } = JSON.parse(stdout) as Probed
-      if (first?.codec_name === undefined) return resolve(undefined)
-      const rotation = first.side_data_list?.find((data) => data.rotation !== undefined)?.rotation ?? 0
-      const seconds = Number(format?.duration)
-      const [pictures = 0, inSeconds = 0] = (first.avg_frame_rate ?? '').split('/').map(Number)
-      resolve({
-        codec: first.codec_name,
-        widthPx: first.width ?? 0,
-        heightPx: first.height ?? 0,
-        pixelAspect: ratioOf(first.sample_aspect_ratio ?? '') || 1,
-        turned: Math.abs(rotation) % 180 === 90,
-        seconds: Number.isFinite(seconds) ? seconds : undefined,
-        fps: pictures > 0 && inSeconds > 0 ? pictures / inSeconds : undefined,
-      })
-    })
-  })
-}
-
 /** Arguments that make ffmpeg or ffprobe tell what it is, or ffmpeg list what was built into it. */
 export function listingArguments(
   of: 'version' | 'protocols' | 'demuxers' | 'decoders' | 'filters' | 'hwaccels',
@@ -347,7 +285,7 @@ export function clipArguments(clip: string, encode: boolean): string[] {
   const codec = encode
     ? ['-c:v', 'libx264', '-preset', 'veryfast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p', '-g', '50']
     : ['-c:v', 'copy']
-  const stream = ['-map', '0:v:0', '-an', ...codec, '-bsf:v', 'h264_mp4toannexb']
+  const stream = ['-map', '0:V:0', '-an', ...codec, '-bsf:v', 'h264_mp4toannexb']
   const command = ffmpeg()
     .input(`file:${clip}`)
     .inputOptions([

@@ -33,7 +33,7 @@ export interface Session {
   cpuSeconds(): number
   /** A card has room for it by now, which was refused that: it ends, to begin again there. Absent: it needs no card. */
   cardHasRoom?(): void
-  /** Asked after a silence: whether it may be that only the next key frame is waited for. Absent: never. */
+  /** Asked after a silence: whether it may be that only the next key frame is waited for, or the next picture of a file. Absent: never. */
   waitsForKey?(silentMs: number): boolean
   /** Asked in a silence. Absent: nothing is known. */
   signs?(): SignsOfLife

@@ -74,7 +74,7 @@ export const initialSourceState: SourceState = {
   failure: '',
 }
 
-/** Under this a session that ended by itself is not begun again at once, or a broken file would spin. */
+/** A session that ended by itself sooner is not begun again at once, or a short file would spin. */
 const minLoopMs = 1_000
 
 /** A long wait for a first picture is told anew so often. */
@@ -180,12 +180,22 @@ function ended(state: SourceState, end: SessionEnd, nowMs: number, policy: Sourc
     case 'finished':
       if (!policy.loop && phase.name === 'live')
         return over(after, 'disabled', 'the end was reached and loop is off')
-      if (policy.loop && liveMs >= minLoopMs)
-        return prepend(left, queue({ ...after, failures: 0 }, 'beginning again'))
+      if (policy.loop && phase.name === 'live') return prepend(left, beginAgain(after, liveMs))
       return backOff(after, 'ended without a picture', 'normal', connectingMs, policy, [left])
     case 'failed':
       if (end.retry === 'never') return over(after, 'failed', end.reason)
       return backOff(after, end.reason, end.retry, connectingMs, policy, [left], end.retryAfterMs)
+  }
+}
+
+/** What is shorter than {@link minLoopMs} is not played more often than once in that time. */
+function beginAgain(state: SourceState, liveMs: number): Step {
+  const fresh = { ...state, failures: 0 }
+  if (liveMs >= minLoopMs) return queue(fresh, 'beginning again')
+  const forMs = Math.ceil(minLoopMs - liveMs)
+  return {
+    state: { ...fresh, phase: { name: 'waiting' } },
+    effects: [status('connecting', 'beginning again'), { type: 'retryIn', forMs }],
   }
 }
 

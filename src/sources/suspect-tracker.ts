@@ -26,12 +26,18 @@ export class SuspectTracker {
   /** The stream was joined between two of them. */
   #joined = false
   #emptyPacket = false
+  #wasDamaged = false
 
   /** @param aheadMs - how far ahead of the pictures complaints may be, in stream time. */
   constructor(readonly aheadMs = reorderMs) {}
 
   get suspect(): boolean {
     return this.#suspect || (this.#joined && !this.#begun)
+  }
+
+  /** Whether anything was ever complained of, be it for a late beginning alone. */
+  get wasDamaged(): boolean {
+    return this.#wasDamaged
   }
 
   /** The stream was looked at, and is decoded from its beginning now; what was found in it is found again, but for what got lost before. */
@@ -44,6 +50,7 @@ export class SuspectTracker {
    * @returns whether the complaint counts.
    */
   damage(text: string, nowMs: number): boolean {
+    this.#wasDamaged = true
     const ofEmptyPacket = this.#emptyPacket && isRefusedPacket(text)
     this.#emptyPacket = false
     if (ofEmptyPacket || (!this.#opened && !isLoss(text))) return false

@@ -9,7 +9,8 @@ import { parseDecoderLine } from './decoder-log.js'
 import { inSoftware } from './decode-ways.js'
 import { DecoderProcess, type ProcessEnd } from './decoder-process.js'
 import { whyEnded } from './failure-reason.js'
-import { decoderArguments, probeVideo, type VideoFacts } from './ffmpeg-command.js'
+import { decoderArguments } from './ffmpeg-command.js'
+import { probeVideo, type VideoFacts } from './probe-video.js'
 import { FrameAssembler } from './frame-assembler.js'
 import { PicturePairing, type PictureInfo } from './picture-pairing.js'
 import { shownSize, toldAspect } from './pixel-aspect.js'
@@ -217,7 +218,9 @@ class Reading {
         return
       case 'input':
         return this.#suspects.opened()
+      case 'length':
       case 'stream':
+      case 'chosen':
       case 'noHardware':
       case 'unbelieved':
       case 'chatter':

@@ -44,6 +44,8 @@ export type CameraDecoding = Readonly<{
   byReason: string
   /** The URL gives one picture for each request, and is asked so many times a second; absent for streams. */
   polledFps?: number
+  /** Which video is shown, of a file or stream that has several; absent where it has one. */
+  track?: string
 }>
 
 /** A camera's state with why, for people. The reason never holds credentials. */

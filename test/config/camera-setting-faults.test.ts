@@ -18,6 +18,7 @@ describe('what is wrong with a camera', () => {
       'decode is keyframes, and pictures that are pushed are no stream',
     ],
     [{ url: 'PUSH:', decode: 'fast' }, 'decode is fast, and pictures that are pushed are no stream'],
+    [{ url: 'push:', videoTrack: 2 }, 'videoTrack is 2, and pictures that are pushed are one after another'],
     [
       { url: 'push:', analyseUrl: 'rtsp://192.0.2.1/2' },
       'analyseUrl stands beside pictures that are pushed, which have no other stream',

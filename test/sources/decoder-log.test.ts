@@ -75,8 +75,20 @@ describe('parseDecoderLine', () => {
     [
       'a stream of RTSP',
       '[info]   Stream #0:0: Video: h264 (High), yuv420p(progressive), 320x180, 25 fps',
-      { kind: 'stream', codec: 'h264' },
+      { kind: 'stream', index: 0, codec: 'h264', size: '320 x 180', isCover: false },
     ],
+    [
+      'a cover picture',
+      '[info]   Stream #0:2[0x0]: Video: png, rgb24(pc), 160x120 [SAR 1:1 DAR 4:3], 90k tbr, 90k tbn (attached pic)',
+      { kind: 'stream', index: 2, codec: 'png', size: '160 x 120', isCover: true },
+    ],
+    [
+      'how long it is',
+      '[info]   Duration: 01:02:03.40, start: 0.000000',
+      { kind: 'length', seconds: 3_723.4 },
+    ],
+    ['that nobody knows how long it is', '[info]   Duration: N/A, bitrate: N/A', { kind: 'chatter' }],
+    ['that all videos were told', '[info] Stream mapping:', { kind: 'chosen' }],
     [
       'a stream of a file',
       '[info]   Stream #0:1[0x2](und): Video: hevc (Main) (hev1 / 0x31766568), yuv420p(tv), 320x180',

@@ -91,6 +91,7 @@ async function lookAt(
   const startedMs = performance.now()
   let tookMs = 0
   let polled = ''
+  let track = ''
   let sends = false
   const waits = () => {
     sends = true
@@ -102,6 +103,7 @@ async function lookAt(
   const first = await firstPicture(camera, setting, times, (_, { decode }) => {
     tookMs = Math.round(performance.now() - startedMs)
     if (decode?.polledFps !== undefined) polled = `snapshot, polled at ${decode.polledFps} fps, `
+    if (decode?.track !== undefined) track = `${decode.track} (videoTrack), `
   })
   const fix = 'see docs/runbooks/camera-not-live.md'
   if (first === undefined) {
@@ -115,7 +117,7 @@ async function lookAt(
   const rarely = sends ? `: it sends fewer than one in ${probeMs / 1_000} s` : ''
   return {
     state: 'ok',
-    detail: `${sizeText(source)}, ${polled}first picture after ${tookMs} ms${rarely}`,
+    detail: `${sizeText(source)}, ${polled}${track}first picture after ${tookMs} ms${rarely}`,
     analysed: { widthPx: regionPx.widthPx, heightPx: regionPx.heightPx },
     tookMs,
   }

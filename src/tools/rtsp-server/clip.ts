@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import { GantryError } from '../../errors.js'
 import { withDeathSignal } from '../../lifecycle/death-signal.js'
-import { clipArguments, probeVideo } from '../../sources/ffmpeg-command.js'
+import { clipArguments } from '../../sources/ffmpeg-command.js'
+import { probeVideo } from '../../sources/probe-video.js'
 import { nalTypes, splitNalUnits } from './nal-units.js'
 
 /** One coded picture: NAL units without start codes, in decoding order. Times are ms from the first picture's decoding. */

@@ -1,3 +1,4 @@
+import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkCameras } from '../../../src/cli/checks/camera-check.js'
@@ -7,6 +8,7 @@ import { startHttpServer } from '../../support/http-server.js'
 import { plainPicture } from '../../support/still-pictures.js'
 import { codedStream, PacedRtspServer } from '../../support/paced-rtsp.js'
 import { tempDir } from '../../support/temp-dir.js'
+import { ffmpegRun, tempFolder } from '../../support/video-clips.js'
 
 const clips = join(import.meta.dirname, '../../../pipelines/demo/clips')
 let demo: Awaited<ReturnType<typeof startDemoCameras>>
@@ -99,6 +101,49 @@ describe('the cameras of gantry check', () => {
       await server.stop()
     }
   }, 60_000)
+
+  it('R59: that are files are said to be what they are', async () => {
+    const folder = await tempFolder()
+    const [small, large] = ['160x120', '320x240'].map((size) => [
+      ...['-f', 'lavfi', '-i', `testsrc2=s=${size}:r=10:d=2`],
+    ]) as [string[], string[]]
+    const h264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p']
+    try {
+      await ffmpegRun(...small, ...large, '-map', '0', '-map', '1', ...h264, folder.file('angles.mp4'))
+      await ffmpegRun('-f', 'lavfi', '-i', 'sine=d=1', folder.file('sound.mp4'))
+      await ffmpegRun(...small, ...h264, folder.file('cut.mp4'))
+      truncateSync(folder.file('cut.mp4'), statSync(folder.file('cut.mp4')).size / 2)
+      await ffmpegRun(...small, ...h264, folder.file('zeros.ts'))
+      const bytes = readFileSync(folder.file('zeros.ts'))
+      // The payload of all packets but the tables at the begin of each second.
+      for (let at = 188 * 3; at < bytes.length; at += 188) bytes.fill(0, at + 60, at + 188)
+      writeFileSync(folder.file('zeros.ts'), bytes)
+      const looked = async (camera: object) => {
+        const config = pipelineSchema.parse({
+          ...{ apiVersion: 'gantry/v1', mediaRoot: folder.path },
+          cameras: [{ id: 'file', ...camera }],
+        })
+        const [finding] = (await checkCameras(config, { probe: true })).findings
+        return `${finding?.state}: ${finding?.detail.replace(/\d+ ms/, 'N ms')}`
+      }
+      expect(await looked({ url: 'angles.mp4' })).toBe(
+        'ok: 160x120, video 1 of 2: h264, 160 x 120 (videoTrack), first picture after N ms',
+      )
+      expect(await looked({ url: 'angles.mp4', videoTrack: 2 })).toBe(
+        'ok: 320x240, video 2 of 2: h264, 320 x 240 (videoTrack), first picture after N ms',
+      )
+      expect(await looked({ url: 'angles.mp4', videoTrack: 3 })).toBe(
+        'failed: videoTrack is 3, and there are 2 videos',
+      )
+      expect(await looked({ url: 'sound.mp4' })).toBe('failed: there is no video in the file')
+      expect(await looked({ url: 'cut.mp4' })).toBe('failed: the file cannot be read as video')
+      expect(await looked({ url: 'zeros.ts' })).toMatch(
+        /^failed: (the file cannot be read as video|no picture of)/,
+      )
+    } finally {
+      await folder.remove()
+    }
+  }, 90_000)
 
   it('that do not answer fail with the reason', async () => {
     const gone = pipeline([{ id: 'gone', url: 'rtsp://u:canary@127.0.0.1:1/x' }])

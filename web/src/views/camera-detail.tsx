@@ -165,6 +165,7 @@ function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
             {config.decode === 'auto' &&
               status.decode.polledFps === undefined &&
               ` (auto: ${status.decode.reason})`}
+            {status.decode.track !== undefined && `, ${status.decode.track}`}
           </Fact>
         )}
         <Fact name="Kept">
