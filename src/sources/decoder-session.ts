@@ -257,7 +257,9 @@ export class DecoderSession implements Session {
       case 'length':
         return this.#file?.lasts(line.seconds)
       case 'stream':
-        return this.#told.video(line)
+        this.#told.video(line)
+        if (this.#told.facts.codec === 'h264') this.#suspects.showsWholeOnly()
+        return
       case 'chosen':
         return this.#told.chosen()
       case 'noHardware':
@@ -293,6 +295,7 @@ export class DecoderSession implements Session {
 
   #opened(format: string): void {
     this.#suspects.opened()
+    if (this.#gate instanceof PictureGate) this.#suspects.picturesStandAlone()
     this.listener.opened?.()
     this.#file?.opened(format, nowMs())
   }

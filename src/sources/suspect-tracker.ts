@@ -26,6 +26,10 @@ export class SuspectTracker {
   /** The stream was joined between two of them. */
   #joined = false
   #emptyPacket = false
+  #standAlone = false
+  #showsWholeOnly = false
+  /** A key frame came after the last complaint. */
+  #damagedOneTold = false
   #wasDamaged = false
 
   /** @param aheadMs - how far ahead of the pictures complaints may be, in stream time. */
@@ -38,6 +42,16 @@ export class SuspectTracker {
   /** Whether anything was ever complained of, be it for a late beginning alone. */
   get wasDamaged(): boolean {
     return this.#wasDamaged
+  }
+
+  /** The decoder shows nothing before a key frame, or the end of a refresh piece by piece: what it shows has begun. So it is of H.264. */
+  showsWholeOnly(): void {
+    this.#showsWholeOnly = true
+  }
+
+  /** Every picture is a key frame, and its decoder gets one after another: damage is of the next one that is told of, and of no other. */
+  picturesStandAlone(): void {
+    this.#standAlone = true
   }
 
   /** The stream was looked at, and is decoded from its beginning now; what was found in it is found again, but for what got lost before. */
@@ -61,6 +75,7 @@ export class SuspectTracker {
     this.#suspect = true
     this.#damagedMs = nowMs
     this.#shownSinceMs = null
+    this.#damagedOneTold = false
     return true
   }
 
@@ -71,13 +86,18 @@ export class SuspectTracker {
 
   /** A picture that is no key frame. */
   picture(ptsMs: number | null): void {
+    if (this.#showsWholeOnly) this.#begun = true
     this.#shownSinceMs ??= ptsMs
   }
 
   key(ptsMs: number | null, nowMs: number): void {
     this.#begun = true
     const streamMs = ptsMs === null || this.#shownSinceMs === null ? 0 : ptsMs - this.#shownSinceMs
-    if (Math.max(streamMs, nowMs - this.#damagedMs) >= this.aheadMs) this.#suspect = false
+    const isOver = this.#standAlone
+      ? this.#damagedOneTold
+      : Math.max(streamMs, nowMs - this.#damagedMs) >= this.aheadMs
+    if (isOver) this.#suspect = false
+    this.#damagedOneTold = true
     // Time that went back, as in a damaged container, is counted anew.
     if (this.#shownSinceMs === null || streamMs < 0) this.#shownSinceMs = ptsMs
   }

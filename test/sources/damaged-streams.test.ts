@@ -62,6 +62,7 @@ describe.each(ffmpegs)('a stream of a camera, decoded by %s', (_, program) => {
         pictures: pictures.filter((units, n) => n % (2 * gop) !== 5 || isKey(codec, units)),
       }
     }
+    served['/refreshed'] = { codec: 'h264', pictures: await refreshed(), fps, from: 8 }
     server = await UnitRtspServer.start(served)
     process.env['PATH'] = `${program === '' ? '' : `${program}:`}${path}`
   })
@@ -85,6 +86,15 @@ describe.each(ffmpegs)('a stream of a camera, decoded by %s', (_, program) => {
     const source = ['-f', 'lavfi', '-i', `testsrc2=s=320x240:r=${fps}:d=4`, '-vf', 'noise=alls=20']
     await ffmpegRun(...source, ...coder, '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-crf', '28', file)
     return pictureUnits(codec, await readFile(file))
+  }
+
+  /** Eight seconds of a picture that is refreshed each second, piece by piece; only the first one is whole. */
+  async function refreshed(): Promise<readonly PictureUnits[]> {
+    const file = folder.file('refreshed.h264')
+    const coder = ['-c:v', 'libx264', '-x264-params', `intra-refresh=1:keyint=${gop}:bframes=0`]
+    const source = ['-f', 'lavfi', '-i', `testsrc2=s=320x240:r=${fps}:d=8`]
+    await ffmpegRun(...source, ...coder, '-preset', 'veryfast', '-pix_fmt', 'yuv420p', file)
+    return pictureUnits('h264', await readFile(file))
   }
 
   async function watch(url: string, transport = 'tcp'): Promise<WatchedSource> {
@@ -127,6 +137,18 @@ describe.each(ffmpegs)('a stream of a camera, decoded by %s', (_, program) => {
       expect(damages(camera)).toEqual([])
     })
   }
+
+  it.skipIf(skips)(
+    'R59: h264 without key frames that is joined in the middle is shown from its first whole refresh on, and ok',
+    async () => {
+      const camera = await watch('/refreshed')
+      const frames = await camera.untilFrames(gop, 30_000)
+      expect(qualities(frames)).toEqual(['ok'])
+      expect(camera.warnings).toEqual([])
+      // By the time of the stream: its one whole picture comes again after seven and a half seconds.
+      expect(frames[0]?.ptsMs).toBeLessThan(3_000)
+    },
+  )
 
   it.skipIf(skips)(
     'R59: h265 that its camera lost a picture of is suspect from there to the next key frame',

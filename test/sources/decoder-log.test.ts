@@ -201,6 +201,29 @@ describe('SuspectTracker', () => {
     return tracker
   }
 
+  it('trusts what a decoder shows without a key frame where that has shown nothing before', () => {
+    const tracker = opened()
+    tracker.showsWholeOnly()
+    tracker.damage('non-existing PPS 0 referenced', 0)
+    expect(tracker.suspect).toBe(true)
+    tracker.picture(1_300)
+    expect(tracker.suspect).toBe(false)
+    tracker.damage('error while decoding MB', 1_400)
+    tracker.picture(1_340)
+    expect(tracker.suspect).toBe(true)
+  })
+
+  it('doubts one picture alone where each stands by itself, however close the next one is', () => {
+    const tracker = opened()
+    tracker.picturesStandAlone()
+    tracker.key(0, 0)
+    tracker.damage('overread 8', 30)
+    tracker.key(33, 60)
+    expect(tracker.suspect).toBe(true)
+    tracker.key(66, 61)
+    expect(tracker.suspect).toBe(false)
+  })
+
   it('doubts from the first damage to the next key frame', () => {
     const tracker = opened()
     tracker.key(0, 0)

@@ -4,7 +4,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { DigestGuard } from '../support/digest-server.js'
 import { startHttpServer, type TestServer } from '../support/http-server.js'
 import { mjpegForms } from '../support/mjpeg-forms.js'
-import { startMjpegServer, type MjpegHabits } from '../support/mjpeg-server.js'
+import { startMjpegServer, type MjpegHabits, type MjpegServer } from '../support/mjpeg-server.js'
 import { colourOf, plainPicture, withoutTables, withThumbnail } from '../support/still-pictures.js'
 import { WatchedSource } from '../support/watched-source.js'
 
@@ -14,6 +14,7 @@ describe('an HTTP camera that sends single pictures', () => {
   let pictures: readonly Buffer[]
   let watched: WatchedSource | undefined
   let server: TestServer | undefined
+  let served: MjpegServer | undefined
 
   beforeAll(async () => {
     const [red, green, blue, white] = (await Promise.all(
@@ -34,7 +35,7 @@ describe('an HTTP camera that sends single pictures', () => {
   ): Promise<WatchedSource> {
     const known = mjpegForms[form]
     if (known === undefined) throw new Error(form)
-    server = await startMjpegServer(known, pictures, habits)
+    server = served = await startMjpegServer(known, pictures, habits)
     watched = await WatchedSource.start(
       { url: `${server.base}/video.cgi`, sampleFps: 30, ...camera },
       { keepPixels: true },
@@ -58,7 +59,9 @@ describe('an HTTP camera that sends single pictures', () => {
     const { frames } = camera
     const tookMs = (frames[6]?.arrivedMs ?? 0) - (frames[0]?.arrivedMs ?? 0)
     expect(tookMs).toBeGreaterThan(400)
-    expect(tookMs).toBeLessThan(900)
+    // By the server, which a busy machine holds up as well: it sends ten pictures a second.
+    const sentBy = (arrivedMs = 0) => served?.sentMs.filter((sentAtMs) => sentAtMs <= arrivedMs).length ?? 0
+    expect(sentBy(frames[6]?.arrivedMs) - sentBy(frames[0]?.arrivedMs)).toBeLessThan(6 + 20)
     expect(camera.source.status.state).toBe('live')
   })
 
@@ -110,8 +113,8 @@ describe('an HTTP camera that sends single pictures', () => {
     await expectColours(watched, 7)
   })
 
-  it('R63: marks a picture that is cut, and goes on', async () => {
-    const [red, , blue] = pictures as [Buffer, Buffer, Buffer]
+  it('R63: marks a picture that is cut, and no other, and goes on', async () => {
+    const [red, green, blue] = pictures as [Buffer, Buffer, Buffer]
     const noise = { type: 'gaussian', mean: 128, sigma: 30 } as const
     const whole = await sharp({
       create: { width: 64, height: 48, channels: 3, background: 'grey', noise },
@@ -120,21 +123,13 @@ describe('an HTTP camera that sends single pictures', () => {
       .toBuffer()
     const form = mjpegForms['parts without length']
     if (form === undefined) throw new Error('no such form')
-    server = await startMjpegServer(form, [red, whole.subarray(0, whole.length / 2), blue], {
-      // Longer than a complaint counts.
-      everyMs: 400,
-    })
+    // Closer together than a complaint counts for elsewhere. The end of what is cut is seen when the next one begins, which may not be sampled.
+    const sent = [red, whole.subarray(0, whole.length / 2), blue, green]
+    server = await startMjpegServer(form, sent, { everyMs: 80 })
     watched = await WatchedSource.start({ url: server.base, sampleFps: 30 }, { keepPixels: true })
-    await watched.until(
-      'both qualities',
-      () => {
-        const qualities = (watched?.frames ?? []).map(({ quality }) => quality)
-        return qualities.includes('suspect') && qualities.slice(qualities.indexOf('suspect')).includes('ok')
-      },
-      15_000,
-    )
-    for (const { pixels, quality } of watched.frames)
-      if (quality === 'ok') expect(['red', 'blue']).toContain(colourOf(pixels))
+    const frames = await watched.untilFrames(15, 20_000)
+    const seen = frames.map(({ pixels, quality }) => `${isPlain(pixels) ? 'whole' : 'cut'} ${quality}`)
+    expect(new Set(seen)).toEqual(new Set(['whole ok', 'cut suspect']))
   })
 
   it('logs in by digest, and keeps the login to itself', async () => {
@@ -176,3 +171,14 @@ describe('an HTTP camera that sends single pictures', () => {
     expect((await watched.untilState('backoff', 20_000)).reason).toBe(reason)
   })
 })
+
+/** Whether a line through the upper half of the picture has one colour. */
+function isPlain(rgbHwc: Uint8Array | null): boolean {
+  if (rgbHwc === null) return false
+  const side = Math.sqrt(rgbHwc.length / 3)
+  const line = rgbHwc.subarray(
+    Math.floor(0.35 * side) * side * 3,
+    (Math.floor(0.35 * side) * side + side) * 3,
+  )
+  return line.every((value, at) => Math.abs(value - (line[at % 3] ?? 0)) < 20)
+}

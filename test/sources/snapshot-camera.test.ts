@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import sharp from 'sharp'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { DigestGuard } from '../support/digest-server.js'
 import { startHttpServer, type TestServer } from '../support/http-server.js'
@@ -228,6 +229,29 @@ describe('a snapshot URL', () => {
     const { retryInMs = 0, reason } = await camera.untilState('backoff')
     expect(reason).toBe('the camera has no session left (busy)')
     expect(retryInMs).toBeGreaterThanOrEqual(7_000)
+  })
+
+  it('R64: shows a picture that is cut in the middle as suspect, and the next one as it is', async () => {
+    const noise = { type: 'gaussian', mean: 128, sigma: 60 } as const
+    const large = await sharp({ create: { width: 64, height: 48, channels: 3, background: 'grey', noise } })
+      .jpeg()
+      .toBuffer()
+    const half = large.subarray(0, large.length / 2)
+    const camera = await watch((request, response, picture, count) => {
+      if (count % 4 === 2) plain(request, response, half, count)
+      else if (count % 4 === 0) {
+        response.writeHead(200, { 'content-type': 'image/jpeg', 'content-length': large.length })
+        response.write(half, () => response.destroy())
+      } else plain(request, response, picture, count)
+    })
+    const frames = await camera.untilFrames(9, 20_000)
+    const seen = frames.map(
+      ({ pixels, quality }) => `${colours.includes(colourOf(pixels)) ? 'whole' : 'cut'} ${quality}`,
+    )
+    expect(new Set(seen)).toEqual(new Set(['whole ok', 'cut suspect']))
+    expect(seen.slice(0, 4)).toEqual(['whole ok', 'cut suspect', 'whole ok', 'cut suspect'])
+    expect(camera.warnings.map(({ kind }) => kind)).toContain('decode_error')
+    expect(camera.statuses.filter(({ state }) => state === 'live')).toHaveLength(1)
   })
 
   it('R64: goes on over a single bad answer, which is a warning', async () => {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { MjpegForm } from './mjpeg-forms.js'
+import { nowMs } from '../../src/lifecycle/clock.js'
 import { startHttpServer, startRawServer, type TestServer } from './http-server.js'
 
 export type MjpegHabits = Readonly<{
@@ -12,12 +13,16 @@ export type MjpegHabits = Readonly<{
   admits?: (request: IncomingMessage, response: ServerResponse) => boolean
 }>
 
+/** When each picture was sent, by {@link nowMs}. */
+export type MjpegServer = TestServer & Readonly<{ sentMs: readonly number[] }>
+
 /** Sends pictures one after the other, again and again, each complete when its time has come, and what is between them with the next. */
-export function startMjpegServer(
+export async function startMjpegServer(
   form: MjpegForm,
   pictures: readonly Buffer[],
   { everyMs = 100, closesAfter, as, admits }: MjpegHabits = {},
-): Promise<TestServer> {
+): Promise<MjpegServer> {
+  const sentMs: number[] = []
   const upTo = (count: number) =>
     form.bytes(Array.from({ length: count }, (_, index) => pictures[index % pictures.length] as Buffer))
   const pieces = Array.from({ length: 3 * pictures.length }, (_, index) =>
@@ -29,6 +34,7 @@ export function startMjpegServer(
       // From the second round on all pieces are alike.
       const at = sent < pictures.length ? sent : pictures.length + (sent % pictures.length)
       write(pieces[at] as Buffer)
+      sentMs.push(nowMs())
       sent += 1
       if (sent === closesAfter) end()
     }
@@ -36,8 +42,8 @@ export function startMjpegServer(
     return setInterval(next, everyMs)
   }
   const type = form.type === undefined ? '' : `Content-Type: ${form.type}\r\n`
-  if (as !== undefined)
-    return startRawServer((_head, socket) => {
+  if (as !== undefined) {
+    const raw = await startRawServer((_head, socket) => {
       socket.write(`${as === 'HTTP/1.0' ? as : 'HTTP/1.1'} 200 OK\r\nServer: cam\r\n${type}\r\n`)
       const timer = send(
         (piece) => socket.write(piece),
@@ -45,7 +51,9 @@ export function startMjpegServer(
       )
       socket.once('close', () => clearInterval(timer))
     })
-  return startHttpServer((request, response) => {
+    return { ...raw, sentMs }
+  }
+  const server = await startHttpServer((request, response) => {
     if (admits?.(request, response) === false) return
     response.writeHead(200, form.type === undefined ? {} : { 'content-type': form.type })
     const timer = send(
@@ -54,4 +62,5 @@ export function startMjpegServer(
     )
     response.once('close', () => clearInterval(timer))
   })
+  return { ...server, sentMs }
 }
