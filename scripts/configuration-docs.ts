@@ -36,7 +36,10 @@ export function settings(node: Node = pipelineJsonSchema(), path = ''): Setting[
     const required = node.required?.includes(key) === true && child.default === undefined
     const fallback =
       child.default === undefined ? (required ? '**required**' : '') : code(JSON.stringify(child.default))
-    return [{ path: here, kind: kindOf(child), fallback, meaning: child.description ?? '' }]
+    // A section that may stand in the place of a single value.
+    const section = child.anyOf?.find(({ properties }) => properties !== undefined)
+    const inner = section === undefined ? [] : settings(section, here)
+    return [{ path: here, kind: kindOf(child), fallback, meaning: child.description ?? '' }, ...inner]
   })
 }
 

@@ -8,7 +8,7 @@ import type { ResultCache } from './result-cache.js'
 /** Redis when one is configured, otherwise this process's memory. Does not start it. */
 export function createResultCache(
   config: CacheConfig,
-  metrics: Pick<ServiceMetrics, 'cacheOperations'>,
+  metrics: Pick<ServiceMetrics, 'cacheOperations' | 'cacheForeign'>,
   log: Log,
 ): ResultCache {
   const { redis } = config

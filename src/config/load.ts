@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import type { ZodError } from 'zod'
+import { tlsFileComplaints, withAbsoluteTlsPaths } from './client-tls.js'
 import { cameraFaults } from './camera-setting-faults.js'
 import { ConfigError, type ConfigProblem } from './config-error.js'
 import { overridesOfEnvironment, overridesOfFlags, type FlagSetting, type Override } from './environment.js'
@@ -10,7 +11,7 @@ import { complaintsOf, type Complaint } from './schema-problem.js'
 import { schemaAt, valueOfText } from './schema-walk.js'
 import { isOfLogin } from './redact.js'
 import { readPipelineText } from './pipeline-text.js'
-import { formatPath, listTooShort, setAt, type SettingPath } from './setting-path.js'
+import { formatPath, getAt, listTooShort, setAt, type SettingPath } from './setting-path.js'
 import { readTextFile } from './text-file.js'
 import { standardInput, standardInputName } from './standard-input.js'
 import { YamlDocument } from './yaml-document.js'
@@ -77,6 +78,7 @@ function checked(
   const overridden = (path: SettingPath) => overrides.some((override) => startsWith(path, override.path))
 
   const { values, unfilled } = filledIn(document, sources, overridden)
+  keepTokenFile(values, document)
   const beyond = overrides.flatMap((override) => laidOver(values, override) ?? [])
 
   const result = pipelineSchema.safeParse(values)
@@ -93,7 +95,28 @@ function checked(
     ...[...unfilled, ...complaints].map((complaint) => placed(complaint, document, overrides)),
   ]
   if (!result.success || problems.length > 0) throw new ConfigError(inOrder(problems))
-  return withAbsolutePaths(result.data, overrides, baseDir)
+  const config = withAbsolutePaths(result.data, overrides, baseDir)
+  const ofFiles = fileComplaints(config).map((complaint) => placed(complaint, document, overrides))
+  if (ofFiles.length > 0) throw new ConfigError(inOrder(ofFiles))
+  return config
+}
+
+/** Files that settings name and that are looked at before anything starts. */
+function fileComplaints(config: PipelineConfig): Complaint[] {
+  const { tokenFile } = config.sinks.kafka?.sasl ?? {}
+  const fault = tokenFile === undefined ? undefined : tokenFileFault(tokenFile)
+  const path = ['sinks', 'kafka', 'sasl', 'tokenFile']
+  return [...tlsFileComplaints(config), ...(fault === undefined ? [] : [{ path, aboutKey: false, ...fault }])]
+}
+
+function tokenFileFault(path: string): Pick<Complaint, 'message' | 'hint'> | undefined {
+  try {
+    if (readTextFile(path).trim() !== '') return undefined
+    return { message: `${path} is empty`, hint: 'write the token into it' }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return { message: `cannot read the token: ${reason}`, hint: 'name a file that holds the token alone' }
+  }
 }
 
 /** Sets the value; a list can be continued, not begun in the middle. */
@@ -115,6 +138,17 @@ function withoutText<T extends { message: string }>(complaint: T): T {
     ...complaint,
     message: complaint.message.replace(/^".*" (?=is not understood$)/s, 'a "${...}" in it '),
   }
+}
+
+/** A token that is read from a file stays one: whoever renews it writes the file again. */
+function keepTokenFile(values: Record<string, unknown>, document: YamlDocument): void {
+  const login = ['sinks', 'kafka', 'sasl']
+  const written = getAt(document.values(), [...login, 'token'])
+  const file = typeof written === 'string' ? /^\$\{file:([^}]+)\}$/.exec(written.trim())?.[1] : undefined
+  const section = getAt(values, login)
+  if (file === undefined || !isSection(section) || section['tokenFile'] !== undefined) return
+  delete section['token']
+  section['tokenFile'] = file
 }
 
 type Filled = Readonly<{ values: Record<string, unknown>; unfilled: readonly Complaint[] }>
@@ -207,13 +241,14 @@ function withAbsolutePaths(
 ): PipelineConfig {
   const base = (...path: string[]) =>
     overrides.some((override) => startsWith(path, override.path)) ? process.cwd() : baseDir
+  const resolved = withAbsoluteTlsPaths(config, (path) => base(...path.map(String)))
   const { repository } = config.models
   const folder = (path: string) => resolve(base('models', 'repository'), path)
   return {
-    ...config,
+    ...resolved,
     mediaRoot: resolve(base('mediaRoot'), config.mediaRoot ?? baseDir),
     models: {
-      ...config.models,
+      ...resolved.models,
       repository: typeof repository === 'string' ? folder(repository) : repository.map(folder),
     },
     store: { ...config.store, path: resolve(base('store', 'path'), config.store.path) },

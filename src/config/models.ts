@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { grpcConnectionsSchema } from './grpc-connections.js'
-import { redisUrlSchema } from './redis-url.js'
+import { redisSchema } from './redis.js'
 
 const repositorySchema = z.string().min(1)
 
@@ -68,10 +68,10 @@ export const modelsSchema = z.strictObject({
         .max(64 * 1024 ** 3)
         .default(64 * 1024 ** 2)
         .describe('Memory for answers of models with `response_cache`; 0 keeps none.'),
-      redis: redisUrlSchema()
+      redis: redisSchema
         .optional()
         .describe(
-          'redis:// URL: answers are kept there instead of in memory, for all services that share it.',
+          'redis:// URL, or a section as of `cache.redis`: answers are kept there instead of in memory, for all services that share it.',
         ),
       ttlSeconds: z
         .number()

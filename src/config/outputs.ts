@@ -1,5 +1,7 @@
 import { z } from 'zod'
-import { redisUrlSchema } from './redis-url.js'
+import { tlsSwitchSchema } from './client-tls.js'
+import { kafkaLoginSchema } from './kafka-login.js'
+import { redisSchema } from './redis.js'
 
 /** What Apache Kafka takes for the name of a topic. */
 const topicSchema = z
@@ -52,21 +54,22 @@ export const kafkaSchema = z.strictObject({
     .min(64 * 1024)
     .default(32 * 1024 ** 2)
     .describe('Bytes of record values kept while the broker is away; then oldest go.'),
-  compression: z.enum(['none', 'gzip']).default('gzip').describe('Of record batches.'),
+  compression: z
+    .enum(['none', 'gzip', 'snappy', 'lz4', 'zstd'])
+    .default('gzip')
+    .describe('Of record batches.'),
   idempotent: z.boolean().default(true).describe('Let the broker drop what a retry sends twice.'),
-  ssl: z.boolean().default(false).describe('Connect by TLS.'),
-  sasl: z
-    .strictObject({
-      mechanism: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).describe('How to log in.'),
-      username: z.string().describe('Login name.'),
-      password: z.string().describe('Write ${NAME} or ${file:PATH}, not the password itself.'),
-    })
-    .optional(),
+  ssl: tlsSwitchSchema
+    .default(false)
+    .describe('Connect by TLS; a section says whom to trust and who we are.'),
+  sasl: kafkaLoginSchema.optional(),
 })
 export type KafkaConfig = Readonly<z.infer<typeof kafkaSchema>>
 
 export const cacheSchema = z.strictObject({
-  redis: redisUrlSchema().optional().describe('redis:// URL; without it results are kept in memory only.'),
+  redis: redisSchema
+    .optional()
+    .describe('redis:// URL, or a section; without it results are kept in memory only.'),
   keyPrefix: z.string().max(64).default('gantry:').describe('Start of every key in Redis.'),
   ttlSeconds: z
     .number()

@@ -2,7 +2,14 @@
 export const mask = '***'
 
 /** Settings that are secret by their name alone. */
-const secretKeys: ReadonlySet<string> = new Set(['token', 'password', 'secret'])
+const secretKeys: ReadonlySet<string> = new Set([
+  'token',
+  'password',
+  'secret',
+  'passphrase',
+  'clientSecret',
+  'sentinelPassword',
+])
 
 /** Parameters by which cameras take a login: `?user=admin&pwd=...`, `?u=admin&p=...`, `/user=admin_password=...`. */
 const secretParameter =
@@ -66,7 +73,16 @@ export function isSecretSetting(key: string, besideUrl = false): boolean {
   return secretKeys.has(key) || (besideUrl && key === 'username')
 }
 
-const loginKeys: ReadonlySet<string> = new Set(['username', 'password', 'url', 'analyseUrl', 'redis'])
+const loginKeys: ReadonlySet<string> = new Set([
+  'username',
+  'password',
+  'url',
+  'analyseUrl',
+  'redis',
+  'passphrase',
+  'clientSecret',
+  'sentinelPassword',
+])
 
 /** Whether a text is part of a login, or may hold one, by the name of its setting. */
 export function isOfLogin(key: string): boolean {

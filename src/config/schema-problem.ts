@@ -1,5 +1,5 @@
 import { type z } from 'zod'
-import { isSecretSetting, redactText } from './redact.js'
+import { isOfLogin, isSecretSetting, redactText } from './redact.js'
 import { keysOf, schemaAt, settingsOf, type Schema } from './schema-walk.js'
 import { formatPath, getAt, type SettingPath } from './setting-path.js'
 import { nearest, suggestion } from './suggest.js'
@@ -18,16 +18,42 @@ type Issue = z.core.$ZodIssue
 /** One schema issue as complaints: an issue about unknown keys names several. */
 export function complaintsOf(issue: Issue, root: Schema, values: unknown): Complaint[] {
   const path = issue.path.filter((step) => typeof step !== 'symbol')
+  if (issue.code === 'invalid_union') return choiceComplaints(issue, path, root, values)
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(path, key, root))
   const isSecret = isSecretSetting(String(path.at(-1)), true)
   return [{ path, aboutKey: false, ...worded(issue, getAt(values, path), isSecret) }]
+}
+
+/** Where one of several forms may stand: about the one that was meant, by its type. */
+function choiceComplaints(
+  issue: z.core.$ZodIssueInvalidUnion,
+  path: SettingPath,
+  root: Schema,
+  values: unknown,
+): Complaint[] {
+  if (issue.message !== 'Invalid input')
+    return [{ path, aboutKey: false, message: redactText(issue.message) }]
+  const isOfType = (issues: readonly Issue[]) =>
+    !issues.some(({ code, path: at }) => code === 'invalid_type' && at.length === 0)
+  const meant = issue.errors.find(isOfType)
+  if (meant !== undefined)
+    return meant.flatMap((inner) => complaintsOf({ ...inner, path: [...path, ...inner.path] }, root, values))
+  const types = issue.errors.flatMap((issues) =>
+    issues.flatMap((inner) => (inner.code === 'invalid_type' ? [typeWord(inner.expected)] : [])),
+  )
+  const value = getAt(values, path)
+  const last = String(path.at(-1))
+  const kind = isSecretSetting(last, true) || isOfLogin(last) ? plainKindOf(value) : kindOf(value)
+  return [{ path, aboutKey: false, message: `must be ${types.join(' or ')}, not ${kind}` }]
 }
 
 function unknownKey(path: SettingPath, key: string, root: Schema): Complaint {
   const known = keysOf(schemaAt(root, path) ?? root)
   const complaint = { path: [...path, key], aboutKey: true, message: 'unknown key' }
   if (nearest(key, known) === undefined) {
-    const elsewhere = [...settingsOf(root)].find(([setting]) => setting.at(-1) === key)?.[0]
+    const [elsewhere] = [...settingsOf(root)]
+      .flatMap(([setting]) => (setting.at(-1) === key ? [setting] : []))
+      .sort((a, b) => a.length - b.length)
     if (elsewhere)
       return { ...complaint, hint: `did you mean ${formatPath(elsewhere).replaceAll('[0]', '[]')}?` }
   }

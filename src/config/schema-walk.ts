@@ -40,8 +40,14 @@ function isList(schema: Schema): schema is z.ZodArray<Schema> {
   return schema instanceof z.ZodArray
 }
 
+/** Of a text or a switch in whose place a section may stand, that of the section. */
 function shapeOf(schema: Schema): Readonly<Record<string, Schema>> {
   const { def } = schema._zod
+  if (schema instanceof z.ZodUnion)
+    return Object.assign({}, ...schema.options.map((option) => shapeOf(bareSchema(option)))) as Record<
+      string,
+      Schema
+    >
   return def.type === 'object' ? (def as z.core.$ZodObjectDef).shape : {}
 }
 
@@ -67,9 +73,15 @@ export function valueOfText(schema: Schema | undefined, text: string): unknown {
     return /^\s*[-+]?[\d.]+(e[-+]?\d+)?\s*$/i.test(text) ? Number(text) : text
   if (schema instanceof z.ZodBoolean) return { true: true, false: false }[text.trim()] ?? text
   if (schema instanceof z.ZodArray || schema instanceof z.ZodObject) return parsedJson(text)
-  // One text, or a list of them.
-  if (schema instanceof z.ZodUnion && text.trimStart().startsWith('[')) return parsedJson(text)
-  return text
+  return schema instanceof z.ZodUnion ? valueOfChoice(schema.options, text) : text
+}
+
+/** One text, or a list of them; a switch, or a section in its place. */
+function valueOfChoice(options: readonly Schema[], text: string): unknown {
+  const start = text.trimStart()[0]
+  if (start === '[' || start === '{') return parsedJson(text)
+  const option = options.find((candidate) => candidate instanceof z.ZodBoolean)
+  return valueOfText(option, text)
 }
 
 function parsedJson(text: string): unknown {

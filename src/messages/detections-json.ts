@@ -36,6 +36,26 @@ export function parseDetectionsJson(json: string): DetectionsMessage {
   return JSON.parse(json) as DetectionsMessage
 }
 
+/** The same of a text that somebody else may have written; undefined where it is no message of ours. */
+export function readDetectionsJson(json: string): DetectionsMessage | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(json)
+  } catch {
+    return undefined
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  const { cameraId, seq, capturedAt, frame, model, detections, timingsMs } =
+    value as Partial<DetectionsMessage>
+  const isWhole =
+    typeof cameraId === 'string' &&
+    typeof seq === 'number' &&
+    typeof capturedAt === 'string' &&
+    Array.isArray(detections) &&
+    [frame, model, timingsMs].every((section) => typeof section === 'object')
+  return isWhole ? (value as DetectionsMessage) : undefined
+}
+
 /** What the JSON of a message contains exactly if one of its detections has the label: text of its own cannot hold the quotes. */
 export function labelInJson(label: string): string {
   return `"label":${JSON.stringify(label)}`

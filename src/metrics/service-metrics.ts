@@ -110,6 +110,11 @@ export function createServiceMetrics(registry = new Registry()) {
       'operation',
       'result',
     ]),
+    cacheForeign: counter(
+      'gantry_cache_foreign_keys_total',
+      'Keys and values under ours in Redis that somebody else wrote, which are ignored.',
+      ['operation'],
+    ),
     streamClients: gauge('gantry_stream_clients', 'Connected WebSocket clients.', []),
     streamMessages: counter('gantry_stream_messages_total', 'WebSocket messages by what became of them.', [
       'result',

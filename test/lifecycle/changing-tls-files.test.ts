@@ -42,7 +42,7 @@ describe('ChangingTlsFiles', () => {
     expect(lines.map(({ msg }) => msg)).toEqual(['changed TLS files are in use'])
   })
 
-  it('keeps the pair before, and says so once, when the new one does not match', async () => {
+  it('R73: keeps the pair before, and says so once, when the new one does not match', async () => {
     const { log, lines } = recordingLog()
     const dir = tempDir()
     const paths = pairIn(dir, first)

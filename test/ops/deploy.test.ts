@@ -91,7 +91,7 @@ describe('docker-compose.yml', () => {
     })
     expect(config.server.token).toBe('a-token-of-many-letters')
     const hosts = [
-      config.cache.redis,
+      typeof config.cache.redis === 'string' ? config.cache.redis : '',
       ...(config.sinks.kafka?.brokers ?? []),
       ...config.cameras.map(({ url }) => url),
     ]

@@ -14,6 +14,11 @@ it('speaks of every failure once', () => {
   const numbers = (letter: string, count: number) =>
     Array.from({ length: count }, (_, index) => `${letter}${index + 1}`)
   expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 71), ...numbers('S', 14)])
+  expect(rows.map(({ id }) => id)).toEqual([
+    ...numbers('R', 58),
+    ...numbers('R', 79).slice(60),
+    ...numbers('S', 17),
+  ])
 })
 
 it.each(rows)('$id names files with a test of that name', ({ id, files }) => {

@@ -20,6 +20,12 @@ export type BrokerOptions = Readonly<{
   /** Port clients are sent to, when a proxy stands before the broker. */
   advertisedPort?: number
   properties?: Readonly<Record<string, string>>
+  /** Further listeners on free ports, by name; the first one stays plain. */
+  listeners?: Readonly<Record<string, 'SSL' | 'SASL_SSL' | 'SASL_PLAINTEXT'>>
+  /** Users of SCRAM with their passwords. */
+  scramUsers?: Readonly<Record<string, string>>
+  /** Arguments of Java. */
+  java?: readonly string[]
 }>
 
 /**
@@ -42,6 +48,9 @@ export class KafkaBroker {
     readonly folder: string,
     readonly port: number,
     readonly jars: string,
+    readonly options: BrokerOptions,
+    /** Of further listeners, by name. */
+    readonly ports: Readonly<Record<string, number>>,
   ) {}
 
   /** Prepares data folder and ports without starting: for tests in which the broker comes late. */
@@ -50,9 +59,11 @@ export class KafkaBroker {
     if ('missing' in resolved) throw new Error(resolved.missing)
     const folder = await mkdtemp(join(tmpdir(), 'gantry-kafka-'))
     const port = options.port ?? (await freePort())
-    const properties = brokerProperties(folder, port, await freePort(), options)
+    const ports: Record<string, number> = {}
+    for (const name of Object.keys(options.listeners ?? {})) ports[name] = await freePort()
+    const properties = brokerProperties(folder, port, await freePort(), options, ports)
     await writeFile(join(folder, 'server.properties'), properties)
-    const broker = new KafkaBroker(folder, port, resolved.jars)
+    const broker = new KafkaBroker(folder, port, resolved.jars, options, ports)
     broker.#format()
     return broker
   }
@@ -73,7 +84,7 @@ export class KafkaBroker {
    */
   async start(): Promise<void> {
     const args = [
-      ...javaArgs(this.jars, '-Xmx384m', '-Xms96m'),
+      ...javaArgs(this.jars, '-Xmx384m', '-Xms96m', ...(this.options.java ?? [])),
       'kafka.Kafka',
       join(this.folder, 'server.properties'),
     ]
@@ -132,7 +143,13 @@ export class KafkaBroker {
     // A leading dash would be read as an option.
     const clusterId = randomBytes(16).toString('base64url').replace(/^-/, 'A')
     const properties = join(this.folder, 'server.properties')
-    const args = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', properties]
+    const users = Object.entries(this.options.scramUsers ?? {}).flatMap(([name, password]) =>
+      ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((mechanism) => [
+        '--add-scram',
+        `${mechanism}=[name=${name},password=${password}]`,
+      ]),
+    )
+    const args = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', properties, ...users]
     const { status, stderr } = spawnSync('java', [...javaArgs(this.jars, '-Xmx128m'), ...args], {
       encoding: 'utf8',
     })
@@ -170,16 +187,19 @@ function brokerProperties(
   port: number,
   controllerPort: number,
   options: BrokerOptions,
+  ports: Readonly<Record<string, number>>,
 ): string {
+  const further = (host: string) => Object.entries(ports).map(([name, at]) => `,${name}://${host}:${at}`)
+  const protocols = Object.entries(options.listeners ?? {}).map(([name, protocol]) => `,${name}:${protocol}`)
   const properties: Record<string, string> = {
     'process.roles': 'broker,controller',
     'node.id': '1',
     'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
-    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
-    'advertised.listeners': `PLAINTEXT://127.0.0.1:${options.advertisedPort ?? port}`,
+    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}${further('127.0.0.1').join('')}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${options.advertisedPort ?? port}${further('127.0.0.1').join('')}`,
     'controller.listener.names': 'CONTROLLER',
     'inter.broker.listener.name': 'PLAINTEXT',
-    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'listener.security.protocol.map': `PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT${protocols.join('')}`,
     'log.dirs': join(folder, 'data'),
     'auto.create.topics.enable': 'false',
     'offsets.topic.replication.factor': '1',

@@ -1,130 +1,114 @@
+import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { z } from 'zod'
+import { wallMs } from '../../lifecycle/clock.js'
 import { atMost } from '../../lifecycle/delay.js'
-import type { OrderKey } from '../order-key.js'
-import { forgetScript, pageScript, putScript } from './scripts.js'
+import { redisAdvice } from '../../lifecycle/redis-advice.js'
+import type { RedisClient, RedisConnections } from '../../lifecycle/redis-client.js'
+import type { ConnectionAdvice } from '../../lifecycle/tls-failure.js'
+import { orderKey, paddedTime } from '../order-key.js'
+import { ClusterStore } from './cluster-store.js'
+import type { ResultStore } from './result-store.js'
+import { allScripts } from './scripts.js'
+import { SingleStore } from './single-store.js'
 
-/** Longest that connecting, logging in and loading the scripts may take. */
-const openDeadlineMs = 800
+/** Longest that connecting and logging in may take. */
+const usualOpenMs = 800
+/** Life of what a probe leaves behind when it is cut off. */
+const probeLifeMs = 10_000
 
-export type LinkSettings = Readonly<{ url: string; keyPrefix: string; commandTimeoutMs: number }>
+export type LinkSettings = Readonly<{
+  connections: RedisConnections
+  /** Where it stands in the settings: `cache.redis`. */
+  setting: string
+  keyPrefix: string
+  commandTimeoutMs: number
+  openMs?: number
+}>
 
-/** A stored result. */
-export type StoredResult = Readonly<{ key: OrderKey; json: string }>
+/** Redis cannot be reached, or cannot serve. `cause` is what the client library said. */
+export class RedisUnreachableError extends Error {
+  constructor(
+    readonly advice: ConnectionAdvice,
+    cause: unknown,
+  ) {
+    super(`${advice.reason}; ${advice.fix}`, { cause })
+    this.name = 'RedisUnreachableError'
+  }
+}
 
-/** Results of one look at the index; `last` is the oldest key looked at, whether or not it was a result. */
-export type StoredPage = Readonly<{ looked: number; last: OrderKey; results: readonly StoredResult[] }>
-
-/** One connection to Redis, with the scripts loaded. It is never mended: after a failure it is closed and a new one opened. */
+/** One connection to Redis. It is never mended: after a failure it is closed and a new one opened. */
 export class RedisLink {
   /** Resolves when the connection is over, whoever ended it. */
   readonly ended: Promise<void>
-  #shas = { put: '', page: '', forget: '' }
+  readonly store: ResultStore
 
   private constructor(
-    readonly redis: Redis,
+    readonly client: RedisClient,
     readonly settings: LinkSettings,
   ) {
-    redis.on('error', () => undefined)
-    this.ended = new Promise((resolve) => redis.once('end', () => resolve()))
+    this.ended = new Promise((resolve) => client.once('end', () => resolve()))
+    this.store = this.#storeUnder(settings.keyPrefix)
   }
 
-  /** @throws when Redis does not serve within {@link openDeadlineMs}. */
+  /** @throws RedisUnreachableError when Redis does not serve in time. */
   static async open(settings: LinkSettings): Promise<RedisLink> {
-    // Loaded where there is a Redis alone.
-    const { Redis } = await import('ioredis')
-    const redis = new Redis(settings.url, {
-      lazyConnect: true,
-      enableOfflineQueue: false,
-      enableReadyCheck: false,
-      disableClientInfo: true,
-      retryStrategy: null,
-      maxRetriesPerRequest: 1,
-      connectTimeout: openDeadlineMs,
-      commandTimeout: settings.commandTimeoutMs,
-    })
-    let failure: Error | undefined
-    redis.on('error', (error: Error) => (failure = error))
-    const link = new RedisLink(redis, settings)
+    const openMs = settings.openMs ?? usualOpenMs
+    const { commandTimeoutMs } = settings
+    const client = await settings.connections.create({ connectTimeoutMs: openMs, commandTimeoutMs })
+    let failure: unknown
+    const heard = (error: unknown) => (failure ??= error)
+    client.on('error', heard)
+    // Of a cluster and of sentinels.
+    for (const event of ['node error', '+node error', 'sentinelError']) client.on(event, heard)
+    const link = new RedisLink(client, settings)
     try {
-      const ready = await atMost(openDeadlineMs, link.#prepare())
-      if (ready === undefined) throw new Error(`no answer within ${openDeadlineMs} ms`)
+      const ready = await atMost(
+        openMs,
+        client
+          .connect()
+          .then(() => link.#loadScripts())
+          .then(() => true),
+      )
+      if (ready === undefined) throw new Error(`no answer within ${openMs} ms`)
       return link
     } catch (error) {
       link.close()
-      // "Connection is closed." says less than the error of the socket before it.
-      throw failure ?? error
+      throw new RedisUnreachableError(redisAdvice(error, failure, settings.setting), error)
     }
   }
 
-  async put(put: {
-    cameraId: string
-    json: Buffer
-    key: OrderKey
-    ttlMs: number
-    capacity: number
-    expired: OrderKey
-    recentTtlMs: number
-  }): Promise<void> {
-    const { cameraId, json, key, ttlMs, capacity, expired, recentTtlMs } = put
-    const args = [json, key, ttlMs, capacity, expired, recentTtlMs]
-    await this.redis.evalsha(this.#shas.put, 4, ...this.#keysOf(cameraId), ...args)
-  }
-
-  async latest(cameraId: string): Promise<string | null> {
-    return this.redis.get(this.#keysOf(cameraId)[0])
-  }
-
-  /** @param contains - text that a result must contain. */
-  async page(page: {
-    cameraId: string | undefined
-    atLeast: OrderKey
-    below: OrderKey
-    look: number
-    most: number
-    contains: string
-  }): Promise<StoredPage> {
-    const { keyPrefix } = this.settings
-    const index = page.cameraId === undefined ? `${keyPrefix}v1:index` : this.#keysOf(page.cameraId)[1]
-    const args = [page.atLeast, page.below, page.look, page.most, page.contains, `${keyPrefix}v1:results:`]
-    const reply = await this.redis.evalsha(this.#shas.page, 1, index, ...args)
-    return parsePage(reply)
-  }
-
-  async forget(cameraId: string): Promise<void> {
-    await this.redis.evalsha(this.#shas.forget, 4, ...this.#keysOf(cameraId))
+  /** Writes, reads and deletes as results are, under names of its own. @throws as the commands of {@link store} */
+  async probe(): Promise<void> {
+    const name = randomUUID()
+    const store = this.#storeUnder(`${this.settings.keyPrefix}v1:probe:${name}:`)
+    const capturedAtMs = wallMs()
+    const key = orderKey({ cameraId: name, seq: 1, capturedAtMs })
+    const lives = { ttlMs: probeLifeMs, recentTtlMs: probeLifeMs }
+    const expired = paddedTime(capturedAtMs - probeLifeMs)
+    await store.put({ cameraId: name, json: Buffer.from('{}'), key, capacity: 1, expired, ...lives })
+    const { json } = await store.latest(name)
+    const range = { atLeast: paddedTime(0), below: ':', look: 1, most: 1, contains: '' }
+    const { results } = await store.page({ cameraId: undefined, ...range })
+    await store.forget(name)
+    if (json !== '{}' || results[0]?.json !== '{}') throw new Error('it does not give back what was written')
   }
 
   /** At once: what is under way fails. */
   close(): void {
-    this.redis.disconnect()
+    this.client.disconnect()
   }
 
-  async #prepare(): Promise<true> {
-    await this.redis.connect()
-    await this.redis.ping()
-    const load = async (script: string) => String(await this.redis.script('LOAD', script))
-    const [put, page, forget] = await Promise.all([putScript, pageScript, forgetScript].map(load))
-    this.#shas = { put: put ?? '', page: page ?? '', forget: forget ?? '' }
-    return true
+  /** On each node, so that results come in their order from the first one on; on a single server the first probe does it. */
+  async #loadScripts(): Promise<void> {
+    if (!('nodes' in this.client)) return
+    const load = (node: Redis) => Promise.all(allScripts.map(({ lua }) => node.script('LOAD', lua)))
+    await Promise.all(this.client.nodes('master').map(load))
   }
 
-  #keysOf(cameraId: string): [latest: string, index: string, results: string, all: string] {
-    const base = `${this.settings.keyPrefix}v1:`
-    return [
-      `${base}latest:${cameraId}`,
-      `${base}index:${cameraId}`,
-      `${base}results:${cameraId}`,
-      `${base}index`,
-    ]
+  #storeUnder(keyPrefix: string): ResultStore {
+    const { connections, commandTimeoutMs } = this.settings
+    return connections.isCluster
+      ? new ClusterStore(this.client, keyPrefix, commandTimeoutMs)
+      : new SingleStore(this.client, keyPrefix)
   }
-}
-
-const pageReply = z.tuple([z.number(), z.string()]).rest(z.string())
-
-function parsePage(reply: unknown): StoredPage {
-  const [looked, last, ...flat] = pageReply.parse(reply)
-  const results: StoredResult[] = []
-  for (let i = 0; i + 1 < flat.length; i += 2) results.push({ key: flat[i] ?? '', json: flat[i + 1] ?? '' })
-  return { looked, last, results }
 }

@@ -55,7 +55,7 @@ async function check(
     import('../checks/provider-check.js'),
     import('../checks/decoding-check.js'),
   ])
-  const { cameras, sinks, cache } = config
+  const { cameras, sinks } = config
   const settings: Finding = {
     subject: 'settings',
     state: cameras.length === 0 && config.engines > 0 ? 'warning' : 'ok',
@@ -72,7 +72,7 @@ async function check(
     checkDetector(config, providers, seen.shapes),
     checkDecoding(config),
     sinks.kafka ? checkKafka(sinks.kafka, network) : [],
-    cache.redis === undefined ? [] : checkRedis(cache.redis, network),
+    checkRedis(config, network),
   ])
   return [
     settings,

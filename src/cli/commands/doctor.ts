@@ -106,7 +106,8 @@ async function examineBrokers({ config }: DoctorOptions, { terminal }: CommandCo
       examinePort('redis', '127.0.0.1', 6379, 'recent results are kept in memory'),
     ])
   }
-  const { sinks, cache } = loadPipeline(config, { env: terminal.env }).config
+  const settings = loadPipeline(config, { env: terminal.env }).config
+  const { sinks, cache } = settings
   const [{ checkKafka }, { checkRedis }] = await Promise.all([
     import('../checks/kafka-check.js'),
     import('../checks/redis-check.js'),
@@ -114,7 +115,9 @@ async function examineBrokers({ config }: DoctorOptions, { terminal }: CommandCo
   const none = (subject: string): Finding[] => [{ subject, state: 'skipped', detail: 'not configured' }]
   const findings = await Promise.all([
     sinks.kafka ? checkKafka(sinks.kafka, true) : none('kafka'),
-    cache.redis === undefined ? none('redis') : checkRedis(cache.redis, true),
+    cache.redis === undefined && settings.models.cache.redis === undefined
+      ? none('redis')
+      : checkRedis(settings, true),
   ])
   return findings.flat()
 }

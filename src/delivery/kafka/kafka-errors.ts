@@ -9,7 +9,10 @@ export class KafkaUnavailableError extends GantryError {
   readonly hint =
     'Check sinks.kafka.brokers and that the brokers run; records wait in a bounded queue meanwhile.'
   override readonly retryable = true
-  constructor(reason: string, cause?: unknown) {
+  constructor(
+    readonly reason: string,
+    cause?: unknown,
+  ) {
     super(`kafka: ${reason}`, { cause })
     this.name = 'KafkaUnavailableError'
   }
@@ -52,8 +55,9 @@ function closedByBroker(error: unknown): boolean {
   )
 }
 
-/** A limit of the system by its true name, or the message of the innermost cause that says something. */
+/** What was found out already, a limit of the system by its true name, or the message of the innermost cause that says something. */
 export function reasonOf(error: unknown): string {
+  if (error instanceof KafkaUnavailableError) return error.reason
   const limit = [...causes(error)].map(systemLimit).find((found) => found !== undefined)
   if (limit !== undefined) return limit.reason
   const messages = [...causes(error)].map(({ message }) => message).filter((message) => message !== '')

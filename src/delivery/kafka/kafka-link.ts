@@ -1,19 +1,21 @@
 import {
-  CompressionTypes,
-  Kafka,
+  type CompressionTypes,
+  type Kafka,
   logLevel,
   Partitioners,
   type Admin,
   type ICustomPartitioner,
   type Message,
   type Producer,
-  type SASLOptions,
 } from 'kafkajs'
 import type { KafkaConfig } from '../../config/outputs.js'
 import { cloudEventHeaders, eventTypes } from '../../messages/cloud-event.js'
 import { wallMs } from '../../lifecycle/clock.js'
 import { atMost, unlessAborted } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
+import { useCodec } from './codecs.js'
+import { connectionAdvice } from './kafka-advice.js'
+import { KafkaClients, loginSecrets } from './kafka-client.js'
 import { kafkaFailure, KafkaUnavailableError, reasonOf, refusesIdempotence } from './kafka-errors.js'
 import { kafkaLog } from './kafka-log.js'
 import type { RecordLink, RecordLinks } from '../record-link.js'
@@ -42,13 +44,15 @@ export class KafkaLinks implements RecordLinks {
   #idempotent: boolean
   readonly #partitions = new PartitionsOfKeys()
   readonly #logCreator: ReturnType<typeof kafkaLog>
+  readonly #clients: KafkaClients
 
   constructor(
     readonly config: KafkaConfig,
     readonly log: Log,
   ) {
     this.#idempotent = config.idempotent
-    this.#logCreator = kafkaLog(log, config.sasl?.password)
+    this.#logCreator = kafkaLog(log, loginSecrets(config.sasl))
+    this.#clients = new KafkaClients(config, log)
   }
 
   /** @throws KafkaUnavailableError */
@@ -69,28 +73,31 @@ export class KafkaLinks implements RecordLinks {
     signal.addEventListener('abort', cut, { once: true })
     try {
       signal.throwIfAborted()
-      const producer = await unlessAborted(this.#connect(this.#client(guard), careful), signal)
-      return new KafkaLink(producer, guard, this.#partitions, this.config)
+      const codec = await useCodec(this.config.compression)
+      const kafka = await this.#client(guard)
+      const producer = await unlessAborted(this.#connect(kafka, careful), signal)
+      return new KafkaLink(producer, guard, this.#partitions, this.config, codec)
     } catch (error) {
       guard.close()
-      throw error instanceof KafkaUnavailableError ? error : new KafkaUnavailableError(reasonOf(error), error)
+      this.#clients.forgetLogin()
+      throw this.#unavailable(error, guard)
     } finally {
       signal.removeEventListener('abort', cut)
     }
   }
 
-  #client(guard: SocketGuard): Kafka {
-    const { brokers, clientId, ssl, sasl } = this.config
-    return new Kafka({
-      brokers: [...brokers],
-      clientId,
-      ssl,
-      ...(sasl === undefined ? {} : { sasl: sasl as SASLOptions }),
+  #unavailable(error: unknown, guard: SocketGuard): KafkaUnavailableError {
+    const advice = connectionAdvice(error, guard.failure, this.config)
+    if (advice !== undefined) return new KafkaUnavailableError(`${advice.reason}; ${advice.fix}`, error)
+    return error instanceof KafkaUnavailableError ? error : new KafkaUnavailableError(reasonOf(error), error)
+  }
+
+  #client(guard: SocketGuard): Promise<Kafka> {
+    return this.#clients.create(guard, {
       connectionTimeout: connectTimeoutMs,
       authenticationTimeout: openDeadlineMs,
       requestTimeout: requestTimeoutMs,
       retry: connectRetry,
-      socketFactory: guard.factory,
       logLevel: logLevel.WARN,
       logCreator: this.#logCreator,
     })
@@ -166,6 +173,7 @@ class KafkaLink implements RecordLink {
     readonly guard: SocketGuard,
     readonly partitions: PartitionsOfKeys,
     readonly config: KafkaConfig,
+    readonly codec: CompressionTypes,
   ) {}
 
   async send(records: readonly QueuedRecord[], deadlineMs: number): Promise<void> {
@@ -173,7 +181,7 @@ class KafkaLink implements RecordLink {
       .sendBatch({
         acks: -1,
         timeout: deadlineMs,
-        compression: this.config.compression === 'gzip' ? CompressionTypes.GZIP : CompressionTypes.None,
+        compression: this.codec,
         // The time of this attempt, one for all: what waited long is not refused for its age; when it was captured is `ce_time`.
         topicMessages: [...this.#byTopic(records)].map(([topic, messages]) => ({ topic, messages })),
       })

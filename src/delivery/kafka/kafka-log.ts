@@ -13,14 +13,13 @@ const expected = ['Limiting retries for the idempotent producer', endedByUs]
 
 /**
  * The log of kafkajs inside ours: its errors are our warnings, as the delivery goes on; a few per window, without stacks, and
- * with the password masked wherever it stands.
+ * with what is secret of the login masked wherever it stands.
  */
-export function kafkaLog(log: Log, password: string | undefined): logCreator {
+export function kafkaLog(log: Log, secrets: readonly string[]): logCreator {
   let windowStartMs = Number.NEGATIVE_INFINITY
   let lines = 0
   let suppressed = 0
-  const clean = (text: string) =>
-    password === undefined || password === '' ? text : text.replaceAll(password, mask)
+  const clean = (text: string) => secrets.reduce((cleaned, secret) => cleaned.replaceAll(secret, mask), text)
   return () =>
     ({ level, log: entry }) => {
       if (level > logLevel.WARN || expected.some((words) => entry.message.includes(words))) return

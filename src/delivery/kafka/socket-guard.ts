@@ -14,6 +14,12 @@ export const endedByUs = 'kafka client ended'
 export class SocketGuard {
   readonly #sockets = new Set<net.Socket>()
   #closed = false
+  #failure: Error | undefined
+
+  /** What ended the last connection that failed, as the system or TLS says it: the client library keeps little of it. */
+  get failure(): Error | undefined {
+    return this.#failure
+  }
 
   readonly factory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
     if (this.#closed) throw new Error(endedByUs)
@@ -28,6 +34,9 @@ export class SocketGuard {
     socket.setKeepAlive(true, keepAliveMs)
     socket.setNoDelay(true)
     this.#sockets.add(socket)
+    socket.on('error', (error: Error) => {
+      if (error.message !== endedByUs) this.#failure = error
+    })
     socket.once('close', () => this.#sockets.delete(socket))
     return socket
   }

@@ -9,11 +9,11 @@ export function keepsAnswers({ redis, sizeBytes }: ModelsConfig['cache']): boole
   return redis !== undefined || sizeBytes > 0
 }
 
-/** In Redis where a URL is given, else in memory; `undefined` where nothing is kept. */
+/** In Redis where one is given, else in memory; `undefined` where nothing is kept. */
 export function createResponseCache(
   { redis, sizeBytes, ttlSeconds }: ModelsConfig['cache'],
   log: Log,
 ): ResponseCache | undefined {
-  if (redis !== undefined) return new RedisResponseCache({ url: redis, ttlSeconds }, log)
+  if (redis !== undefined) return new RedisResponseCache({ redis, ttlSeconds }, log)
   return sizeBytes > 0 ? new MemoryResponseCache(sizeBytes) : undefined
 }

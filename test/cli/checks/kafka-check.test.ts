@@ -38,6 +38,23 @@ describe.skipIf((await kafkaMissing()) !== undefined)('checkKafka', () => {
     expect(command.stderr).toBe('')
   })
 
+  it('S17: warns of a login that anybody on the way can read', async () => {
+    const sasl = { mechanism: 'plain', username: 'u', password: 'p' }
+    const open = await checkKafka(config([broker.address], { sasl }), false)
+    expect(open).toContainEqual(expect.objectContaining({ subject: 'kafka login', state: 'warning' }))
+    const scram = { ...sasl, mechanism: 'scram-sha-256' }
+    for (const safe of [{ sasl, ssl: true }, { sasl: scram }])
+      expect(await checkKafka(config([broker.address], safe), false)).toHaveLength(1)
+    const token = {
+      mechanism: 'oauthbearer',
+      tokenEndpoint: 'http://idp/token',
+      clientId: 'a',
+      clientSecret: 'b',
+    }
+    const findings = await checkKafka(config([broker.address], { sasl: token, ssl: true }), false)
+    expect(findings[0]?.detail).toContain('clientSecret')
+  })
+
   it('shows which broker of the list does not answer', async () => {
     const findings = await checkKafka(config([broker.address, '127.0.0.1:1']), true)
     expect(findings.map(({ state }) => state)).toEqual(['ok', 'failed'])

@@ -12,7 +12,7 @@ const entry = (message: string, level = logLevel.ERROR): LogEntry => ({
 
 it('writes the client library a few warnings per window, without stack and password', () => {
   const { log, lines } = recordingLog()
-  const write = kafkaLog(log, 's3cret')(logLevel.WARN)
+  const write = kafkaLog(log, ['s3cret'])(logLevel.WARN)
   write(entry('refused for s3cret'))
   write(entry('chatter', logLevel.INFO))
   write(entry('Limiting retries for the idempotent producer may invalidate EoS guarantees', logLevel.WARN))

@@ -162,7 +162,7 @@ const noRedis = redisMissing()
 describe('the cache in Redis', () => {
   it('has nothing, and holds nobody up, while Redis is away', async () => {
     const url = `redis://127.0.0.1:${await freePort()}`
-    const cache = new RedisResponseCache({ url, ttlSeconds: 60 }, silentLog())
+    const cache = new RedisResponseCache({ redis: url, ttlSeconds: 60 }, silentLog())
     onTestFinished(() => cache.close())
     await cache.put('a', [tensor('out', 1)])
     expect(await cache.get('a')).toBeUndefined()
@@ -172,7 +172,7 @@ describe('the cache in Redis', () => {
     const redis = await RedisServer.start()
     onTestFinished(() => redis.stop())
     const [one, two] = [1, 2].map(
-      () => new RedisResponseCache({ url: redis.url, ttlSeconds: 60 }, silentLog()),
+      () => new RedisResponseCache({ redis: redis.url, ttlSeconds: 60 }, silentLog()),
     )
     onTestFinished(async () => void (await Promise.all([one?.close(), two?.close()])))
     await expect
