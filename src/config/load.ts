@@ -7,6 +7,8 @@ import { overridesOfEnvironment, overridesOfFlags, type FlagSetting, type Overri
 import { interpolate, mapStrings, type TextSources } from './interpolate.js'
 import { type ModelServerConfig } from './models.js'
 import { duplicateCameras, pipelineSchema, type PipelineConfig } from './pipeline.js'
+import type { ServerConfig, ServerTls } from './server.js'
+import { serverTlsFaults } from './server-tls.js'
 import { complaintsOf, type Complaint } from './schema-problem.js'
 import { schemaAt, valueOfText } from './schema-walk.js'
 import { isOfLogin } from './redact.js'
@@ -30,6 +32,8 @@ export type LoadedPipeline = Readonly<{
 export type SettingSources = Readonly<{
   flags?: readonly FlagSetting[]
   env?: Readonly<Record<string, string | undefined>>
+  /** The files of `server.tls` are looked at, too: who does not serve may have no right to them. */
+  toServe?: boolean
 }>
 
 /**
@@ -41,7 +45,7 @@ export type SettingSources = Readonly<{
  */
 export function loadPipeline(
   path: string | undefined,
-  { flags = [], env = {} }: SettingSources = {},
+  { flags = [], env = {}, toServe = false }: SettingSources = {},
 ): LoadedPipeline {
   const name = path === standardInput ? standardInputName : path
   const absolute = path === undefined || path === standardInput ? undefined : resolve(path)
@@ -54,7 +58,7 @@ export function loadPipeline(
     name ?? 'settings',
     path === undefined ? 'apiVersion: gantry/v1' : readPipelineText(path),
   )
-  const config = checked(document, flags, sources, baseDir)
+  const config = checked(document, flags, sources, baseDir, toServe)
   return { config, path: absolute ?? name, baseDir }
 }
 
@@ -68,6 +72,7 @@ function checked(
   flags: readonly FlagSetting[],
   sources: TextSources,
   baseDir: string,
+  toServe: boolean,
 ): PipelineConfig {
   const broken = document.problems()
   if (broken.length > 0) throw new ConfigError(broken)
@@ -96,17 +101,21 @@ function checked(
   ]
   if (!result.success || problems.length > 0) throw new ConfigError(inOrder(problems))
   const config = withAbsolutePaths(result.data, overrides, baseDir)
-  const ofFiles = fileComplaints(config).map((complaint) => placed(complaint, document, overrides))
+  const ofFiles = fileComplaints(config, toServe).map((complaint) => placed(complaint, document, overrides))
   if (ofFiles.length > 0) throw new ConfigError(inOrder(ofFiles))
   return config
 }
 
 /** Files that settings name and that are looked at before anything starts. */
-function fileComplaints(config: PipelineConfig): Complaint[] {
+function fileComplaints(config: PipelineConfig, toServe: boolean): Complaint[] {
   const { tokenFile } = config.sinks.kafka?.sasl ?? {}
   const fault = tokenFile === undefined ? undefined : tokenFileFault(tokenFile)
   const path = ['sinks', 'kafka', 'sasl', 'tokenFile']
-  return [...tlsFileComplaints(config), ...(fault === undefined ? [] : [{ path, aboutKey: false, ...fault }])]
+  return [
+    ...tlsFileComplaints(config),
+    ...(fault === undefined ? [] : [{ path, aboutKey: false, ...fault }]),
+    ...(toServe ? faultsOfServerTls(config.server.tls) : []),
+  ]
 }
 
 function tokenFileFault(path: string): Pick<Complaint, 'message' | 'hint'> | undefined {
@@ -228,6 +237,16 @@ function inOrder(problems: readonly ConfigProblem[]): ConfigProblem[] {
   return problems.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0))
 }
 
+function faultsOfServerTls(tls: ServerTls | undefined): Complaint[] {
+  if (tls === undefined) return []
+  return serverTlsFaults(tls).map(({ setting, message, hint }) => ({
+    path: ['server', 'tls', setting],
+    aboutKey: false,
+    message,
+    hint,
+  }))
+}
+
 /** The folders of `models.repository`, whether it is one or a list. */
 export function repositoriesOf({ models: { repository } }: PipelineConfig): readonly string[] {
   return typeof repository === 'string' ? [repository] : repository
@@ -251,8 +270,22 @@ function withAbsolutePaths(
       ...resolved.models,
       repository: typeof repository === 'string' ? folder(repository) : repository.map(folder),
     },
+    server: withTlsPaths(config.server, (file) => base('server', 'tls', file)),
     store: { ...config.store, path: resolve(base('store', 'path'), config.store.path) },
     modelServer: withTraceDir(config.modelServer, base('modelServer', 'trace', 'dir')),
+  }
+}
+
+function withTlsPaths(server: ServerConfig, base: (file: keyof ServerTls) => string): ServerConfig {
+  if (server.tls === undefined) return server
+  const { cert, key, clientCa } = server.tls
+  return {
+    ...server,
+    tls: {
+      cert: resolve(base('cert'), cert),
+      key: resolve(base('key'), key),
+      ...(clientCa !== undefined && { clientCa: resolve(base('clientCa'), clientCa) }),
+    },
   }
 }
 

@@ -8,6 +8,27 @@ const allowedHostSchema = z.string().superRefine((entry, context) => {
   if (message !== undefined) context.addIssue({ code: 'custom', message })
 })
 
+/** Whoever writes the PEM itself there, from a variable for instance, is told. */
+const pemPath = (setting: string) =>
+  z
+    .string({
+      error: ({ input }) =>
+        input === undefined
+          ? `missing: TLS needs a certificate and its key; name the PEM file in server.tls.${setting}`
+          : undefined,
+    })
+    .min(1)
+    .refine((path) => !path.includes('-----BEGIN'), 'holds PEM itself; write it into a file and name that')
+
+const tlsSchema = z.strictObject({
+  cert: pemPath('cert').describe('PEM file of the certificate, with the intermediate ones behind it.'),
+  key: pemPath('key').describe('PEM file of its private key, without a passphrase.'),
+  clientCa: pemPath('clientCa')
+    .optional()
+    .describe('PEM file of the CA that clients need a certificate of. Without it they need none.'),
+})
+export type ServerTls = Readonly<z.infer<typeof tlsSchema>>
+
 export const serverSchema = z.strictObject({
   host: z
     .string()
@@ -40,6 +61,11 @@ export const serverSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe('Allow a public address without a token. Anyone who can connect is admin.'),
+  tls: tlsSchema
+    .optional()
+    .describe(
+      'Ends TLS on all ports: page, API, stream, `/v2`, metrics and gRPC. The files are read again when they change.',
+    ),
   allowedOrigins: z
     .array(z.string())
     .default([])
@@ -80,3 +106,4 @@ export const serverSchema = z.strictObject({
       'Longest that a service which is asked to stop goes on answering the requests it has and delivering the results it has; it ends earlier when that is done. Whatever supervises it must grant 10 s more.',
     ),
 })
+export type ServerConfig = z.infer<typeof serverSchema>

@@ -24,6 +24,10 @@ export type TlsFault = Readonly<{ setting: keyof TlsPaths; message: string; hint
 export type TlsDemands = Readonly<{
   /** Each certificate of `ca` must be one that may sign others: for the CA that clients are checked against. */
   caMaySign?: boolean
+  /** Each certificate of `cert` behind the first must have signed one before it: a server sends them as they stand. */
+  chainInOrder?: boolean
+  /** A passphrase can be set beside the key; absent: yes. */
+  takesPassphrase?: boolean
 }>
 
 export type TlsReading = Readonly<{ material: TlsMaterial; faults: readonly TlsFault[] }>
@@ -48,10 +52,10 @@ export function readTlsFiles(paths: TlsPaths, demands: TlsDemands = {}): TlsRead
   const material: TlsMaterial = { ...files, ...(passphrase !== undefined && { passphrase }) }
   if (files.ca !== undefined) faults.push(...faultsOfCertificates('ca', paths.ca ?? '', files.ca, demands))
   if (files.cert !== undefined) faults.push(...faultsOfCertificates('cert', paths.cert ?? '', files.cert, {}))
-  const key = files.key === undefined ? undefined : readKey(paths.key ?? '', files.key, passphrase)
+  const key = files.key === undefined ? undefined : readKey(paths.key ?? '', files.key, passphrase, demands)
   if (key !== undefined && 'message' in key) faults.push(key)
   if (faults.length === 0 && files.cert !== undefined && key !== undefined && 'type' in key)
-    faults.push(...faultsOfPair(paths, files.cert, key))
+    faults.push(...faultsOfPair(paths, files.cert, key, demands))
   if (faults.length === 0) faults.push(...refusedByOpenssl(material, paths))
   return { material, faults }
 }
@@ -173,7 +177,12 @@ function nameOf({ subject }: X509Certificate): string {
   return subject.split('\n').findLast((part) => part.startsWith('CN=')) ?? subject.replaceAll('\n', ', ')
 }
 
-function readKey(path: string, pem: string, passphrase: string | undefined): KeyObject | TlsFault {
+function readKey(
+  path: string,
+  pem: string,
+  passphrase: string | undefined,
+  { takesPassphrase = true }: TlsDemands,
+): KeyObject | TlsFault {
   const block = blocksOf(pem).find(({ label }) => label.endsWith('PRIVATE KEY'))
   if (block === undefined) {
     const message = `${path} holds no private key in PEM`
@@ -181,8 +190,10 @@ function readKey(path: string, pem: string, passphrase: string | undefined): Key
   }
   const isLocked = block.label.startsWith('ENCRYPTED') || /^Proc-Type: 4,ENCRYPTED/m.test(block.text)
   if (isLocked && passphrase === undefined) {
-    const hint =
-      'set passphrase beside it (from ${NAME} or ${file:PATH}), or write the key without one: openssl pkey -in FILE -out FILE.pem'
+    const without = 'write the key without one: openssl pkey -in FILE -out FILE.pem'
+    const hint = takesPassphrase
+      ? `set passphrase beside it (from \${NAME} or \${file:PATH}), or ${without}`
+      : without
     return { setting: 'key', message: `${path} is a key with a passphrase`, hint }
   }
   try {
@@ -198,9 +209,15 @@ function readKey(path: string, pem: string, passphrase: string | undefined): Key
   }
 }
 
-function faultsOfPair(paths: TlsPaths, pem: string, key: KeyObject): TlsFault[] {
+function faultsOfPair(
+  paths: TlsPaths,
+  pem: string,
+  key: KeyObject,
+  { chainInOrder = false }: TlsDemands,
+): TlsFault[] {
   const certificates = certificatesIn(pem)
-  if (certificates[0]?.checkPrivateKey(key) === true) return []
+  if (certificates[0]?.checkPrivateKey(key) === true)
+    return chainInOrder ? faultsOfOrder(paths, certificates) : []
   const later = certificates.findIndex((certificate) => certificate.checkPrivateKey(key))
   if (later > 0) {
     const message = `${paths.cert} has its certificates in the wrong order: the one of the key comes as number ${later + 1}`
@@ -209,6 +226,22 @@ function faultsOfPair(paths: TlsPaths, pem: string, key: KeyObject): TlsFault[] 
   }
   const message = `${paths.key} is not the key of the certificate in ${paths.cert}`
   return [{ setting: 'key', message, hint: 'name the key and the certificate that were made together' }]
+}
+
+function faultsOfOrder({ cert = '' }: TlsPaths, certificates: readonly X509Certificate[]): TlsFault[] {
+  const stray = certificates.findIndex(
+    (certificate, index) =>
+      index > 0 && !certificates.slice(0, index).some((signed) => signed.checkIssued(certificate)),
+  )
+  if (stray < 0) return []
+  const message = `${cert} has its certificates in the wrong order: number ${stray + 1} (${nameOf(certificates[stray]!)}) has signed none before it`
+  return [
+    {
+      setting: 'cert',
+      message,
+      hint: 'put the one of the key first, then the one that signed it, and so on',
+    },
+  ]
 }
 
 /** Whatever else it does not take, such as a key that is too short for its security level. */

@@ -6,7 +6,12 @@ import type { Log } from './log.js'
 /** A look costs a `stat` of each file. */
 const usualEveryMs = 5_000
 
-export type ChangingTlsOptions = TlsDemands & Readonly<{ everyMs?: number }>
+export type ChangingTlsOptions = TlsDemands &
+  Readonly<{
+    everyMs?: number
+    /** Name of the setting for {@link TlsPaths} `ca`; default: the same. */
+    caSetting?: string
+  }>
 
 /**
  * PEM files that are read again when they change, also where they are links that are swapped, as Kubernetes does it.
@@ -87,7 +92,9 @@ export class ChangingTlsFiles {
     // One file of a pair may be there already, and the other about to come.
     this.#told = isSettled ? state : 'unsettled'
     if (!isSettled) return
-    const at = { setting: `${this.setting}.${fault.setting}`, reason: fault.message, fix: fault.hint }
+    const { caSetting = 'ca' } = this.options
+    const name = fault.setting === 'ca' ? caSetting : fault.setting
+    const at = { setting: `${this.setting}.${name}`, reason: fault.message, fix: fault.hint }
     this.log.warn(at, 'changed TLS files cannot be used, the ones before stay in use')
   }
 

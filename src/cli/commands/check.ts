@@ -44,6 +44,7 @@ async function check(
     { checkLimits },
     { lookAtProviders },
     { checkDecoding },
+    { checkTls },
   ] = await Promise.all([
     import('../checks/address-check.js'),
     import('../checks/repository-check.js'),
@@ -54,6 +55,7 @@ async function check(
     import('../checks/limits-check.js'),
     import('../checks/provider-check.js'),
     import('../checks/decoding-check.js'),
+    import('../checks/tls-check.js'),
   ])
   const { cameras, sinks } = config
   const settings: Finding = {
@@ -77,6 +79,7 @@ async function check(
   return [
     settings,
     ...checkAddress(config),
+    ...checkTls(config),
     ...checkLimits(config),
     ...models,
     ...detector,

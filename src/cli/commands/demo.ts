@@ -27,6 +27,7 @@ export function demoCommand(context: CommandContext): Command {
           ...flagSettings(options),
         ],
         env: context.terminal.env,
+        toServe: true,
       })
     }
     try {

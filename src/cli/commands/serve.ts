@@ -21,7 +21,7 @@ export function serveCommand(context: CommandContext): Command {
     .option('--print-config', 'print the settings in force, secrets masked, and end')
   return addSettingFlags(command).action(async (_, self: Command) => {
     const options = self.optsWithGlobals<ServeOptions>()
-    const loaded = loadNamed(options, context)
+    const loaded = loadNamed(options, context, options.printConfig === undefined)
     const print = options.json ? printConfigJson : printConfig
     if (options.printConfig) context.terminal.out(print(loaded.config).trimEnd())
     else context.exit(await runUntilStopped(() => loaded, options, context))
@@ -32,11 +32,12 @@ export function serveCommand(context: CommandContext): Command {
 export function loadNamed(
   options: PipelineOptions & GlobalOptions,
   { terminal }: CommandContext,
+  toServe = true,
 ): LoadedPipeline {
   if (options.config === undefined)
     throw new UsageError(
       'no pipeline file was named',
       'Name one with -c FILE or GANTRY_CONFIG; `gantry demo` needs none.',
     )
-  return loadPipeline(options.config, { flags: flagSettings(options), env: terminal.env })
+  return loadPipeline(options.config, { flags: flagSettings(options), env: terminal.env, toServe })
 }
