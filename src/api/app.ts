@@ -10,6 +10,7 @@ import {
   UnsupportedMediaError,
 } from './errors.js'
 import { problemMediaType, toProblem, type Problem } from './problem.js'
+import { peerOf } from './peer.js'
 import { originForm } from './request-target.js'
 import type { Answer, AuthRule, Route, RouteContext } from './route.js'
 import { securityHeaders } from './security-headers.js'
@@ -190,8 +191,10 @@ function routeName(request: FastifyRequest): string {
 
 /** The route, never the query: it may hold what is nobody's business. */
 function logRequest(log: Log, request: FastifyRequest, reply: FastifyReply): void {
+  const client = peerOf(request.raw.socket)?.subject
   log.debug(
     {
+      ...(client !== undefined && { client }),
       method: request.method,
       route: routeName(request),
       status: reply.statusCode,

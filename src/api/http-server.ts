@@ -13,6 +13,7 @@ import type { Service } from '../lifecycle/service.js'
 import { createApp, headersTimeoutMs } from './app.js'
 import { isPublic } from './access.js'
 import { surviveAcceptErrors } from './accept-errors.js'
+import { expectPeers } from './behind-door.js'
 import { ConnectionSwitch } from './connection-switch.js'
 import { ListenError, PortInUseError, PublicBindError } from './errors.js'
 import { modelProxy, type ModelUpstream } from './model-proxy.js'
@@ -22,6 +23,7 @@ import { RequestsUnderWay } from './requests-under-way.js'
 import type { Documents, RouteContext } from './route.js'
 import { apiRoutes, metricsPortRoutes } from './routes/index.js'
 import { StreamUpgrade } from './stream-upgrade.js'
+import type { TakenPorts, TlsFront } from './tls-front.js'
 import { declineUpgrades, offersWebSocket } from './upgrade-offers.js'
 
 export type ServerSettings = Readonly<z.output<typeof serverSchema>>
@@ -32,6 +34,8 @@ export type HttpServerOptions = Readonly<{
   log: Log
   /** Where `/v2` is answered; without it there is no such path. */
   models?: Readonly<{ upstream: ModelUpstream; maxRequestBytes: number }>
+  /** Takes the ports and ends TLS there; without it they are taken here, and speak plain HTTP. */
+  tls?: TlsFront
   /** Folder of the built page. */
   webRoot?: string
   /** Longest that the sending of a request may take; default a minute. */
@@ -92,6 +96,7 @@ export class HttpServer implements Service {
     } catch (error) {
       this.#endSharing()
       await Promise.all(this.#apps.map((app) => app.close()))
+      await this.options.tls?.stop()
       this.#state = 'failed'
       throw error
     }
@@ -126,11 +131,12 @@ export class HttpServer implements Service {
       closed.catch((error: unknown) => this.options.log.warn({ err: error }, 'closing the server failed')),
     )
     for (const app of this.#apps) app.server.closeAllConnections()
+    await this.options.tls?.stop()
     this.#state = 'stopped'
   }
 
   async #listen(): Promise<void> {
-    const { gantry, settings, log, models, webRoot = builtPage } = this.options
+    const { gantry, settings, log, models, tls, webRoot = builtPage } = this.options
     if (isPublic(settings)) throw new PublicBindError(settings.host)
     const context: RouteContext = { gantry, draining: () => this.#draining, documents: documents() }
     const main = createApp(apiRoutes, context, settings, log, this.options.requestTimeoutMs)
@@ -142,19 +148,19 @@ export class HttpServer implements Service {
     await servePage(main, webRoot)
     this.#upgrade.listen(main.server)
     surviveAcceptErrors(main.server, log)
-    const httpPort = await listen(main, settings.host, settings.httpPort, 'httpPort')
-    let metricsPort = httpPort
+    let metrics: FastifyInstance | undefined
     if (settings.metricsPort === 0 || settings.metricsPort !== settings.httpPort) {
-      const metrics = createApp(metricsPortRoutes, context, settings, log)
+      metrics = createApp(metricsPortRoutes, context, settings, log)
       this.#add(metrics)
       surviveAcceptErrors(metrics.server, log)
-      metricsPort = await listen(metrics, settings.host, settings.metricsPort, 'metricsPort')
     }
+    const ports = tls
+      ? await listenBehind(tls, main, metrics, log)
+      : await listenOnPorts(settings, main, metrics)
     this.#address = {
       host: settings.host,
-      httpPort,
-      metricsPort,
-      url: `http://${shown(settings.host)}:${httpPort}/`,
+      ...ports,
+      url: `${tls ? 'https' : 'http'}://${shown(settings.host)}:${ports.httpPort}/`,
     }
   }
 
@@ -184,6 +190,38 @@ export class HttpServer implements Service {
       returns.once('error', reject).listen(returnPath, resolve)
     })
   }
+}
+
+async function listenOnPorts(
+  { host, httpPort, metricsPort }: ServerSettings,
+  main: FastifyInstance,
+  metrics: FastifyInstance | undefined,
+): Promise<TakenPorts> {
+  const taken = await listen(main, host, httpPort, 'httpPort')
+  if (metrics === undefined) return { httpPort: taken, metricsPort: taken }
+  return { httpPort: taken, metricsPort: await listen(metrics, host, metricsPort, 'metricsPort') }
+}
+
+/** First here, then on the ports: whoever comes finds somebody. */
+async function listenBehind(
+  front: TlsFront,
+  main: FastifyInstance,
+  metrics: FastifyInstance | undefined,
+  log: Log,
+): Promise<TakenPorts> {
+  const apps = [
+    [main, front.paths.http],
+    ...(metrics === undefined ? [] : ([[metrics, front.paths.metrics]] as const)),
+  ] as const
+  for (const [app, path] of apps) {
+    expectPeers(app.server, headersTimeoutMs, log)
+    try {
+      await app.listen({ path })
+    } catch (error) {
+      throw new ListenError(path, error)
+    }
+  }
+  return front.open()
 }
 
 async function listen(

@@ -3,6 +3,7 @@ import { redactUrl } from '../config/redact.js'
 import { holdsLogin } from '../config/url-login.js'
 import { GantryError, type ErrorCode } from '../errors.js'
 import type { IndexEntry } from '../serving/model-server.js'
+import { isOfCertificate } from '../tools/client/client-errors.js'
 import { UsageError } from './failure.js'
 
 const indexSchema = z.array(
@@ -78,7 +79,9 @@ export class ModelServerClient {
       throw new ModelServerAnswerError(
         'GANTRY_ENVIRONMENT',
         `no service answers at ${this.#base}: ${reasonOf(error)}`,
-        'Start one with `gantry serve`, or name another with --url.',
+        isOfCertificate(causeOf(error))
+          ? 'Name a PEM file of the certificates that vouch for it: NODE_EXTRA_CA_CERTS=FILE.'
+          : 'Start one with `gantry serve`, or name another with --url.',
         error,
       )
     })
@@ -109,7 +112,11 @@ function hintOf(text: string): string {
 }
 
 /** `fetch` says only that it failed; why is in the cause. */
+function causeOf(error: unknown): unknown {
+  return error instanceof Error && error.cause instanceof Error ? error.cause : error
+}
+
 function reasonOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  const cause = causeOf(error)
   return cause instanceof Error ? cause.message : String(cause)
 }

@@ -4,12 +4,14 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 
 import { dirname, join } from 'node:path'
 import { Ajv } from 'ajv'
 import { validate, ValidationSeverity } from 'dockerfile-utils'
+import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { loadPipeline } from '../../src/config/load.js'
 import { serverSchema } from '../../src/config/server.js'
 import { GpuMetrics } from '../../src/metrics/gpu-metrics.js'
 import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
+import { createTlsMetrics } from '../../src/metrics/tls-metrics.js'
 import { ServingMetrics } from '../../src/serving/metrics/serving-metrics.js'
 import { tempDir } from '../support/temp-dir.js'
 
@@ -214,10 +216,18 @@ async function serviceMetrics() {
 }
 
 /** Names of all metrics as Prometheus stores them. */
+/** Those there are with `server.tls`. */
+async function tlsMetrics() {
+  const registry = new Registry()
+  createTlsMetrics(registry)
+  return registry.getMetricsAsJSON()
+}
+
 async function metricNames(): Promise<Set<string>> {
   const metrics = [
     ...(await serviceMetrics()),
     ...(await new ServingMetrics(() => []).registry.getMetricsAsJSON()),
+    ...(await tlsMetrics()),
   ]
   return new Set(
     metrics.flatMap(({ name, type }) =>

@@ -18,6 +18,10 @@ it('speaks of every failure once', () => {
     ...numbers('R', 58),
     ...numbers('R', 79).slice(60),
     ...numbers('S', 17),
+    ...numbers('R', 71).slice(60),
+    ...numbers('R', 95).slice(89),
+    ...numbers('S', 14),
+    ...numbers('S', 33).slice(29),
   ])
 })
 

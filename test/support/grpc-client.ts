@@ -1,4 +1,5 @@
 import { Client, credentials, Metadata, type ClientDuplexStream, type ServiceError } from '@grpc/grpc-js'
+import type { ClientTls } from './tls-client.js'
 import { decodeMessage, encodeMessage, grpcRoot, type Message } from '../../src/kserve/grpc-schema.js'
 
 /** A client of the public schema: every message through protobufjs, none of the server's own readers and writers. */
@@ -8,8 +9,15 @@ export class GrpcClient {
   constructor(
     port: number,
     readonly metadata: Readonly<Record<string, string>> = {},
+    trust?: ClientTls,
+    host = '127.0.0.1',
   ) {
-    this.#client = new Client(`127.0.0.1:${port}`, credentials.createInsecure())
+    const bytes = (pem: string | undefined) => (pem === undefined ? null : Buffer.from(pem))
+    const how = trust
+      ? credentials.createSsl(bytes(trust.ca), bytes(trust.key), bytes(trust.cert))
+      : credentials.createInsecure()
+    // A subchannel of its own: others may hold a connection with another certificate.
+    this.#client = new Client(`${host}:${port}`, how, { 'grpc.use_local_subchannel_pool': 1 })
   }
 
   /** Rejects with the ServiceError of the call. */

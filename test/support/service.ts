@@ -10,6 +10,7 @@ import type { CameraView } from '../../src/cameras/camera-view.js'
 import type { Readiness } from '../../src/api/gantry.js'
 import { serverMessageSchema, type ServerMessage } from '../../src/messages/stream-protocol.js'
 import { freePort } from './free-port.js'
+import { type ClientTls, fetchByTls } from './tls-client.js'
 import { Hopeless, until } from './until.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -28,7 +29,10 @@ export type ServiceOptions = Readonly<{
     grpcPort?: number
     maxStreamClients?: number
     drainSeconds?: number
+    tls?: Readonly<{ cert: string; key: string; clientCa?: string }>
   }>
+  /** How clients of this class trust a service with `server.tls`, and what they show it. */
+  trust?: ClientTls
   env?: NodeJS.ProcessEnv
   /** A command that ends in becoming the one behind it, such as `prlimit --nofile=100`. */
   under?: readonly string[]
@@ -98,7 +102,7 @@ export class TestService {
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.httpPort}`
+    return `${this.options.server?.tls ? 'https' : 'http'}://127.0.0.1:${this.httpPort}`
   }
 
   /** Waits for `/readyz` to say yes. */
@@ -142,6 +146,8 @@ export class TestService {
     const headers = new Headers(init.headers)
     const token = this.options.server?.token
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+    const { trust } = this.options
+    if (trust) return fetchByTls(this.url + path, trust, { ...init, headers })
     return fetch(this.url + path, { ...init, headers })
   }
 
@@ -183,7 +189,8 @@ export class TestService {
   }
 
   async stream(subscription: Readonly<Record<string, unknown>> = {}): Promise<TestStream> {
-    return TestStream.open(this.url.replace('http', 'ws') + '/api/v1/stream', subscription)
+    const url = this.url.replace('http', 'ws') + '/api/v1/stream'
+    return TestStream.open(url, subscription, this.options.trust)
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -264,8 +271,12 @@ export class TestStream {
     })
   }
 
-  static async open(url: string, subscription: Readonly<Record<string, unknown>>): Promise<TestStream> {
-    const socket = new WebSocket(url, 'gantry.v1')
+  static async open(
+    url: string,
+    subscription: Readonly<Record<string, unknown>>,
+    trust?: ClientTls,
+  ): Promise<TestStream> {
+    const socket = new WebSocket(url, 'gantry.v1', { ...trust })
     const stream = new TestStream(socket)
     await once(socket, 'open')
     socket.send(JSON.stringify({ type: 'subscribe', ...subscription }))

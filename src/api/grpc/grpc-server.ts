@@ -42,6 +42,8 @@ export type GrpcOptions = Readonly<{
   port: number | undefined
   /** Calls other than health need it, when it is set. */
   token?: string | undefined
+  /** Absent: clients speak without TLS. */
+  credentials?: ServerCredentials | undefined
   /** Largest message a client may send. */
   maxMessageBytes?: number
   /** Reads what would hold the loop; shared with others, else its own. */
@@ -94,6 +96,7 @@ function channelOptions(connections: GrpcConnections): Readonly<Record<string, n
  */
 export async function startGrpc(server: ModelServer, options: GrpcOptions): Promise<GrpcServer> {
   const { token, log, maxMessageBytes = defaultMessageBytes } = options
+  const credentials = options.credentials ?? ServerCredentials.createInsecure()
   const calls = new CallsUnderWay()
   const rules = options.connections ?? grpcConnectionsSchema.parse({})
   const pings = new ClientPings(rules)
@@ -115,14 +118,14 @@ export async function startGrpc(server: ModelServer, options: GrpcOptions): Prom
   grpc.addService(definitionOf(healthService), { Check: health.Check, Watch: health.Watch })
   new ReflectionService(reflectedPackage()).addToServer(grpc)
   let given: ConnectionInjector | undefined
-  const port = options.port === undefined ? 0 : await bind(grpc, options.host, options.port)
+  const port = options.port === undefined ? 0 : await bind(grpc, options.host, options.port, credentials)
   pings.watch(grpc)
   let stopped: Promise<void> | undefined
   return {
     port,
     adopt: (socket) => {
       if (stopped !== undefined) return void socket.destroy()
-      given ??= grpc.createConnectionInjector(ServerCredentials.createInsecure())
+      given ??= grpc.createConnectionInjector(credentials)
       pings.watch(grpc)
       given.injectConnection(socket)
     },
@@ -138,10 +141,10 @@ export async function startGrpc(server: ModelServer, options: GrpcOptions): Prom
   }
 }
 
-function bind(grpc: Server, host: string, port: number): Promise<number> {
+function bind(grpc: Server, host: string, port: number, credentials: ServerCredentials): Promise<number> {
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
   return new Promise((resolve, reject) => {
-    grpc.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
+    grpc.bindAsync(address, credentials, (error, bound) => {
       if (error === null) resolve(bound)
       else if (error.message.includes('EADDRINUSE')) reject(new PortInUseError(address, 'grpcPort', error))
       else reject(new ListenError(address, error))

@@ -3,6 +3,7 @@ import { collectDefaultMetrics } from 'prom-client'
 import { createResultCache } from '../../cache/create-cache.js'
 import { repositoriesOf, type LoadedPipeline } from '../../config/load.js'
 import { connectsAtOnce, type PipelineConfig } from '../../config/pipeline.js'
+import type { ServerTls } from '../../config/server.js'
 import { repositoriesFrom, repositoryWith } from '../../repository/repository-files.js'
 import {
   checkRepositories,
@@ -16,6 +17,7 @@ import { unlessAborted } from '../../lifecycle/delay.js'
 import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
 import type { Log } from '../../lifecycle/log.js'
 import { createServiceMetrics, type ServiceMetrics } from '../../metrics/service-metrics.js'
+import { createTlsMetrics } from '../../metrics/tls-metrics.js'
 import { isLoopbackHost } from '../../api/access.js'
 import { grpcPortFree } from '../../api/free-port.js'
 import { createHttpServer, type HttpServer } from '../../api/http-server.js'
@@ -29,8 +31,10 @@ import { DeviceStates } from '../device-states.js'
 import { devicesFor } from './devices-for.js'
 import { GpuWatch } from './gpu-watch.js'
 import { lookAtCameras } from './look-at-cameras.js'
+import { ServerCertificates } from './server-certificates.js'
 import { GantryService } from './service.js'
 import { StreamProcess } from '../stream/stream-process.js'
+import { TlsDoorProcess } from '../tls-door/tls-door-process.js'
 
 /** Longest that the model server of a service that was killed may hold its port. */
 const grpcPortFreeWithinMs = 2_000
@@ -41,6 +45,8 @@ export type RunningService = Readonly<{
   /** Where it listens, with the ports actually taken. */
   httpUrl: string
   metricsUrl: string
+  /** Reads the files of `server.tls` again at once; does nothing without them. Never rejects. */
+  readCertificatesAgain(): Promise<void>
   /** Idempotent, never rejects; takes at most `server.drainSeconds` and a few seconds, and no longer than it needs. */
   stop(): Promise<void>
 }>
@@ -86,9 +92,11 @@ export async function runService(
   })
   await unlessAborted(directory.load(config.cameras), signal)
   const sinks = await unlessAborted(sinksOf(config, metrics, log), signal)
+  const tls = config.server.tls && createServerTls(config, config.server.tls, metrics, log)
   const modelServer = config.modelServer.enabled
-    ? new ModelServerProcess(config, version, unreadable, devices, metrics, log)
+    ? new ModelServerProcess(config, version, unreadable, devices, metrics, log, tls?.certificates)
     : undefined
+  tls?.certificates.onChange((material) => modelServer?.useTls(material))
   const service = new GantryService({
     name: config.name,
     version,
@@ -129,13 +137,15 @@ export async function runService(
     settings: config.server,
     log,
     ...(models === undefined ? {} : { models }),
+    ...(tls && { tls: tls.door }),
   })
   new DescriptorWatch(log)
   const { host, grpcPort, drainSeconds } = config.server
   let stopped: Promise<void> | undefined
-  const end = () => stopInOrder(service, server, drainSeconds)
+  const end = () => stopInOrder(service, server, drainSeconds).finally(() => tls?.certificates.close())
   const stop = () => (stopped ??= told(end, drainSeconds, log))
   try {
+    tls?.certificates.start()
     await server.start(signal)
     if (modelServer) await grpcPortFree(host, grpcPort, grpcPortFreeWithinMs, signal)
     await unlessAborted(service.start(), signal)
@@ -152,8 +162,18 @@ export async function runService(
     gantry: service,
     httpUrl,
     metricsUrl: httpUrl.replace(/:\d+$/, `:${address.metricsPort}/metrics`),
+    readCertificatesAgain: () => tls?.certificates.readAgain() ?? Promise.resolve(),
     stop,
   }
+}
+
+/** What `server.tls` needs beside everything else: the door, and the files that it and gRPC end TLS with. */
+function createServerTls(config: PipelineConfig, tls: ServerTls, { registry }: ServiceMetrics, log: Log) {
+  const metrics = createTlsMetrics(registry)
+  const certificates = new ServerCertificates(tls, metrics, log)
+  const door = new TlsDoorProcess(config, () => certificates.current, metrics, log)
+  certificates.onChange((material) => door.use(material))
+  return { certificates, door }
 }
 
 /** kafkajs is loaded where there is a broker alone. */

@@ -11,6 +11,7 @@ import { createLog, type Log } from '../../lifecycle/log.js'
 import { nodeWarnings } from '../../lifecycle/node-warnings.js'
 import { byTrueName } from '../../lifecycle/system-limit.js'
 import { takeGrpcLog } from '../../api/grpc/grpc-log.js'
+import { setPeer } from '../../api/peer.js'
 import { leaveParent, parentChannel } from '../parent-channel.js'
 import { ModelServerHost } from './model-server-host.js'
 import type {
@@ -103,12 +104,18 @@ function receive(message: ToModelServer, handle: unknown): void {
     case 'devices':
       host?.useDevices(message.devices)
       return
+    case 'tls':
+      host?.useTls(message.material)
+      return
     case 'giveWay':
       letCamerasFirst()
       return
     case 'connection':
       // Without a handle: the client was gone before it arrived.
-      if (handle instanceof Socket) host?.adopt(handle, fromBase64(message.head))
+      if (handle instanceof Socket) {
+        if (message.peer) setPeer(handle, message.peer)
+        host?.adopt(handle, fromBase64(message.head))
+      }
       return
     case 'grpcConnection':
       if (handle instanceof Socket) host?.adoptGrpc(handle)

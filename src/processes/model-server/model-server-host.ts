@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { rm } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
+import type { TlsMaterial } from '../../config/tls-files.js'
 import { InternalError } from '../../errors.js'
 import { isBuiltInStep } from '../../ensemble/built-in-steps.js'
 import { gpuIsInstalled, onnxRuntimeVersion } from '../../backends/onnxruntime/providers.js'
@@ -42,6 +43,7 @@ import { createKserveApp } from '../../api/kserve/kserve-app.js'
 import { RequestsUnderWay } from '../../api/requests-under-way.js'
 import { AdoptedConnections } from './adopted-connections.js'
 import { type GrpcServer, startGrpc } from '../../api/grpc/grpc-server.js'
+import { GrpcTls } from '../../api/grpc/grpc-tls.js'
 import { GrpcListener } from './grpc-listener.js'
 import { ModelServerLog } from './model-server-log.js'
 import type {
@@ -84,6 +86,7 @@ export class ModelServerHost implements Service {
   readonly #connections: AdoptedConnections
   readonly #requests: RequestsUnderWay
   readonly #grpc: GrpcListener<GrpcServer>
+  readonly #tls: GrpcTls | undefined
   /** Of both protocols. */
   readonly #pool: CodecPool
   readonly #counts: ServedCounts
@@ -181,8 +184,10 @@ export class ModelServerHost implements Service {
     this.#app = createKserveApp(this.server, { maxBodyBytes: modelServer.maxRequestBytes, pool, log })
     this.#connections = new AdoptedConnections(this.#app, setup)
     this.#requests = new RequestsUnderWay(this.#app.server)
+    this.#tls = setup.tls && new GrpcTls(setup.tls)
     const grpc = {
       ...setup.grpc,
+      credentials: this.#tls,
       connections: modelServer.grpc,
       maxMessageBytes: modelServer.maxRequestBytes,
       pool,
@@ -207,6 +212,11 @@ export class ModelServerHost implements Service {
   /** The same for a client of the port of gRPC, where control has that. */
   adoptGrpc(socket: Socket): void {
     this.#grpc.server?.adopt(socket)
+  }
+
+  /** For gRPC connections that come from now on. */
+  useTls(material: TlsMaterial): void {
+    this.#tls?.use(material)
   }
 
   /** Resolves when all models that are to be loaded by themselves serve or have a reason why not, with those that do not. */

@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { repositoriesOf } from '../../config/load.js'
 import type { PipelineConfig } from '../../config/pipeline.js'
+import type { TlsMaterial } from '../../config/tls-files.js'
 import type { Socket } from 'node:net'
 import { type UnreadableRepositories, unreadableText } from '../../repository/repository-folder.js'
 import { toBase64 } from '../../lifecycle/base64.js'
@@ -11,6 +12,7 @@ import { entryPath } from '../../lifecycle/entry.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { ServiceMetrics } from '../../metrics/service-metrics.js'
 import type { ModelUpstream } from '../../api/model-proxy.js'
+import { peerOf } from '../../api/peer.js'
 import type {
   FromModelServer,
   LoadFailure,
@@ -86,6 +88,8 @@ export class ModelServerProcess implements Service {
     readonly devices: DeviceStates,
     readonly metrics: ServiceMetrics,
     readonly log: Log,
+    /** Of gRPC; undefined: without. */
+    readonly certificates?: Readonly<{ current: TlsMaterial }>,
   ) {
     this.#unreadable = unreadable
     this.#firstLoads = new Promise((resolve) => (this.#loaded = resolve))
@@ -96,7 +100,9 @@ export class ModelServerProcess implements Service {
     this.connections = {
       returnPath,
       adopt: (socket, head) => {
-        const give = () => this.#process.pass({ type: 'connection', head: toBase64(head) }, socket)
+        const peer = peerOf(socket)
+        const message: ToModelServer = { type: 'connection', head: toBase64(head), ...(peer && { peer }) }
+        const give = () => this.#process.pass(message, socket)
         return this.wake()?.then(give) ?? give()
       },
     }
@@ -113,12 +119,15 @@ export class ModelServerProcess implements Service {
         unavailable: (reason) => new ServingError('UNAVAILABLE', `the model server is away: ${reason}`),
       },
       {
-        ready: () =>
+        ready: () => {
+          // The files may have changed since it was told its setup.
+          if (this.certificates) this.useTls(this.certificates.current)
           log.info(
             this.#door
               ? 'model server ready, models load as they are asked for'
               : 'model server ready, models load',
-          ),
+          )
+        },
         gone: () => this.#gone(),
         startsAgainIn: (end) => (this.#findCulprit(end) ? 0 : undefined),
         message: (message) => this.#receive(message),
@@ -207,6 +216,11 @@ export class ModelServerProcess implements Service {
     socket.on('error', () => undefined)
     await this.wake()
     if (!this.#process.pass({ type: 'grpcConnection' }, socket)) socket.destroy()
+  }
+
+  /** For gRPC connections that come from now on. */
+  useTls(material: TlsMaterial): void {
+    this.#process.tell({ type: 'tls', material })
   }
 
   /** There are cameras: from now on they get the processor first. */
@@ -304,6 +318,7 @@ export class ModelServerProcess implements Service {
       ...paths,
       access: { host, token, allowedOrigins, allowedHosts },
       grpc: { host, port: this.#door ? undefined : grpcPort, token },
+      ...(this.certificates && { tls: this.certificates.current }),
       storePath: config.store.path,
       heldOut: this.#heldOut.all,
       version,

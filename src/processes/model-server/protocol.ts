@@ -1,10 +1,12 @@
 import type { ProviderUse } from '../../backends/onnxruntime/provider-uses.js'
 import type { InferenceConfig } from '../../config/inference.js'
 import type { ModelsConfig, ModelServerConfig } from '../../config/models.js'
+import type { TlsMaterial } from '../../config/tls-files.js'
 import type { ErrorRecord } from '../../errors.js'
 import type { Base64 } from '../../lifecycle/base64.js'
 import type { LogSettings } from '../../lifecycle/log.js'
 import type { AccessSettings } from '../../api/access.js'
+import type { Peer } from '../../api/peer.js'
 import type { CountedStatistics } from '../../runtime/counted-statistics.js'
 import type { SizePx } from '../../vision/letterbox.js'
 import type { ModelControl } from '../../serving/repository/load-planner.js'
@@ -33,6 +35,8 @@ export type ModelServerSetup = Readonly<{
   tempDir: string
   /** Models that ended the process before this one, each with the reason. */
   heldOut: readonly (readonly [model: string, reason: string])[]
+  /** Ends TLS of gRPC clients; absent: they speak without. */
+  tls?: TlsMaterial
   /** For what must survive a restart. */
   storePath: string
   version: string
@@ -69,10 +73,12 @@ export type ToModelServer =
   | Message<'setup', { setup: ModelServerSetup }>
   /** GPUs for what is loaded from now on. */
   | Message<'devices', { devices: readonly number[] }>
+  /** For gRPC connections that come from now on. */
+  | Message<'tls', { material: TlsMaterial }>
   /** The first camera came. */
   | Message<'giveWay'>
   /** Comes with the socket of a client, of which `head` was read. */
-  | Message<'connection', { head: Base64 }>
+  | Message<'connection', { head: Base64; peer?: Peer }>
   /** Comes with the socket of a gRPC client, of which nothing was read. */
   | Message<'grpcConnection'>
   | Message<'ask', { requestId: number; question: ModelServerQuestion }>

@@ -8,6 +8,7 @@ import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
 import { createLog } from '../../lifecycle/log.js'
 import { nodeWarnings } from '../../lifecycle/node-warnings.js'
 import { keepYoungGenerationSmall } from '../../lifecycle/v8-flags.js'
+import { setPeer } from '../../api/peer.js'
 import { leaveParent, parentChannel } from '../parent-channel.js'
 import type { FromStream, StreamSetup, ToStream } from './protocol.js'
 import { readPublished } from './published-frame.js'
@@ -73,8 +74,10 @@ function receive(message: ToStream, handle: unknown): void {
       return
     case 'client':
       // Without a handle: the client was gone before it arrived.
-      if (handle instanceof Socket)
+      if (handle instanceof Socket) {
+        if (message.peer) setPeer(handle, message.peer)
         host?.accept(message.request, handle, fromBase64(message.head), message.behind)
+      }
       return
     case 'ask':
       sendBeat()

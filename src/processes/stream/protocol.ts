@@ -3,6 +3,7 @@ import type { Base64 } from '../../lifecycle/base64.js'
 import type { LogSettings } from '../../lifecycle/log.js'
 import type { StreamReading } from '../../delivery/websocket/stream-figures.js'
 import type { HubSettings } from '../../delivery/websocket/websocket-hub.js'
+import type { Peer } from '../../api/peer.js'
 import type { UpgradeRequest } from '../../api/stream-upstream.js'
 
 /** What the stream process needs to know once, at its start. */
@@ -21,7 +22,7 @@ export type StreamQuestion = Message<'beat'>
 export type ToStream =
   | Message<'setup', { setup: StreamSetup }>
   /** Comes with the socket of a client, who came behind so many results; `head` is what was read behind its request. */
-  | Message<'client', { request: UpgradeRequest; head: Base64; behind: number }>
+  | Message<'client', { request: UpgradeRequest; head: Base64; behind: number; peer?: Peer }>
   | Message<'ask', { requestId: number; question: StreamQuestion }>
   | Message<'stop', { drainMs: number }>
 

@@ -6,6 +6,7 @@ import { entryPath } from '../../lifecycle/entry.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { ServiceMetrics } from '../../metrics/service-metrics.js'
 import { StreamAwayError } from '../../api/errors.js'
+import { peerOf } from '../../api/peer.js'
 import { defaultStreamLimits } from '../../delivery/websocket/stream-limits.js'
 import type { FromStream, StreamBeat, StreamSetup, ToStream } from './protocol.js'
 import { leftOutFields, publishedFields, type Published } from './published-frame.js'
@@ -100,7 +101,14 @@ export class StreamProcess implements StreamUpstream {
 
   #give(request: UpgradeRequest, socket: Socket, head: Buffer): boolean {
     this.#flush()
-    const client: ToStream = { type: 'client', request, head: toBase64(head), behind: this.#results }
+    const peer = peerOf(socket)
+    const client: ToStream = {
+      type: 'client',
+      request,
+      head: toBase64(head),
+      behind: this.#results,
+      ...(peer && { peer }),
+    }
     const taken = this.#process.pass(client, socket)
     // Until the process counts it itself.
     if (taken && this.#clients === 0) this.#clients = 1

@@ -16,7 +16,7 @@ export class ServerUnreachableError extends GantryError {
 }
 
 /** The certificate of the server is what is wrong; codes are those of OpenSSL, and of Node for the name in it. */
-function isOfCertificate(cause: unknown): boolean {
+export function isOfCertificate(cause: unknown): boolean {
   const { code } = (cause ?? {}) as { code?: unknown }
   return typeof code === 'string' && /CERT|ISSUER|LEAF_SIGNATURE|INVALID_CA/.test(code)
 }
