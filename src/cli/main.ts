@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 import '../lifecycle/no-telemetry.js'
 import '../lifecycle/catch-warnings.js'
+import { runBelowInit } from './first-process.js'
+import { hangupWasIgnored } from './ignored-hangup.js'
 import { isNodeNewEnough, NodeTooOldError } from './node-version.js'
 import { StopSignals } from './stop-signals.js'
 import { keepYoungGenerationSmall } from '../lifecycle/v8-flags.js'
@@ -16,8 +18,10 @@ if (!isNodeNewEnough(process.versions.node)) {
   process.exit(2)
 }
 
+runBelowInit(process.argv.slice(1))
+
 // Before the program is loaded, which takes a moment: a supervisor may change its mind at any time.
-const signals = new StopSignals()
+const signals = new StopSignals(process, hangupWasIgnored())
 
 // `gantry models list | head` closes the pipe early; that is no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

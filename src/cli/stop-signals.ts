@@ -21,9 +21,16 @@ export class StopSignals {
   readonly #listeners: readonly (readonly [StopSignal, () => void])[]
   #first: StopSignal | undefined
 
-  constructor(readonly source: SignalSource = process) {
+  /** @param ignoresHangup - whether SIGHUP was ignored at the start, as under `nohup`: it stays so, to the end of the process. */
+  constructor(
+    readonly source: SignalSource = process,
+    ignoresHangup = false,
+  ) {
     this.asked = this.#stop.signal
-    this.#listeners = names.map((name) => [name, () => this.#heard(name)])
+    // Without a listener it would end the process.
+    if (ignoresHangup) source.on('SIGHUP', () => undefined)
+    const heard = names.filter((name) => name !== 'SIGHUP' || !ignoresHangup)
+    this.#listeners = heard.map((name) => [name, () => this.#heard(name)])
     for (const [name, listener] of this.#listeners) source.on(name, listener)
   }
 
