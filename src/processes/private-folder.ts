@@ -1,7 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isAlive } from '../lifecycle/alive.js'
+import { fits, makeTemporaryFolder, socketBase } from '../lifecycle/temporary-folder.js'
 
 const prefix = 'gantry-run-'
 const ownerFile = 'owner'
@@ -11,19 +12,41 @@ const ownerFile = 'owner'
  *
  * Whose a folder is stands in its file `owner`: a process and the namespace of its number. One from elsewhere, another container for
  * instance, is left alone, since nobody here knows whether its process lives.
+ *
+ * @throws TemporaryFolderError
  */
 export function createPrivateFolder(base = tmpdir()): string {
   for (const dir of abandonedFolders(base)) rmSync(dir, { recursive: true, force: true })
-  const dir = mkdtempSync(join(base, prefix))
+  const dir = makeTemporaryFolder(prefix, base)
   writeFileSync(join(dir, ownerFile), `${process.pid} ${namespace()}`)
   return dir
 }
 
+/**
+ * Where sockets of a private folder lie: in it, or in one elsewhere where its path is too long for them.
+ *
+ * @param longestName - of the sockets.
+ * @throws TemporaryFolderError
+ */
+export function socketFolderOf(dir: string, longestName: string): string {
+  if (fits(join(dir, longestName))) return dir
+  return createPrivateFolder(socketBase(join(`${prefix}XXXXXX`, longestName), dir))
+}
+
 function abandonedFolders(base: string): readonly string[] {
-  return readdirSync(base)
+  return namesIn(base)
     .filter((name) => name.startsWith(prefix))
     .map((name) => join(base, name))
     .filter(isAbandoned)
+}
+
+/** None where it cannot be read: whoever makes something in it is told why. */
+function namesIn(dir: string): readonly string[] {
+  try {
+    return readdirSync(dir)
+  } catch {
+    return []
+  }
 }
 
 function isAbandoned(dir: string): boolean {

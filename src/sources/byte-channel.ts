@@ -1,7 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { makeTemporaryFolder, socketBase } from '../lifecycle/temporary-folder.js'
 
 /** Whoever receives the bytes of a channel provides the memory too. */
 export interface ByteReader {
@@ -21,7 +21,7 @@ export type ByteChannel = Readonly<{ writeEnd: Socket; readEnd: Socket }>
 
 /** @throws an error of the system when there is no descriptor or no temporary folder for it. Nothing is left open then. */
 export async function openByteChannel(reader: ByteReader): Promise<ByteChannel> {
-  const folder = await mkdtemp(join(tmpdir(), 'gantry-'))
+  const folder = makeTemporaryFolder('gantry-', socketBase('gantry-XXXXXX/frames'))
   const path = join(folder, 'frames')
   const server = createServer({ pauseOnConnect: true })
   let readEnd: Socket | undefined

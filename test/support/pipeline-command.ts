@@ -12,7 +12,12 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
  *
  * @param pipeline - laid over free ports, the models of the repository and a store in `dir`.
  */
-export function runOnPipeline(dir: string, pipeline: Record<string, unknown>, [command, ...flags]: string[]) {
+export function runOnPipeline(
+  dir: string,
+  pipeline: Record<string, unknown>,
+  [command, ...flags]: string[],
+  env: NodeJS.ProcessEnv = {},
+) {
   const file = join(dir, 'pipeline.yaml')
   const whole = {
     apiVersion: 'gantry/v1',
@@ -25,7 +30,7 @@ export function runOnPipeline(dir: string, pipeline: Record<string, unknown>, [c
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     [join(root, 'dist/cli/main.js'), command ?? '', '-c', file, ...flags],
-    { encoding: 'utf8', timeout: 60_000 },
+    { encoding: 'utf8', timeout: 60_000, env: { ...process.env, ...env } },
   )
   expect(stderr).not.toMatch(/\n\s+at /)
   return { file, status, stdout, stderr }

@@ -45,6 +45,7 @@ async function check(
     { lookAtProviders },
     { checkDecoding },
     { checkTls },
+    { checkFolders },
   ] = await Promise.all([
     import('../checks/address-check.js'),
     import('../checks/repository-check.js'),
@@ -56,6 +57,7 @@ async function check(
     import('../checks/provider-check.js'),
     import('../checks/decoding-check.js'),
     import('../checks/tls-check.js'),
+    import('../checks/folders-check.js'),
   ])
   const { cameras, sinks } = config
   const settings: Finding = {
@@ -81,6 +83,7 @@ async function check(
     ...checkAddress(config),
     ...checkTls(config),
     ...checkLimits(config),
+    ...(await checkFolders(config)),
     ...models,
     ...detector,
     ...checkInt8(repositoriesOf(config), providers),

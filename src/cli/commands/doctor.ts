@@ -32,25 +32,33 @@ export function doctorCommand(context: CommandContext): Command {
 
 async function examineHost({ config }: DoctorOptions, { terminal }: CommandContext): Promise<Finding[]> {
   const { inference } = loadPipeline(config, { env: terminal.env }).config
-  const [{ examineFfmpeg }, machine, { examineOnnxRuntime }, { deviceFindings, devicesToTry }] =
-    await Promise.all([
-      import('../doctor/ffmpeg.js'),
-      import('../doctor/machine.js'),
-      import('../doctor/onnx-runtime.js'),
-      import('../checks/provider-check.js'),
-    ])
+  const [
+    { examineFfmpeg },
+    machine,
+    { examineOnnxRuntime },
+    { deviceFindings, devicesToTry },
+    { checkTemporaryFolder },
+  ] = await Promise.all([
+    import('../doctor/ffmpeg.js'),
+    import('../doctor/machine.js'),
+    import('../doctor/onnx-runtime.js'),
+    import('../checks/provider-check.js'),
+    import('../checks/folders-check.js'),
+  ])
   const [firstDevice = 0] = await devicesToTry(inference)
-  const [ffmpeg, setpriv, runtime, devices, gpus, java] = await Promise.all([
+  const [ffmpeg, setpriv, runtime, devices, gpus, java, temporary] = await Promise.all([
     examineFfmpeg(),
     machine.examineSetpriv(),
     examineOnnxRuntime(firstDevice),
     deviceFindings(inference),
     machine.examineGpus(),
     machine.examineJava(),
+    checkTemporaryFolder(),
   ])
   return [
     machine.examineNode(),
     ...machine.examineMachine(),
+    temporary,
     ...ffmpeg,
     setpriv,
     ...runtime,

@@ -16,6 +16,7 @@ import { Deadline } from '../../lifecycle/deadline.js'
 import { unlessAborted } from '../../lifecycle/delay.js'
 import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
 import type { Log } from '../../lifecycle/log.js'
+import { tryTemporaryFolder, whyNotWritable } from '../../lifecycle/temporary-folder.js'
 import { createServiceMetrics, type ServiceMetrics } from '../../metrics/service-metrics.js'
 import { createTlsMetrics } from '../../metrics/tls-metrics.js'
 import { isLoopbackHost } from '../../api/access.js'
@@ -62,6 +63,7 @@ export async function runService(
   { config, baseDir }: LoadedPipeline,
   { log, signal }: Readonly<{ log: Log; signal: AbortSignal }>,
 ): Promise<RunningService> {
+  await unlessAborted(tryTemporaryFolder(), signal)
   const unreadable = await unlessAborted(lookAtRepositories(config), signal)
   const metrics = createServiceMetrics()
   // Memory, CPU, handles and loop delay of this process: `process_*` and `nodejs_*`.
@@ -91,6 +93,12 @@ export async function runService(
     loopbackClosed: !isLoopbackHost(config.server.host),
   })
   await unlessAborted(directory.load(config.cameras), signal)
+  const unwritable = await unlessAborted(whyNotWritable(config.store.path), signal)
+  if (unwritable !== undefined)
+    log.warn(
+      { setting: 'store.path', path: config.store.path, reason: unwritable },
+      'store.path cannot be written: cameras cannot be kept over a restart, and models are tried again at each',
+    )
   const sinks = await unlessAborted(sinksOf(config, metrics, log), signal)
   const tls = config.server.tls && createServerTls(config, config.server.tls, metrics, log)
   const modelServer = config.modelServer.enabled

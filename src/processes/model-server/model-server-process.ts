@@ -33,7 +33,7 @@ import { openGrpcDoor } from './grpc-door.js'
 import { GrpcListener, type OpenedGrpc } from './grpc-listener.js'
 import { HeldOutModels } from './held-out-models.js'
 import type { DeviceStates } from '../device-states.js'
-import { createPrivateFolder } from '../private-folder.js'
+import { createPrivateFolder, socketFolderOf } from '../private-folder.js'
 import type { OwnMessage } from '../child-messages.js'
 import type { EndOfProcess } from '../process-spec.js'
 import { SupervisedProcess } from '../supervised-process.js'
@@ -54,6 +54,7 @@ const metricsAtMostMs = 1_000
 const v8Flags = ['--max-semi-space-size=2']
 /** At the end, longest for closing models and connections. */
 const stopAtMostMs = 2_000
+const returnSocket = 'return.sock'
 
 /**
  * The model server process under supervision. Cameras never wait for it. Beside cameras, and where the settings do not say when models
@@ -65,6 +66,8 @@ export class ModelServerProcess implements Service {
   /** Clients whose connections it serves itself. */
   readonly connections: NonNullable<ModelUpstream['connections']>
   readonly #tempDir: string
+  /** The same, but where its path is too long for sockets. */
+  readonly #socketDir: string
   readonly #process: SupervisedProcess<FromModelServer, ToModelServer>
   #beat: ModelServerBeat | undefined
   #besideCameras = false
@@ -95,8 +98,9 @@ export class ModelServerProcess implements Service {
     this.#firstLoads = new Promise((resolve) => (this.#loaded = resolve))
     devices.onChange = () => this.#process.tell({ type: 'devices', devices: devices.used })
     this.#tempDir = createPrivateFolder()
-    this.socketPath = join(this.#tempDir, 'http.sock')
-    const returnPath = join(this.#tempDir, 'return.sock')
+    this.#socketDir = socketFolderOf(this.#tempDir, returnSocket)
+    this.socketPath = join(this.#socketDir, 'http.sock')
+    const returnPath = join(this.#socketDir, returnSocket)
     this.connections = {
       returnPath,
       adopt: (socket, head) => {
@@ -263,7 +267,7 @@ export class ModelServerProcess implements Service {
   async stop(): Promise<void> {
     await this.#door?.stop(0)
     await this.#process.stop(stopAtMostMs)
-    rmSync(this.#tempDir, { recursive: true, force: true })
+    for (const dir of [this.#tempDir, this.#socketDir]) rmSync(dir, { recursive: true, force: true })
   }
 
   #gone(): void {

@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeTemporaryFolder } from '../../lifecycle/temporary-folder.js'
 import type { OnnxModel } from '../../repository/onnx-model.js'
 import { knownPython, pythonEnvironment } from '../python/python-environment.js'
 import { configAfter } from './config-after.js'
@@ -101,7 +101,7 @@ const proofs: Readonly<Record<TransformStep['kind'], Readonly<{ by: Proof['by'];
  */
 export async function transformModel(model: OnnxModel, request: TransformRequest): Promise<TransformReport> {
   checkTarget(request.target)
-  const scratch = mkdtempSync(join(tmpdir(), 'gantry-transform-'))
+  const scratch = makeTemporaryFolder('gantry-transform-')
   try {
     return await new Transformation(model, request, scratch).run()
   } finally {
