@@ -1,19 +1,34 @@
 /** What a secret is replaced with. */
 export const mask = '***'
 
-/** Settings that are secret by their name alone. */
-const secretKeys: ReadonlySet<string> = new Set([
-  'token',
-  'password',
-  'secret',
-  'passphrase',
-  'clientSecret',
-  'sentinelPassword',
-])
+/** Parts of names, in URLs, that hold a login or what stands for one; the only list of them. */
+const loginWords = [
+  ...[
+    'user',
+    'usr',
+    'login',
+    'pass',
+    'pwd',
+    'psw',
+    'token',
+    'key',
+    'auth',
+    'cred',
+    'secret',
+    'sig',
+    'sign',
+    'sess',
+    'jwt',
+  ],
+  ...['otp', 'pin(?![a-z])', '(?<![a-z])sid(?![a-z])'],
+].join('|')
+
+/** Names of settings that are secret, whatever their section; what only says where a secret lies is not one. */
+const secretSetting =
+  /(?:pass(?:word|wd|phrase)?|pwd|psw|token|secret|credentials?|(?:api|access|private)key|(?<![a-z])sid)$/i
 
 /** Parameters by which cameras take a login: `?user=admin&pwd=...`, `?u=admin&p=...`, `/user=admin_password=...`. */
-const secretParameter =
-  /([a-z_-]*(?:user|usr|login|pass|pwd|psw|token|key|auth|cred|secret|sign?)[a-z_-]*=|(?<=[?&])(?:u|p|pw)=)/gi
+const secretParameter = new RegExp(`([\\w.-]*(?:${loginWords})[\\w.-]*=|(?<=[?&;#])(?:u|p|pw)=)`, 'gi')
 
 /** Those of them that hold a password alone. */
 export const passwordParameter = /[?&]([a-z_-]*(pass|pwd|psw)[a-z_-]*|p|pw)=/i
@@ -27,7 +42,7 @@ export const passwordParameter = /[?&]([a-z_-]*(pass|pwd|psw)[a-z_-]*|p|pw)=/i
 export function redactUrl(url: string): string {
   const [, scheme, rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/)(.*)$/is.exec(url) ?? []
   if (scheme === undefined) return url.replace(/^(?!file:)[^/:]+:.*@/is, `${mask}@`)
-  return maskedUrl(scheme, rest, '[^&]+')
+  return maskedUrl(scheme, rest)
 }
 
 /**
@@ -35,17 +50,20 @@ export function redactUrl(url: string): string {
  *
  * A password may itself hold `@`, `:` or `/` unescaped, as cameras' owners type them; so everything from `://` to the last `@` before
  * white space or a quote is taken as credentials. Cameras that take the login as parameters (`?user=admin&pwd=...`,
- * `/user=admin_password=...`) have the values of those masked.
+ * `/user=admin_password=...`) have the values of those masked. What follows a `#` is masked as a whole: it is sent to nobody, so that it is a
+ * note of its owner or a part of a password.
  */
 export function redactText(text: string): string {
   return text.replace(/([a-z][a-z0-9+.-]*:\/\/)([^\s"'<>]*)/gi, (_, scheme: string, rest: string) =>
-    maskedUrl(scheme, rest, '[^&#]+'),
+    maskedUrl(scheme, rest),
   )
 }
 
-function maskedUrl(scheme: string, rest: string, value: string): string {
+function maskedUrl(scheme: string, rest: string): string {
   const host = isWithoutLogin(scheme, rest) ? rest : rest.replace(/^.*@/s, `${mask}@`)
-  return scheme + host.replace(new RegExp(secretParameter.source + value, 'gis'), `$1${mask}`)
+  const parameters = host.replace(new RegExp(secretParameter.source + '[^&]+', 'gis'), `$1${mask}`)
+  // A file may have one in its name.
+  return scheme + (/^file:/i.test(scheme) ? parameters : parameters.replace(/#[^&]+/s, `#${mask}`))
 }
 
 /** The "@" of a file's name, or of a path behind a host that no login can begin with. */
@@ -70,7 +88,7 @@ export function redactSettings(value: unknown): unknown {
 
 /** Whether a value is never shown, for its name. @param besideUrl - the section is of something that is logged in to by URL. */
 export function isSecretSetting(key: string, besideUrl = false): boolean {
-  return secretKeys.has(key) || (besideUrl && key === 'username')
+  return secretSetting.test(key) || (besideUrl && key === 'username')
 }
 
 const loginKeys: ReadonlySet<string> = new Set([

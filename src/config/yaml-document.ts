@@ -17,6 +17,8 @@ import type { SettingPath } from './setting-path.js'
 
 export type Place = Readonly<{ line: number; column: number }>
 
+const tooDeep = 'sections and lists are nested too deeply'
+
 /** For mistakes that YAML tells in words of its grammar, or of the library that reads it. */
 const plainWords: Readonly<Partial<Record<ErrorCode, string>>> = {
   TAG_RESOLVE_FAILED: 'a value that begins with "!" is a tag in YAML: write the text in quotes',
@@ -24,6 +26,7 @@ const plainWords: Readonly<Partial<Record<ErrorCode, string>>> = {
   DUPLICATE_KEY: 'this key stands here twice; keep one',
   TAB_AS_INDENT: 'a tab cannot indent; use spaces',
   MULTILINE_IMPLICIT_KEY: 'no key ends here: write ": " between a key and its value',
+  RESOURCE_EXHAUSTION: tooDeep,
   MULTIPLE_DOCS:
     'a second document begins here; a pipeline is one, so remove the "---" or put this into a file of its own',
 }
@@ -49,12 +52,29 @@ export class YamlDocument {
         this.#problem(pos[0], this.#unquoted(pos[0]) ?? plainWords[code] ?? firstLine(message)),
     )
     if (problems.length > 0) return problems
-    const visitAlias = (_: unknown, alias: Alias) => {
-      if (alias.resolve(this.#document) === undefined)
-        problems.push(this.#problem(offsetOf(alias) ?? 0, this.#unanchored(alias)))
+    const visitAlias = (_: unknown, alias: Alias, around: readonly unknown[]) => {
+      const anchored = alias.resolve(this.#document)
+      const at = offsetOf(alias) ?? 0
+      if (anchored === undefined) problems.push(this.#problem(at, this.#unanchored(alias)))
+      else if (around.includes(anchored))
+        problems.push(
+          this.#problem(at, `the alias *${alias.source} stands inside of what it names, which has no end so`),
+        )
     }
-    visit(this.#document, { Alias: visitAlias })
-    return problems.length > 0 ? problems : this.#expansionProblems()
+    return this.#inDepth(() => {
+      visit(this.#document, { Alias: visitAlias })
+      return problems.length > 0 ? problems : this.#expansionProblems()
+    })
+  }
+
+  /** What is nested deeper than any pipeline uses up the stack, here or in the library. */
+  #inDepth(look: () => ConfigProblem[]): ConfigProblem[] {
+    try {
+      return look()
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      return [this.#problem(0, tooDeep)]
+    }
   }
 
   /** Errors that are a person's: what follows a token out of place is mostly of its making. */
@@ -87,6 +107,7 @@ export class YamlDocument {
       this.values()
       return []
     } catch (error) {
+      if (error instanceof RangeError) throw error
       return [this.#problem(0, firstLine(error instanceof Error ? error.message : String(error)))]
     }
   }

@@ -26,7 +26,8 @@ describe('AddressPolicy', () => {
     ['168.63.129.16', 'metadata'],
     ['169.254.1.7', 'link-local'],
     ['fe80::1', 'link-local'],
-    ['64:ff9b::a9fe:a9fe', 'link-local'],
+    ['64:ff9b::a9fe:a9fe', 'metadata'],
+    ['64:ff9b::a9fe:1', 'link-local'],
     ['0.0.0.0', 'not an address of one machine'],
     ['::', 'not an address of one machine'],
     ['239.1.2.3', 'not an address of one machine'],
@@ -44,7 +45,16 @@ describe('AddressPolicy', () => {
     expect(policy.refusal('169.254.169.254')).toBe('is in cameraNetworks.deny')
     expect(policy.refusal('::ffff:127.0.0.1')).toBe('is in cameraNetworks.deny')
     expect(policy.refusal('::1')).toBeUndefined()
+    expect(policy.refusal('64:ff9b::7f00:1')).toBe('is in cameraNetworks.deny')
   })
+
+  it.each(['127.0.0.1', '::1', '::ffff:127.0.0.1', '64:ff9b::7f00:1', '2002:7f00:1::'])(
+    'S18: takes %s for this machine where that is closed',
+    (address) => {
+      const policy = new AddressPolicy({ allow: [], deny: [], loopbackClosed: true })
+      expect(policy.refusal(address)).toBe('is this machine itself')
+    },
+  )
 
   it.each(['2852039166', '0xa9fea9fe', '169.254.43518', '[::ffff:a9fe:a9fe]', '169.254.169.254.'])(
     'sees the address that %s spells',
