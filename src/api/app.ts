@@ -1,6 +1,7 @@
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { redactText } from '../config/redact.js'
 import type { Log } from '../lifecycle/log.js'
+import { isModelPath } from './connection-switch.js'
 import { guard, isTrusted, type GuardSettings } from './guard.js'
 import {
   NoPictureError,
@@ -9,13 +10,13 @@ import {
   TooLargeError,
   UnsupportedMediaError,
 } from './errors.js'
-import { problemMediaType, toProblem, type Problem } from './problem.js'
 import { peerOf } from './peer.js'
 import { originForm } from './request-target.js'
 import type { Answer, AuthRule, Route, RouteContext } from './route.js'
-import { securityHeaders } from './security-headers.js'
 import { answerUnreadable } from './unreadable-request.js'
 import { rateLimit } from './rate-limit.js'
+import { sendModelProblem, sendProblem } from './send-problem.js'
+import { TokenGuesses } from './token-guesses.js'
 import { isPicture, pictureBodyType } from './picture-body.js'
 import { parseRequest } from './validate.js'
 
@@ -49,6 +50,7 @@ export function createApp(
   log: Log,
   /** From the first byte of a request to its last. */
   requestTimeoutMs = defaultRequestTimeoutMs,
+  guesses = new TokenGuesses(settings.maxRequestsPerMinute),
 ): FastifyInstance {
   const app = fastify({
     logger: false,
@@ -59,7 +61,9 @@ export function createApp(
     forceCloseConnections: 'idle',
     // The model server sends back what came over a connection of its own; nobody else reaches us without an address.
     trustProxy: (address: string | undefined) => address === undefined,
-    frameworkErrors: (error, _request, reply) => sendProblem(reply, error),
+    // No hook has seen such a request, and no route of `/v2`, which has a form of its own.
+    frameworkErrors: (error, request, reply) =>
+      void (isModelPath(request.url) ? sendModelProblem : sendProblem)(reply, error),
     clientErrorHandler: answerUnreadable,
     http: {
       headersTimeout: Math.min(headersTimeoutMs, requestTimeoutMs),
@@ -72,6 +76,7 @@ export function createApp(
     if (options.config?.auth === undefined) throw new Error(`route ${options.url} has no auth rule`)
   })
   app.addHook('onRequest', rateLimit(settings.maxRequestsPerMinute))
+  app.addHook('onRequest', ({ ip, headers }) => guesses.look(ip, headers, settings))
   app.addHook('onRequest', guard(settings, context.draining))
   app.addHook('onResponse', async (request, reply) => logRequest(log, request, reply))
   app.setErrorHandler((thrown, request, reply) => {
@@ -161,16 +166,6 @@ function send(reply: FastifyReply, answer: Answer): FastifyReply {
 
 function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-}
-
-function sendProblem(reply: FastifyReply, error: unknown): Problem {
-  const { problem, headers } = toProblem(error)
-  void reply
-    .code(problem.status)
-    .headers({ ...securityHeaders, 'cache-control': 'no-store', ...headers })
-    .type(problemMediaType)
-    .send(JSON.stringify(problem))
-  return problem
 }
 
 /** Methods the path of a URL takes; empty when there is no such path. */

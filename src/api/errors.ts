@@ -146,7 +146,7 @@ export class RateLimitedError extends HttpError {
   override readonly retryable = true
   readonly hint = 'Ask less often, follow the stream instead of asking, or raise server.maxRequestsPerMinute.'
   constructor(perMinute: number, retryAfterSeconds: number) {
-    super(`this address has sent ${perMinute} requests within a minute, which is the limit`)
+    super(`this address has sent ${perMinute} requests, or wrong tokens, within a minute, which is the limit`)
     this.name = 'RateLimitedError'
     this.headers = { 'retry-after': String(retryAfterSeconds) }
   }

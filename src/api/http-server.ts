@@ -24,6 +24,7 @@ import type { Documents, RouteContext } from './route.js'
 import { apiRoutes, metricsPortRoutes } from './routes/index.js'
 import { StreamUpgrade } from './stream-upgrade.js'
 import type { TakenPorts, TlsFront } from './tls-front.js'
+import { TokenGuesses } from './token-guesses.js'
 import { declineUpgrades, offersWebSocket } from './upgrade-offers.js'
 
 export type ServerSettings = Readonly<z.output<typeof serverSchema>>
@@ -67,12 +68,15 @@ export class HttpServer implements Service {
   readonly #apps: FastifyInstance[] = []
   readonly #requests: RequestsUnderWay[] = []
   readonly #upgrade: StreamUpgrade
+  /** Of all ports. */
+  readonly #guesses: TokenGuesses
   #switch: ConnectionSwitch | undefined
   #returns: SocketServer | undefined
 
   constructor(readonly options: HttpServerOptions) {
     const { gantry, settings, log } = options
-    this.#upgrade = new StreamUpgrade(gantry.stream, settings, () => this.#draining, log)
+    this.#guesses = new TokenGuesses(settings.maxRequestsPerMinute)
+    this.#upgrade = new StreamUpgrade(gantry.stream, settings, () => this.#draining, log, this.#guesses)
   }
 
   get state(): ServerState {
@@ -139,7 +143,7 @@ export class HttpServer implements Service {
     const { gantry, settings, log, models, tls, webRoot = builtPage } = this.options
     if (isPublic(settings)) throw new PublicBindError(settings.host)
     const context: RouteContext = { gantry, draining: () => this.#draining, documents: documents() }
-    const main = createApp(apiRoutes, context, settings, log, this.options.requestTimeoutMs)
+    const main = createApp(apiRoutes, context, settings, log, this.options.requestTimeoutMs, this.#guesses)
     this.#add(main, offersWebSocket)
     if (models) {
       modelProxy(main, { ...models, access: settings, log })
@@ -150,7 +154,7 @@ export class HttpServer implements Service {
     surviveAcceptErrors(main.server, log)
     let metrics: FastifyInstance | undefined
     if (settings.metricsPort === 0 || settings.metricsPort !== settings.httpPort) {
-      metrics = createApp(metricsPortRoutes, context, settings, log)
+      metrics = createApp(metricsPortRoutes, context, settings, log, undefined, this.#guesses)
       this.#add(metrics)
       surviveAcceptErrors(metrics.server, log)
     }

@@ -5,8 +5,8 @@ import { RateLimitedError } from './errors.js'
 const windowSeconds = 60
 
 /**
- * Refuses an address that asks `/api/` more often than this, before its token is looked at: guessing tokens counts too.
- * Probes, metrics, the page and the model server, which has queues of its own, are not counted.
+ * Refuses an address that asks `/api/` more often than this, before its token is looked at. Probes, metrics, the page and the model
+ * server, which has queues of its own, are not counted; wrong tokens are, wherever they are tried ({@link TokenGuesses}).
  *
  * @param perMinute - 0 sets no limit.
  */

@@ -17,6 +17,7 @@ import { refuseUpgrade } from './refuse-upgrade.js'
 import { checkHostHeader, originForm } from './request-target.js'
 import { streamPath } from './routes/results.js'
 import type { StreamUpstream } from './stream-upstream.js'
+import type { TokenGuesses } from './token-guesses.js'
 import { offersWebSocket } from './upgrade-offers.js'
 
 /** Checks upgrade requests of `/api/v1/stream` and hands the good ones on; everything else gets a problem and is closed. */
@@ -26,6 +27,7 @@ export class StreamUpgrade {
     readonly settings: AccessSettings,
     readonly draining: () => boolean,
     readonly log: Log,
+    readonly guesses: TokenGuesses,
   ) {}
 
   listen(server: Server): void {
@@ -42,6 +44,7 @@ export class StreamUpgrade {
 
   /** @throws GantryError why the client is refused */
   async #handOn(message: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    await this.guesses.look(addressOf(message), message.headers, this.settings)
     this.#check(message)
     if (!(socket instanceof Socket)) throw new TypeError('a connection is no socket')
     const { method = '', url = '', headers } = message
@@ -63,6 +66,11 @@ export class StreamUpgrade {
         `Offer it: new WebSocket(url, ['${streamProtocol}']).`,
       )
   }
+}
+
+/** Of a client whose connection another process of ours has, as that tells. */
+function addressOf({ socket, headers }: IncomingMessage): string {
+  return socket.remoteAddress ?? String(headers['x-forwarded-for'])
 }
 
 function offeredProtocols(request: IncomingMessage): string[] {

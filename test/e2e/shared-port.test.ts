@@ -241,6 +241,87 @@ describe('one port for the service and its model server', () => {
     70_000,
   )
 
+  /** What is answered on one connection to requests that are written as they are, until `end` is in it or it is closed. */
+  async function answered(bytes: string, end: string): Promise<string> {
+    const socket = connect(service.httpPort, '127.0.0.1')
+    let text = ''
+    socket.on('data', (data: Buffer) => (text += data.toString('latin1'))).on('error', () => undefined)
+    socket.write(bytes)
+    await until(`an answer with ${end}`, () => text.includes(end) || socket.destroyed, 20_000)
+    socket.destroy()
+    return text
+  }
+  const auth = `authorization: ${bearer.authorization}\r\n`
+  const health = `GET /v2/health/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`
+  const stream = `GET /api/v1/stream HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-protocol: gantry.v1\r\n`
+
+  it('S22: gives the stream to a connection that began with models, to those with the token alone', async () => {
+    expect(await answered(`${health}${stream}${auth}\r\n`, '"type":"hello"')).toMatch(
+      /HTTP\/1\.1 200 [^]*HTTP\/1\.1 101 [^]*"type":"hello"/,
+    )
+    const refused = await answered(`${health}${stream}\r\n`, 'GANTRY_UNAUTHORIZED')
+    expect(refused).toMatch(/HTTP\/1\.1 401 /)
+    expect(refused).toContain('content-security-policy')
+  })
+
+  it.each([
+    [
+      'two Host headers',
+      `GET /api/v1/status HTTP/1.1\r\nhost: 127.0.0.1\r\nhost: evil.example\r\n${auth}\r\n`,
+    ],
+    [
+      'two Host headers for models',
+      `GET /v2 HTTP/1.1\r\nhost: 127.0.0.1\r\nhost: evil.example\r\n${auth}\r\n`,
+    ],
+    ['what is no HTTP', 'NONSENSE\r\n\r\n'],
+    ['a path that cannot be read', `GET /v2/%zz HTTP/1.1\r\nhost: 127.0.0.1\r\n${auth}\r\n`],
+    ['a model that is not there', `GET /v2/models/none HTTP/1.1\r\nhost: 127.0.0.1\r\n${auth}\r\n`],
+    ['a route that is not there', `GET /none HTTP/1.1\r\nhost: 127.0.0.1\r\n${auth}\r\n`],
+  ])('S23: answers %s in one form with the same headers, over every kind of connection', async (_, bytes) => {
+    const parts = (text: string) => {
+      const answer = /HTTP\/1\.1 \d{3} [^]*$/.exec(text)?.[0] ?? ''
+      const [head = '', body = ''] = answer.split('\r\n\r\n')
+      const fields = head
+        .split('\r\n')
+        .slice(1)
+        .map((line) => line.split(':')[0]?.toLowerCase() ?? '')
+      const perConnection = new Set([
+        'date',
+        'connection',
+        'keep-alive',
+        'content-length',
+        'transfer-encoding',
+      ])
+      return {
+        status: head.split(' ')[1],
+        type: /^content-type: (.*)$/im.exec(head)?.[1],
+        fields: fields.filter((field) => !perConnection.has(field)).sort(),
+        isProblem: body.includes('"code":"GANTRY_'),
+      }
+    }
+    const own = `GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`
+    const [adopted, kept] = await Promise.all(
+      [health, own].map(async (first) => {
+        const socket = connect(service.httpPort, '127.0.0.1')
+        let text = ''
+        socket.on('data', (data: Buffer) => (text += data.toString('latin1'))).on('error', () => undefined)
+        socket.write(first)
+        await until('the first answer', () => text.includes('\r\n\r\n'), 20_000)
+        const before = text.length
+        socket.write(bytes)
+        await until(
+          'the second answer',
+          () => /HTTP\/1\.1 \d+[^]*\r\n\r\n[^]*\}/.test(text.slice(before)),
+          20_000,
+        )
+        socket.destroy()
+        return parts(text.slice(before))
+      }),
+    )
+    expect(adopted).toEqual(kept)
+    expect(adopted?.fields).toContain('content-security-policy')
+  })
+
   it('ends a client that does not say what it wants', async () => {
     const socket = connect(service.httpPort, '127.0.0.1')
     await once(socket, 'connect')

@@ -15,6 +15,7 @@ import type { Log } from '../../lifecycle/log.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { bytesUnderWay, CodecPool } from '../codec/codec-pool.js'
 import { ListenError, PortInUseError } from '../errors.js'
+import { TokenGuesses } from '../token-guesses.js'
 import { CallsUnderWay } from './calls-under-way.js'
 import { ClientPings } from './client-pings.js'
 import { tokenInterceptor } from './grpc-access.js'
@@ -44,6 +45,8 @@ export type GrpcOptions = Readonly<{
   token?: string | undefined
   /** Absent: clients speak without TLS. */
   credentials?: ServerCredentials | undefined
+  /** Of wrong tokens; without it they are not counted. */
+  guesses?: TokenGuesses
   /** Largest message a client may send. */
   maxMessageBytes?: number
   /** Reads what would hold the loop; shared with others, else its own. */
@@ -95,7 +98,7 @@ function channelOptions(connections: GrpcConnections): Readonly<Record<string, n
  * @throws PortInUseError, ListenError
  */
 export async function startGrpc(server: ModelServer, options: GrpcOptions): Promise<GrpcServer> {
-  const { token, log, maxMessageBytes = defaultMessageBytes } = options
+  const { token, guesses = new TokenGuesses(0), log, maxMessageBytes = defaultMessageBytes } = options
   const credentials = options.credentials ?? ServerCredentials.createInsecure()
   const calls = new CallsUnderWay()
   const rules = options.connections ?? grpcConnectionsSchema.parse({})
@@ -107,7 +110,7 @@ export async function startGrpc(server: ModelServer, options: GrpcOptions): Prom
     interceptors: [
       largeMessages(maxMessageBytes),
       partsAsTheyAre,
-      ...(token === undefined ? [] : [tokenInterceptor(token)]),
+      ...(token === undefined ? [] : [tokenInterceptor(token, guesses)]),
       calls.interceptor,
       statusBehindMessage,
     ],

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { fastify, type FastifyInstance, type FastifyReply } from 'fastify'
 import { GantryError, isInternal } from '../../errors.js'
 import type { Log } from '../../lifecycle/log.js'
@@ -6,6 +7,8 @@ import { ServingError, type ServingStatus } from '../../tensors/serving-error.js
 import { problemLine, toProblem } from '../problem.js'
 import { bytesUnderWay, CodecPool } from '../codec/codec-pool.js'
 import { originForm } from '../request-target.js'
+import { securityHeaders } from '../security-headers.js'
+import { answerUnreadable } from '../unreadable-request.js'
 import { declineUpgrades } from '../upgrade-offers.js'
 import { kserveRoutes, type KserveOptions } from './kserve-routes.js'
 
@@ -16,6 +19,8 @@ export type KserveAppOptions = Omit<KserveOptions, 'pool'> &
     log: Log
     /** From the first byte of a request to its last. */
     requestTimeoutMs?: number
+    /** Offers of an upgrade that somebody else answers. */
+    takesUpgrade?: (request: IncomingMessage) => boolean
   }>
 
 const headersTimeoutMs = 10_000
@@ -34,14 +39,17 @@ export function createKserveApp(server: ModelServer, options: KserveAppOptions):
     routerOptions: { maxParamLength: 256 },
     rewriteUrl: originForm,
     forceCloseConnections: 'idle',
-    frameworkErrors: (error, _request, reply) => void sendError(reply, error, options.log),
+    // No hook has seen such a request.
+    frameworkErrors: (error, _request, reply) =>
+      void sendError(reply.headers({ ...securityHeaders, 'cache-control': 'no-store' }), error, options.log),
+    clientErrorHandler: answerUnreadable,
     http: {
       headersTimeout: Math.min(headersTimeoutMs, requestTimeoutMs),
       connectionsCheckingInterval: Math.min(timeoutCheckMs, requestTimeoutMs),
       maxHeaderSize: 16 * 1024,
     },
   })
-  declineUpgrades(app.server)
+  declineUpgrades(app.server, options.takesUpgrade)
   leaveBodies(app)
   app.setErrorHandler((error, _request, reply) => sendError(reply, error, options.log))
   app.setNotFoundHandler((_request, reply) => sendJsonError(reply, 404, 'Not Found'))

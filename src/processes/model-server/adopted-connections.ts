@@ -1,14 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Agent } from 'node:http'
+import { Agent, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { AccessSettings } from '../../api/access.js'
 import { isModelPath } from '../../api/connection-switch.js'
 import { guard } from '../../api/guard.js'
 import { relay } from '../../api/relay.js'
-import { checkHostHeader } from '../../api/request-target.js'
+import { checkHostHeader, originForm } from '../../api/request-target.js'
+import { sendProblem } from '../../api/send-problem.js'
+import type { TokenGuesses } from '../../api/token-guesses.js'
+import { offersWebSocket } from '../../api/upgrade-offers.js'
+import { sendUpgradeBack } from './upgrade-back.js'
 
 export type AdoptedSettings = Readonly<{
   access: AccessSettings
+  guesses: TokenGuesses
   /** Unix socket of the control process. */
   returnPath: string
 }>
@@ -30,10 +36,15 @@ export class AdoptedConnections {
     const check = guard(settings.access, () => this.#draining)
     app.addHook('onRequest', async (request, reply) => {
       if (!this.#sockets.has(request.raw.socket)) return
-      if (isModelPath(request.url)) await check(request, reply)
-      else this.#sendBack(request, reply)
+      // What is sent back is counted there.
+      if (!isModelPath(request.url)) return this.#sendBack(request, reply)
+      await settings.guesses.look(request.ip, request.headers, settings.access)
+      await check(request, reply)
     })
     app.addHook('onClose', () => this.#back.destroy())
+    app.server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      if (this.takesUpgrade(request)) sendUpgradeBack(request, socket, head, settings.returnPath)
+    })
   }
 
   /** @param head - what was read of the connection. */
@@ -43,14 +54,23 @@ export class AdoptedConnections {
     this.app.server.emit('connection', socket)
   }
 
+  /** Whether a request offers to become a stream, which is not ours. */
+  takesUpgrade(request: IncomingMessage): boolean {
+    return this.#sockets.has(request.socket) && offersWebSocket(request) && !isModelPath(originForm(request))
+  }
+
   /** From here on nothing new is begun. */
   refuse(): void {
     this.#draining = true
   }
 
-  /** @throws BadRequestError */
   #sendBack({ raw, ip }: FastifyRequest, reply: FastifyReply): void {
-    checkHostHeader(raw)
+    try {
+      checkHostHeader(raw)
+    } catch (error) {
+      // As there, where it would arrive with one.
+      return void sendProblem(reply, error)
+    }
     reply.hijack()
     const { raw: answer } = reply
     relay(raw, answer, {

@@ -41,6 +41,7 @@ import { surviveAcceptErrors } from '../../api/accept-errors.js'
 import { bytesUnderWay, CodecPool } from '../../api/codec/codec-pool.js'
 import { createKserveApp } from '../../api/kserve/kserve-app.js'
 import { RequestsUnderWay } from '../../api/requests-under-way.js'
+import { TokenGuesses } from '../../api/token-guesses.js'
 import { AdoptedConnections } from './adopted-connections.js'
 import { type GrpcServer, startGrpc } from '../../api/grpc/grpc-server.js'
 import { GrpcTls } from '../../api/grpc/grpc-tls.js'
@@ -181,13 +182,20 @@ export class ModelServerHost implements Service {
     })
     const pool = new CodecPool({ maxBytes: bytesUnderWay(modelServer.maxRequestBytes) })
     this.#pool = pool
-    this.#app = createKserveApp(this.server, { maxBodyBytes: modelServer.maxRequestBytes, pool, log })
-    this.#connections = new AdoptedConnections(this.#app, setup)
+    const guesses = new TokenGuesses(setup.access.maxRequestsPerMinute)
+    this.#app = createKserveApp(this.server, {
+      maxBodyBytes: modelServer.maxRequestBytes,
+      pool,
+      log,
+      takesUpgrade: (request) => this.#connections.takesUpgrade(request),
+    })
+    this.#connections = new AdoptedConnections(this.#app, { ...setup, guesses })
     this.#requests = new RequestsUnderWay(this.#app.server)
     this.#tls = setup.tls && new GrpcTls(setup.tls)
     const grpc = {
       ...setup.grpc,
       credentials: this.#tls,
+      guesses,
       connections: modelServer.grpc,
       maxMessageBytes: modelServer.maxRequestBytes,
       pool,

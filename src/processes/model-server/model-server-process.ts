@@ -310,7 +310,7 @@ export class ModelServerProcess implements Service {
   ): ModelServerSetup {
     const { config } = this
     const { repository: _, ...models } = config.models
-    const { host, grpcPort, token, allowedOrigins, allowedHosts } = config.server
+    const { host, grpcPort, token, allowedOrigins, allowedHosts, maxRequestsPerMinute } = config.server
     return {
       repositories: repositoriesOf(config),
       models: { ...models, control: this.#control },
@@ -320,7 +320,7 @@ export class ModelServerProcess implements Service {
       besideCameras: this.#besideCameras,
       inputSizes: [...this.#inputSizes],
       ...paths,
-      access: { host, token, allowedOrigins, allowedHosts },
+      access: { host, token, allowedOrigins, allowedHosts, maxRequestsPerMinute },
       grpc: { host, port: this.#door ? undefined : grpcPort, token },
       ...(this.certificates && { tls: this.certificates.current }),
       storePath: config.store.path,

@@ -26,7 +26,7 @@ export type ModelServerSetup = Readonly<{
   /** Unix socket for HTTP from control, which has checked its access. */
   socketPath: string
   /** Who may ask over a connection that control gave away. */
-  access: AccessSettings
+  access: AccessSettings & Readonly<{ maxRequestsPerMinute: number }>
   /** Unix socket of control, for requests over such a connection that are not for `/v2`. */
   returnPath: string
   /** gRPC clients come here directly; without a port, control gives their connections away. */
