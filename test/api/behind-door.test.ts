@@ -56,7 +56,7 @@ it('shows the far end of a connection as its own, however it comes in pieces', a
   }
 })
 
-it('S33: cuts who does not say who it is from', async () => {
+it('S27: cuts who does not say who it is from', async () => {
   const path = await served()
   expect(await answered(path, request)).toBe('')
   expect(

@@ -139,7 +139,7 @@ describe('a service with server.tls', () => {
     expect(stream.messages.map(({ type }) => type)).toEqual(['hello', 'subscribed'])
   })
 
-  it('S31: speaks TLS 1.2 and 1.3, and nothing older', async () => {
+  it('S25: speaks TLS 1.2 and 1.3, and nothing older', async () => {
     const spoken = async (version: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3', port: number) => {
       const socket = connectTls({
         ...{ host: '127.0.0.1', port, ca: trust.ca, minVersion: version, maxVersion: version },
@@ -168,7 +168,7 @@ describe('a service with server.tls', () => {
     expect(socket.alpnProtocol).toBe('http/1.1')
   })
 
-  it('S31: tells a client that speaks plain HTTP what the port speaks', async () => {
+  it('S25: tells a client that speaks plain HTTP what the port speaks', async () => {
     for (const port of [service.httpPort, service.metricsPort]) {
       const answer = await said(port, 'GET /v2/health/live HTTP/1.1\r\nHost: gantry.example.com:8000\r\n\r\n')
       expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/)
@@ -209,7 +209,7 @@ describe('a service with server.tls', () => {
   })
 })
 
-it('R90: ends TLS in a process that is started again on the same ports', async () => {
+it('R83: ends TLS in a process that is started again on the same ports', async () => {
   await using service = await TestService.start(options(authority.issue('service')))
   const children = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(service.pid)], {
     encoding: 'utf8',
@@ -226,7 +226,7 @@ it('R90: ends TLS in a process that is started again on the same ports', async (
   expect((await service.fetch('/readyz')).status).toBe(200)
 })
 
-it('S33: counts requests by the address of the client, whatever it says, also of model clients whose request comes back', async () => {
+it('S27: counts requests by the address of the client, whatever it says, also of model clients whose request comes back', async () => {
   await using service = await TestService.start(
     options(authority.issue('service'), { server: { maxRequestsPerMinute: 20 } }),
   )
@@ -252,7 +252,7 @@ it('S33: counts requests by the address of the client, whatever it says, also of
   expect(await from('127.0.0.3')).toEqual([200, 429])
 })
 
-it('S30: lets nobody in who has no certificate of clientCa', async () => {
+it('S24: lets nobody in who has no certificate of clientCa', async () => {
   const other = new TestAuthority('another')
   onTestFinished(() => other.remove())
   const mine = shown('press-shop')
@@ -295,7 +295,7 @@ describe('files that change', () => {
     return { cert: join(dir, 'tls.crt'), key: join(dir, 'tls.key') }
   }
 
-  it('R91: are read again under load, without a lost request', async () => {
+  it('R84: are read again under load, without a lost request', async () => {
     const dir = authority.folder
     const files = placed(authority.issue('first'), dir)
     await using service = await TestService.start(options(files))
@@ -342,7 +342,7 @@ describe('files that change', () => {
     expect(service.stderr).toContain('changed TLS files are in use')
   })
 
-  it('R92: that do not match change nothing, and the log says so', async () => {
+  it('R85: that do not match change nothing, and the log says so', async () => {
     const dir = authority.folder
     const files = placed(authority.issue('good'), dir)
     await using service = await TestService.start(options(files))
@@ -364,7 +364,7 @@ describe('files that change', () => {
   })
 })
 
-it('R93: serves with a certificate that has expired, and says so', async () => {
+it('R86: serves with a certificate that has expired, and says so', async () => {
   const blind = { ...trust, rejectUnauthorized: false } as const
   await using service = await TestService.start(
     options(authority.issue('old', { expired: true }), { trust: blind }),

@@ -13,20 +13,7 @@ const rows = [
 it('speaks of every failure once', () => {
   const numbers = (letter: string, count: number) =>
     Array.from({ length: count }, (_, index) => `${letter}${index + 1}`)
-  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 71), ...numbers('S', 14)])
-  expect(rows.map(({ id }) => id)).toEqual([
-    ...numbers('R', 58),
-    ...numbers('R', 79).slice(60),
-    ...numbers('S', 17),
-    ...numbers('R', 71).slice(60),
-    ...numbers('R', 95).slice(89),
-    ...numbers('R', 81).slice(79),
-    ...numbers('R', 82).slice(79),
-    ...numbers('S', 14),
-    ...numbers('S', 33).slice(29),
-    ...numbers('S', 20).slice(17),
-    ...numbers('S', 23).slice(17),
-  ])
+  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 88), ...numbers('S', 27)])
 })
 
 it.each(rows)('$id names files with a test of that name', ({ id, files }) => {

@@ -21,7 +21,7 @@ function checked(name: string, expired: boolean, nowMs?: number) {
   ])
 }
 
-it('R93: tells how long certificates are good for', () => {
+it('R86: tells how long certificates are good for', () => {
   // The authority of the test lives two days.
   expect(checked('mine', false)).toEqual([
     [

@@ -37,7 +37,7 @@ function started(clock?: () => number) {
   return { certificates, lines, metrics }
 }
 
-it('R94: warns of a certificate 14 days before its end, and tells that to Prometheus', async () => {
+it('R87: warns of a certificate 14 days before its end, and tells that to Prometheus', async () => {
   const { untilMs } = validityOf(authority.text(files.cert))
   const early = started(() => untilMs - 15 * 24 * 3_600_000)
   expect(early.lines.filter(({ setting }) => setting === 'server.tls.cert')).toEqual([
@@ -58,7 +58,7 @@ it('R94: warns of a certificate 14 days before its end, and tells that to Promet
   ])
 })
 
-it('R95: reads the files at once when it is asked to, and tells at once what is wrong', async () => {
+it('R88: reads the files at once when it is asked to, and tells at once what is wrong', async () => {
   place(authority.issue('before'))
   const { certificates, lines } = started()
   const told: string[] = []

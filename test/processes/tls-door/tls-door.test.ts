@@ -129,7 +129,7 @@ it('cuts both when one is cut', async () => {
   await until('none', () => door.reading().connections === 0)
 })
 
-it('S32: takes no more connections than it may, and counts the others', async () => {
+it('S26: takes no more connections than it may, and counts the others', async () => {
   const { door, port } = await opened(1)
   const near = await client(port)
   const second = connect(port, '127.0.0.1')
@@ -143,7 +143,7 @@ it('S32: takes no more connections than it may, and counts the others', async ()
   await client(port)
 })
 
-it('S32: is not held up by who says nothing, says half of it, or goes away', async () => {
+it('S26: is not held up by who says nothing, says half of it, or goes away', async () => {
   const { door, port } = await opened()
   const silent = connect(port, '127.0.0.1')
   onTestFinished(() => void silent.destroy())
