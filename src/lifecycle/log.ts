@@ -1,3 +1,4 @@
+import fs from 'node:fs'
 import { createRequire } from 'node:module'
 import { pino, type DestinationStream, type Logger } from 'pino'
 import type * as pinoPretty from 'pino-pretty'
@@ -29,24 +30,57 @@ class RedactingStream implements DestinationStream {
 /** Lines that wait while they cannot be written; beyond it they are lost. */
 const maxWaitingBytes = 1024 ** 2
 
+/** How often what is left at the end is tried again where its reader does not read, a tenth of a second apart. */
+const lastTries = 10
+
 /**
- * Standard error, which may be a file on a full disk: lines are lost then, the service goes on, and logs again once there is room. By itself
- * the stream would end the process with its first error, and on that way try for ever to write what is left.
+ * Standard error, which may be a file on a full disk, or a pipe that nobody reads any more: lines are lost then, the service goes on, and
+ * logs again once there is room. By itself the stream would end the process with its first error, and would try for ever, at the end of
+ * the process, to write what is left.
  */
-function standardError(): Sink {
-  const stream = pino.destination({ fd: 2, sync: false, maxLength: maxWaitingBytes })
+function standardError(): DestinationStream & Required<Pick<Sink, 'flush'>> {
+  let lastTry = Infinity
+  const stream = pino.destination({
+    fd: 2,
+    sync: false,
+    maxLength: maxWaitingBytes,
+    retryEAGAIN: () => lastTry-- > 0,
+  })
   const flushSync = stream.flushSync.bind(stream)
-  stream.on('error', () => (stream.flushSync = () => undefined))
-  stream.on('write', () => (stream.flushSync = flushSync))
+  stream.on('error', () => undefined)
+  stream.flushSync = () => {
+    const { writeSync } = fs
+    lastTry = lastTries
+    // It has no other way to be told that a line is lost: every error is tried again.
+    fs.writeSync = ((fd: number, text: string | Uint8Array) => {
+      try {
+        return writeSync(fd, text as string)
+      } catch (error) {
+        if (isBusy(error)) throw error
+        return Buffer.byteLength(text)
+      }
+    }) as typeof fs.writeSync
+    try {
+      flushSync()
+    } catch {
+      // Nobody reads, and the process is to end.
+    } finally {
+      fs.writeSync = writeSync
+      lastTry = Infinity
+    }
+  }
   return stream
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'EAGAIN' || error.code === 'EBUSY')
 }
 
 /** Standard error, for people. The package is loaded here, since most processes have nobody to read it. */
 function terminal(): Sink {
   const { PinoPretty } = createRequire(import.meta.url)('pino-pretty') as typeof pinoPretty
   return PinoPretty({
-    destination: 2,
-    sync: true,
+    destination: standardError(),
     ignore: 'pid,hostname,name',
     translateTime: 'SYS:HH:MM:ss',
   })

@@ -48,6 +48,14 @@ async function started(
   const all = [processInfo(child.pid ?? 0), ...descendants(child.pid ?? 0)]
   const pid = all.find((info) => /^\S*node \S+ serve /.test(info?.command ?? ''))?.pid
   if (pid === undefined) throw new Error('no process of the service was found')
+  // In a terminal of its own it is of another group.
+  onTestFinished(() => {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It is gone already.
+    }
+  })
   return { pid, httpUrl, closed }
 }
 
