@@ -25,7 +25,10 @@ export async function runUntilStopped(
       nodeWarnings.tell(log)
       return runService(loaded, { log, signal })
     },
-    ({ gantry: { name }, httpUrl, metricsUrl }) => {
+    ({ gantry: { name }, httpUrl, metricsUrl, readCertificatesAgain }) => {
+      // At a terminal it says that the terminal is gone.
+      if (readCertificatesAgain !== undefined && !process.stdin.isTTY && !process.stderr.isTTY)
+        signals.insteadOfHangup(() => void readCertificatesAgain())
       if (options.json) terminal.out(JSON.stringify({ httpUrl, metricsUrl }))
       else if (!options.quiet)
         terminal.out(`${name} is running: ${httpUrl}/  (metrics: ${metricsUrl}; stop with Ctrl-C)`)

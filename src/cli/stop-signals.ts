@@ -18,7 +18,7 @@ export class StopSignals {
   /** Aborts with the first. */
   readonly asked: AbortSignal
   readonly #stop = new AbortController()
-  readonly #listeners: readonly (readonly [StopSignal, () => void])[]
+  readonly #listeners = new Map<StopSignal, () => void>()
   #first: StopSignal | undefined
 
   /** @param ignoresHangup - whether SIGHUP was ignored at the start, as under `nohup`: it stays so, to the end of the process. */
@@ -30,13 +30,17 @@ export class StopSignals {
     // Without a listener it would end the process.
     if (ignoresHangup) source.on('SIGHUP', () => undefined)
     const heard = names.filter((name) => name !== 'SIGHUP' || !ignoresHangup)
-    this.#listeners = heard.map((name) => [name, () => this.#heard(name)])
-    for (const [name, listener] of this.#listeners) source.on(name, listener)
+    for (const name of heard) this.#listen(name, () => this.#heard(name))
   }
 
   /** `undefined` until there is one. */
   get first(): StopSignal | undefined {
     return this.#first
+  }
+
+  /** From now on SIGHUP does this and ends nothing, as it does to servers without a terminal; ignored at the start it stays so. */
+  insteadOfHangup(action: () => void): void {
+    if (this.#listeners.has('SIGHUP')) this.#listen('SIGHUP', action)
   }
 
   /** For what has no good order to end in: signals do what they do without us, and one that has come does it now. */
@@ -47,6 +51,13 @@ export class StopSignals {
 
   forget(): void {
     for (const [name, listener] of this.#listeners) this.source.off(name, listener)
+  }
+
+  #listen(name: StopSignal, listener: () => void): void {
+    const before = this.#listeners.get(name)
+    this.source.on(name, listener)
+    if (before !== undefined) this.source.off(name, before)
+    this.#listeners.set(name, listener)
   }
 
   #heard(name: StopSignal): void {

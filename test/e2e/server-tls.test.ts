@@ -342,6 +342,21 @@ describe('files that change', () => {
     expect(service.stderr).toContain('changed TLS files are in use')
   })
 
+  it('R88: are read again on SIGHUP, which ends nothing', async () => {
+    const dir = authority.folder
+    const files = placed(authority.issue('first'), dir)
+    await using service = await TestService.start(options(files))
+    const before = await serialAt(service.httpPort, trust.ca)
+    placed(authority.issue('second'), dir)
+    service.kill('SIGHUP')
+    service.kill('SIGHUP')
+    await until('the line', () => service.stderr.includes('the TLS files are read again, as asked'))
+    const changed = async () => (await serialAt(service.httpPort, trust.ca)) !== before
+    await until('the new certificate', changed, 30_000)
+    service.kill('SIGTERM')
+    expect(await service.exited()).toBe(0)
+  })
+
   it('R85: that do not match change nothing, and the log says so', async () => {
     const dir = authority.folder
     const files = placed(authority.issue('good'), dir)

@@ -46,8 +46,8 @@ export type RunningService = Readonly<{
   /** Where it listens, with the ports actually taken. */
   httpUrl: string
   metricsUrl: string
-  /** Reads the files of `server.tls` again at once; does nothing without them. Never rejects. */
-  readCertificatesAgain(): Promise<void>
+  /** Reads the files of `server.tls` again at once. Never rejects. Absent without such files. */
+  readCertificatesAgain: (() => Promise<void>) | undefined
   /** Idempotent, never rejects; takes at most `server.drainSeconds` and a few seconds, and no longer than it needs. */
   stop(): Promise<void>
 }>
@@ -170,7 +170,7 @@ export async function runService(
     gantry: service,
     httpUrl,
     metricsUrl: httpUrl.replace(/:\d+$/, `:${address.metricsPort}/metrics`),
-    readCertificatesAgain: () => tls?.certificates.readAgain() ?? Promise.resolve(),
+    readCertificatesAgain: tls && (() => tls.certificates.readAgain()),
     stop,
   }
 }

@@ -65,6 +65,7 @@ export class ServerCertificates {
 
   /** Reads the files at once. Resolves when what is new is in use here, and what is wrong was told. Never rejects. */
   async readAgain(): Promise<void> {
+    this.log.info('the TLS files are read again, as asked')
     await this.#files.refresh()
     // What is wrong with files is told at the second look: they may be half written at the first.
     await this.#files.refresh()
