@@ -1,6 +1,7 @@
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { redactText } from '../config/redact.js'
 import type { Log } from '../lifecycle/log.js'
+import { logChange } from './changes.js'
 import { isModelPath } from './connection-switch.js'
 import { guard, isTrusted, type GuardSettings } from './guard.js'
 import {
@@ -78,7 +79,10 @@ export function createApp(
   app.addHook('onRequest', rateLimit(settings.maxRequestsPerMinute))
   app.addHook('onRequest', ({ ip, headers }) => guesses.look(ip, headers, settings))
   app.addHook('onRequest', guard(settings, context.draining))
-  app.addHook('onResponse', async (request, reply) => logRequest(log, request, reply))
+  app.addHook('onResponse', async (request, reply) => {
+    logRequest(log, request, reply)
+    logChange(log, request, reply)
+  })
   app.setErrorHandler((thrown, request, reply) => {
     const error = isTooLarge(thrown) ? tooLarge(request) : thrown
     const { status, code } = sendProblem(reply, error)

@@ -18,6 +18,7 @@ import { ListenError, PortInUseError } from '../errors.js'
 import { TokenGuesses } from '../token-guesses.js'
 import { CallsUnderWay } from './calls-under-way.js'
 import { ClientPings } from './client-pings.js'
+import { changesInterceptor } from './grpc-changes.js'
 import { tokenInterceptor } from './grpc-access.js'
 import { HealthMethods } from './grpc-health.js'
 import { streamInfer, unaryInfer } from './grpc-infer.js'
@@ -112,6 +113,7 @@ export async function startGrpc(server: ModelServer, options: GrpcOptions): Prom
       partsAsTheyAre,
       ...(token === undefined ? [] : [tokenInterceptor(token, guesses)]),
       calls.interceptor,
+      changesInterceptor(log),
       statusBehindMessage,
     ],
   })

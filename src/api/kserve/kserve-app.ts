@@ -4,6 +4,7 @@ import { GantryError, isInternal } from '../../errors.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { ServingError, type ServingStatus } from '../../tensors/serving-error.js'
+import { logChange } from '../changes.js'
 import { problemLine, toProblem } from '../problem.js'
 import { bytesUnderWay, CodecPool } from '../codec/codec-pool.js'
 import { originForm } from '../request-target.js'
@@ -51,6 +52,7 @@ export function createKserveApp(server: ModelServer, options: KserveAppOptions):
   })
   declineUpgrades(app.server, options.takesUpgrade)
   leaveBodies(app)
+  app.addHook('onResponse', async (request, reply) => logChange(options.log, request, reply))
   app.setErrorHandler((error, _request, reply) => sendError(reply, error, options.log))
   app.setNotFoundHandler((_request, reply) => sendJsonError(reply, 404, 'Not Found'))
   const pool = options.pool ?? ownPool(app, options)
