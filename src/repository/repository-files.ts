@@ -1,5 +1,5 @@
 import { existsSync, lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
-import { join, relative, sep } from 'node:path'
+import { basename, dirname, join, relative, sep } from 'node:path'
 import { isThere } from '../lifecycle/system-limit.js'
 import { ModelConfigError, ModelNotFoundError } from './errors.js'
 import { folderReason, repositoryError } from './repository-folder.js'
@@ -67,7 +67,7 @@ export function scanRepositories(
     else
       ambiguous.set(
         name,
-        `model '${name}' is not unique across all model repositories: ${places.map(({ dir }) => dir).join(' and ')}`,
+        `model '${name}' is not unique across all model repositories: ${places.map(({ dir }) => join(basename(dirname(dir)), name)).join(' and ')}`,
       )
   }
   return { folders, ambiguous }

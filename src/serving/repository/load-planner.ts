@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import { unreadableText, type UnreadableRepositories } from '../../repository/repository-folder.js'
 import type { ModelConfig } from '../../repository/model-config.js'
 import { parseModelConfigJson } from '../../repository/model-config-json.js'
@@ -125,7 +126,7 @@ export class LoadPlanner {
     if (ambiguous !== undefined) throw notPolled(name, ambiguous)
     throw notPolled(
       name,
-      [...this.unreadable()].map(([dir, reason]) => unreadableText(dir, reason)).join('; '),
+      [...this.unreadable()].map(([dir, reason]) => unreadableText(basename(dir), reason)).join('; '),
     )
   }
 
@@ -165,7 +166,7 @@ export class LoadPlanner {
       this.options.log.error({ model: folder.name, err: error }, 'model cannot be read')
       throw new ServingError(
         isSystemLimit(error) ? 'UNAVAILABLE' : 'INTERNAL',
-        `failed to load '${folder.name}', failed to poll from model repository: ${messageOf(error)}`,
+        `failed to load '${folder.name}', failed to poll from model repository: ${messageOf(error, folder)}`,
         'OTHER',
         error,
       )

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { dirname, join, sep } from 'node:path'
 import { nowMs } from '../../lifecycle/clock.js'
 import type { Log } from '../../lifecycle/log.js'
 import { isPassing } from '../../lifecycle/system-limit.js'
@@ -9,7 +9,7 @@ import { differsInInstancesOnly, isUnchanged } from './definition-changes.js'
 import { stepsOf, type ModelDefinition } from '../../repository/model-definition.js'
 import { type ModelRecord, unloadedReason } from './model-record.js'
 import type { ModelRecords } from './model-records.js'
-import { printModel, samePrint } from '../../repository/repository-files.js'
+import { type ModelFolder, printModel, samePrint } from '../../repository/repository-files.js'
 import { ServedModel } from './served-model.js'
 import type { UploadedModel } from './uploaded-model.js'
 
@@ -121,7 +121,7 @@ export class ModelLifecycle {
       try {
         opened.push(await this.#open(definition, version, sameModel ? record.model(version) : undefined))
       } catch (error) {
-        const reason = messageOf(error)
+        const reason = messageOf(error, definition.folder)
         if (isPassing(error)) passing = error
         failures.push(`version ${version} is at UNAVAILABLE state: ${reason}`)
         this.options.log.error({ model: definition.name, version, err: error }, 'model cannot be loaded')
@@ -256,7 +256,7 @@ export class ModelLifecycle {
         )
         const model = record.model(version)
         if (model !== undefined) void this.#drain(model)
-        record.set(version, 'UNAVAILABLE', messageOf(error))
+        record.set(version, 'UNAVAILABLE', messageOf(error, definition.folder))
       }
     }
   }
@@ -302,7 +302,12 @@ export class ModelLifecycle {
   }
 }
 
-/** Why something failed, as the index tells it. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+/**
+ * Why something failed, as clients are told, by the index too. The log has it whole.
+ *
+ * @param folder - of the model: paths in it begin with its name, since where a repository lies is nobody's business.
+ */
+export function messageOf(error: unknown, folder?: ModelFolder): string {
+  const text = error instanceof Error ? error.message : String(error)
+  return folder === undefined ? text : text.replaceAll(`${dirname(folder.dir)}${sep}`, '')
 }

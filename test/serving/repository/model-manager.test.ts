@@ -1,5 +1,5 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RemoteError } from '../../../src/errors.js'
 import { ModelInvalidError } from '../../../src/repository/errors.js'
@@ -36,8 +36,28 @@ describe('control mode none', () => {
     await manager.start()
     expect(states(manager)).toEqual(['once 1 READY', 'twice 1 UNAVAILABLE'])
     const reason = manager.index(false).find(({ name }) => name === 'twice')?.reason
-    expect(reason).toContain(join(one, 'twice'))
-    expect(reason).toContain(join(two, 'twice'))
+    expect(reason).toContain(`${basename(one)}/twice and ${basename(two)}/twice`)
+  })
+
+  it('S29: tells clients no path above the folder of a model', async () => {
+    const { manager, repository } = managed({ control: 'explicit' })
+    addModel(repository, 'broken', { onnx: onnx.subarray(0, 50) })
+    addModel(repository, 'unreadable', { onnx, config: 'max_batch_size: x' })
+    addModel(repository, 'other', {
+      onnx,
+      config: 'output [{ name: "nope" data_type: TYPE_FP32 dims: [1] }]',
+    })
+    await manager.start()
+    const said: unknown[] = []
+    for (const name of ['broken', 'unreadable', 'nowhere'])
+      await manager.load(name, noOverride).catch((error: unknown) => said.push((error as Error).message))
+    await manager
+      .load('broken', { files: new Map([['1/model.onnx', onnx.subarray(0, 50)]]), config: '{}' })
+      .catch((error: unknown) => said.push((error as Error).message))
+    expect(said).toHaveLength(4)
+    expect(said[0]).toMatch(/: broken\/1\/model\.onnx /)
+    for (const text of [...said, ...manager.index(false).map(({ reason }) => reason)])
+      expect(text ?? '').not.toMatch(/(?<![\w.])\/\w/)
   })
 })
 
@@ -88,7 +108,7 @@ describe('a repository that cannot be read', () => {
     const { manager } = managed({ repositories: [join(dir, 'none')] })
     await manager.start()
     await expect(manager.load('a', noOverride)).rejects.toThrow(
-      `failed to load 'a', failed to poll from model repository: cannot read model repository ${join(dir, 'none')}: no such folder`,
+      "failed to load 'a', failed to poll from model repository: cannot read model repository none: no such folder",
     )
   })
 })

@@ -1,5 +1,5 @@
 import { rmSync, utimesSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ModelInvalidError } from '../../../src/repository/errors.js'
 import { RepositoryPoller } from '../../../src/serving/repository/repository-poller.js'
@@ -112,7 +112,7 @@ describe('polling', () => {
     const poller = new RepositoryPoller(manager, 1_000, log)
     addModel(other, 'a', { onnx })
     for (let look = 0; look < 3; look++) await poller.look()
-    const both = `model 'a' is not unique across all model repositories: ${join(repository, 'a')} and ${join(other, 'a')}`
+    const both = `model 'a' is not unique across all model repositories: ${basename(repository)}/a and ${basename(other)}/a`
     expect(manager.index(false)).toEqual([
       { name: 'a', version: '1', state: 'READY', reason: `${both}; what served before serves on` },
     ])
