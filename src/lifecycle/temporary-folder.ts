@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { access, constants, mkdtemp, rm, statfs, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -99,13 +99,20 @@ async function trySocket(dir: string, base: string): Promise<void> {
 }
 
 /**
- * Why nothing can be written into a folder; undefined where it can. One that is not there yet is made below the nearest that is. Nothing is
- * left of the trial.
+ * Why nothing can be written into a folder; undefined where it can. Of one that is not there yet the nearest that is has to take a folder,
+ * which is asked and not tried: it is not ours. Nothing is left of the trial.
  */
 export async function whyNotWritable(dir: string): Promise<string | undefined> {
+  const there = nearest(resolve(dir))
   try {
-    // Not by making it: where the system says that it is not there, as below /proc, Node tries for ever.
-    const trial = await mkdtemp(join(nearest(resolve(dir)), '.gantry-'))
+    if (there !== resolve(dir)) {
+      // By the slash it has to be a folder.
+      await access(join(there, '/'), constants.W_OK | constants.X_OK)
+      // Where nobody can make anything, whatever its rights say, as below /proc.
+      if (notKept.has((await statfs(there)).type)) return words['ENOENT']
+      return undefined
+    }
+    const trial = await mkdtemp(join(there, '.gantry-'))
     try {
       await writeFile(join(trial, 'file'), 'x')
     } finally {
@@ -116,6 +123,9 @@ export async function whyNotWritable(dir: string): Promise<string | undefined> {
     return reasonOf(error)
   }
 }
+
+/** Types of `statfs(2)`: /proc and /sys. */
+const notKept: ReadonlySet<number> = new Set([0x9fa0, 0x62656572])
 
 function nearest(dir: string): string {
   return isThere(dir) || dir === dirname(dir) ? dir : nearest(dirname(dir))

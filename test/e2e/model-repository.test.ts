@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { run } from '../../src/cli/program.js'
 import type { Readiness } from '../../src/api/gantry.js'
@@ -175,7 +175,7 @@ describe('a model repository that cannot be read', { timeout: testMs }, () => {
       expect(await service.infer()).toBe(200)
       if (control === 'explicit')
         expect(await service.load('other')).toMatchObject({
-          error: expect.stringContaining(`${repository}: no such folder`) as string,
+          error: expect.stringContaining(`${basename(repository)}: no such folder`) as string,
         })
       renameSync(`${repository}.away`, repository)
       await service.isReady()
