@@ -252,7 +252,7 @@ describe.skipIf(skipsBrowser())('the page', () => {
   it('S14: says what is wrong with a login beside its fields', async () => {
     const { url } = await serveFake()
     const { page } = await openPage(browser, url)
-    await page.keyboard.press('a')
+    await page.getByRole('button', { name: 'Add the first camera' }).click()
     const dialog = page.getByRole('dialog', { name: 'Add a camera' })
     await dialog.getByLabel('URL').fill('rtsp://admin:p@ss#c4nary/word@192.0.2.10/hall')
     expect(await dialog.locator('[name=id]').inputValue()).toBe('hall')
