@@ -9,7 +9,7 @@ import type { RedisConfig } from '../../src/config/redis.js'
 import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
 import { detectionsText } from '../support/detections.js'
 import { freePort } from '../support/free-port.js'
-import { redisWithSentinels } from '../support/redis-groups.js'
+import { cacheUp, redisWithSentinels } from '../support/redis-groups.js'
 import { redisMissing, RedisServer } from '../support/redis.js'
 import { recordingLog } from '../support/silent-log.js'
 import { tempDir } from '../support/temp-dir.js'
@@ -35,16 +35,6 @@ function redisCache(redis: RedisConfig, overrides: Partial<CacheConfig> = {}) {
   }
   return { cache, lines, counted }
 }
-
-const isUp = (cache: RedisCache) =>
-  until(
-    'cache up',
-    () => {
-      if (cache.health.state === 'up') return true
-      throw new Error(cache.health.reason)
-    },
-    30_000,
-  )
 
 async function told(redis: RedisConfig): Promise<string> {
   const models = modelsSchema.parse({})
@@ -84,7 +74,7 @@ describe.skipIf(redisMissing() !== undefined)('RedisCache and a server that take
     const client = replica.client()
     await client.call('REPLICAOF', 'NO', 'ONE')
     client.disconnect()
-    await isUp(cache)
+    await cacheUp(cache)
     await kept(cache, 'dock-1', 1_000)
     expect(lines).toHaveLength(2)
   })
@@ -100,7 +90,7 @@ describe.skipIf(redisMissing() !== undefined)('RedisCache and a server that take
     expect(cache.health.reason).toMatch(/takes no writes: it is full .*OOM.*maxmemory/)
     expect((await cache.recent({ limit: 5 })).items).toEqual([])
     await client.config('SET', 'maxmemory', '0')
-    await isUp(cache)
+    await cacheUp(cache)
     expect(lines.map(({ msg }) => msg)).toEqual([
       'redis takes no writes, results are not kept',
       'result cache up',
@@ -140,7 +130,7 @@ describe.skipIf(redisMissing() !== undefined)('RedisCache and keys of somebody e
     await client.set('gantry:v1:results:dock-1', 'a text')
     await client.set('gantry:v1:index:dock-2', 'a text')
     const { cache, counted, lines } = redisCache(server.url)
-    await isUp(cache)
+    await cacheUp(cache)
     await kept(cache, 'dock-3', 1)
     cache.put(detectionsText({ cameraId: 'dock-1' }))
     cache.put(detectionsText({ cameraId: 'dock-2' }))
@@ -162,7 +152,7 @@ describe.skipIf(redisMissing() !== undefined)('RedisCache and keys of somebody e
     const client = server.client()
     ended.push(() => client.disconnect())
     const { cache, counted } = redisCache(server.url)
-    await isUp(cache)
+    await cacheUp(cache)
     await kept(cache, 'dock-1', 1)
     const [key = ''] = await client.zrange('gantry:v1:index:dock-1', '0', '-1')
     const other = key.replace(/1$/, '2')
@@ -187,7 +177,7 @@ describe.skipIf(redisMissing() !== undefined)('RedisCache and keys of somebody e
     ended.push(() => client.disconnect())
     await client.set('gantry:v1:index', 'a text')
     const { cache } = redisCache(server.url)
-    await isUp(cache)
+    await cacheUp(cache)
     await kept(cache, 'dock-1', 1)
     expect((await cache.recent({ limit: 5 })).items).toEqual([])
     expect((await cache.recent({ limit: 5, cameraId: 'dock-1' })).items).toHaveLength(1)
@@ -260,7 +250,7 @@ describe.skipIf(redisMissing() !== undefined)('RedisCache and TLS', () => {
       const { cache } = redisCache({ url, tls })
       await until('down', () => /not signed by a CA/.test(cache.health.reason))
       copyFileSync(authority.ca, tls.ca)
-      await isUp(cache)
+      await cacheUp(cache)
       await kept(cache, 'dock-1', 1)
     },
   )
@@ -282,7 +272,7 @@ describe.skipIf(redisMissing() !== undefined)('RedisCache and sentinels', () => 
         /^failed: .*(sentinelPassword|login)/,
       )
       const { cache } = redisCache(redis)
-      await isUp(cache)
+      await cacheUp(cache)
       await kept(cache, 'dock-1', 1)
       await set.master.kill()
       await until('down', () => cache.health.state === 'down', 30_000)

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { newestFfmpeg } from '../../scripts/lib/newest-ffmpeg.mjs'
 import { VideoFrames, type VideoFrame } from '../../src/sources/video-frames.js'
+import { bothFfmpegs } from '../support/both-ffmpegs.js'
 import { annexB, isSlice, pictureUnits, type VideoCodec } from '../support/annex-b.js'
 import { ffmpegRun, tempFolder } from '../support/video-clips.js'
 
@@ -27,12 +27,7 @@ const damages: Record<string, Damage> = {
   'a hole in it': (nal) => [Buffer.concat([nal.subarray(0, 30), Buffer.alloc(60), nal.subarray(90)])],
 }
 
-const ffmpegs = [
-  ['the ffmpeg of the system', ''],
-  ['the newest ffmpeg', newestFfmpeg()],
-] as const
-
-describe.each(ffmpegs)('a video file with damage, decoded by %s', (_, program) => {
+describe.each(bothFfmpegs)('a video file with damage, decoded by %s', (_, program) => {
   const path = process.env['PATH']
   const skips = program === undefined
   let folder: Awaited<ReturnType<typeof tempFolder>>

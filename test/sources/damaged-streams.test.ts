@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { newestFfmpeg } from '../../scripts/lib/newest-ffmpeg.mjs'
+import { bothFfmpegs } from '../support/both-ffmpegs.js'
 import { isSlice, nalType, pictureUnits, type PictureUnits, type VideoCodec } from '../support/annex-b.js'
 import { UnitRtspServer, type ServedUnits } from '../support/unit-rtsp-server.js'
 import { ffmpegRun, tempFolder } from '../support/video-clips.js'
@@ -26,12 +26,7 @@ const habits: Record<string, (codec: VideoCodec, picture: PictureUnits) => Pictu
   ],
 }
 
-const ffmpegs = [
-  ['the ffmpeg of the system', ''],
-  ['the newest ffmpeg', newestFfmpeg()],
-] as const
-
-describe.each(ffmpegs)('a stream of a camera, decoded by %s', (_, program) => {
+describe.each(bothFfmpegs)('a stream of a camera, decoded by %s', (_, program) => {
   const path = process.env['PATH']
   let folder: Awaited<ReturnType<typeof tempFolder>>
   let server: UnitRtspServer

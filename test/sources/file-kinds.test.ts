@@ -1,19 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, truncateSync, writeFileSync, statSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { newestFfmpeg } from '../../scripts/lib/newest-ffmpeg.mjs'
+import { bothFfmpegs } from '../support/both-ffmpegs.js'
 import { childOf } from '../support/processes.js'
 import { ffmpegRun, tempFolder } from '../support/video-clips.js'
 import { WatchedSource } from '../support/watched-source.js'
 
 const fps = 10
 const h264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-g', `${fps}`, '-bf', '2', '-pix_fmt', 'yuv420p']
-const ffmpegs = [
-  ['the ffmpeg of the system', ''],
-  ['the newest ffmpeg', newestFfmpeg()],
-] as const
-
-describe.each(ffmpegs)('a video file, played by %s', (_, program) => {
+describe.each(bothFfmpegs)('a video file, played by %s', (_, program) => {
   const path = process.env['PATH']
   const skips = program === undefined
   let folder: Awaited<ReturnType<typeof tempFolder>>

@@ -1,16 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { newestFfmpeg } from '../../scripts/lib/newest-ffmpeg.mjs'
 import { probeVideo } from '../../src/sources/probe-video.js'
+import { bothFfmpegs } from '../support/both-ffmpegs.js'
 import { ffmpegRun, tempFolder } from '../support/video-clips.js'
 import { WatchedSource } from '../support/watched-source.js'
 
-const ffmpegs = [
-  ['the ffmpeg of the system', ''],
-  ['the newest ffmpeg', newestFfmpeg()],
-] as const
-
-describe.each(ffmpegs)('a file with several videos, played by %s', (_, program) => {
+describe.each(bothFfmpegs)('a file with several videos, played by %s', (_, program) => {
   const path = process.env['PATH']
   const skips = program === undefined
   let folder: Awaited<ReturnType<typeof tempFolder>>

@@ -1,3 +1,4 @@
+import type { RedisCache } from '../../src/cache/redis-cache.js'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -120,4 +121,16 @@ export async function redisWithSentinels(name: string, sentinelPassword: string)
     client.disconnect()
   }
   return { master, replica, addresses: ports.map((port) => `127.0.0.1:${port}`), stop }
+}
+
+/** A cluster or a set of sentinels takes its time to agree. Rejects with the reason why the cache is not up. */
+export function cacheUp(cache: RedisCache): Promise<true> {
+  return until(
+    'cache up',
+    () => {
+      if (cache.health.state === 'up') return true
+      throw new Error(cache.health.reason)
+    },
+    30_000,
+  )
 }

@@ -6,7 +6,7 @@ import { cacheSchema } from '../../../src/config/outputs.js'
 import type { RedisConfig } from '../../../src/config/redis.js'
 import { createServiceMetrics } from '../../../src/metrics/service-metrics.js'
 import { detectionsText } from '../../support/detections.js'
-import { redisCluster } from '../../support/redis-groups.js'
+import { cacheUp, redisCluster } from '../../support/redis-groups.js'
 import { redisMissing } from '../../support/redis.js'
 import { silentLog } from '../../support/silent-log.js'
 import { until } from '../../support/until.js'
@@ -17,16 +17,6 @@ function cacheOf(redis: RedisConfig, limits: Partial<ContractLimits> = {}): Redi
   const config = { ...cacheSchema.parse({}), redis, ...limits, commandTimeoutMs: 5_000 }
   return new RedisCache(config, createServiceMetrics(), silentLog())
 }
-
-const isUp = (cache: RedisCache) =>
-  until(
-    'cache up',
-    () => {
-      if (cache.health.state === 'up') return true
-      throw new Error(cache.health.reason)
-    },
-    30_000,
-  )
 
 describe.skipIf(redisMissing() !== undefined)('RedisCache and a cluster of three', () => {
   let cluster: Awaited<ReturnType<typeof redisCluster>>
@@ -45,7 +35,7 @@ describe.skipIf(redisMissing() !== undefined)('RedisCache and a cluster of three
   describeResultCache('contract', async (limits) => {
     const cache = cacheOf({ nodes: cluster.addresses }, limits)
     cache.start()
-    await isUp(cache)
+    await cacheUp(cache)
     return { cache, end: () => cache.stop() }
   })
 
@@ -56,7 +46,7 @@ describe.skipIf(redisMissing() !== undefined)('RedisCache and a cluster of three
       const cache = cacheOf({ nodes: cluster.addresses.slice(0, 1) })
       onTestFinished(() => cache.stop())
       cache.start()
-      await isUp(cache)
+      await cacheUp(cache)
       const cameras = Array.from({ length: 12 }, (_, index) => `dock-${index}`)
       for (const cameraId of cameras) {
         cache.put(detectionsText({ cameraId }))
@@ -101,7 +91,7 @@ describe.skipIf(redisMissing() !== undefined)('RedisCache and a cluster of three
     const cache = cacheOf({ nodes: cluster.addresses })
     onTestFinished(() => cache.stop())
     cache.start()
-    await isUp(cache)
+    await cacheUp(cache)
     cache.put(detectionsText({ cameraId: 'dock-1' }))
     await until('kept', () => cache.latest('dock-1'))
     const keys = await cluster.keys()
