@@ -1,7 +1,9 @@
 import type { RecentQuery } from '../../cache/result-cache.js'
+import { suggestion } from '../../config/suggest.js'
 import { detectionsPageSchema, eventsPageSchema, pastQuerySchema } from '../api-schemas.js'
 import { route } from '../route.js'
-import { UpgradeRequiredError } from '../errors.js'
+import { BadRequestError, UpgradeRequiredError } from '../errors.js'
+import type { Gantry } from '../gantry.js'
 import type { z } from 'zod'
 
 export const streamPath = '/api/v1/stream'
@@ -16,8 +18,12 @@ export const resultRoutes = [
     summary: 'Recent results, newest first',
     querySchema: pastQuerySchema,
     responses: { 200: { description: 'One page.', schema: detectionsPageSchema } },
-    problems: [400, 503],
-    handle: async ({ query, context }) => ({ body: await context.gantry.recent(recentQuery(query)) }),
+    problems: [400, 404, 503],
+    handle: async ({ query, context }) => {
+      const page = await context.gantry.recent(recentQuery(query))
+      if (page.items.length === 0) isThereAny(query, context.gantry)
+      return { body: page }
+    },
   }),
   route({
     method: 'GET',
@@ -27,8 +33,11 @@ export const resultRoutes = [
     summary: 'Safety events, newest first',
     querySchema: pastQuerySchema,
     responses: { 200: { description: 'One page.', schema: eventsPageSchema } },
-    problems: [400],
-    handle: () => ({ body: { items: [] } }),
+    problems: [400, 404],
+    handle: ({ query, context }) => {
+      if (query.camera !== undefined) context.gantry.camera(query.camera)
+      return { body: { items: [] } }
+    },
   }),
   route({
     method: 'GET',
@@ -43,6 +52,22 @@ export const resultRoutes = [
     },
   }),
 ]
+
+/**
+ * Nothing was found. That is no answer for a name that nobody has: whoever mistyped it would wait for ever. Results of a camera or label
+ * that was there before are given as long as they are kept.
+ *
+ * @throws CameraNotFoundError, BadRequestError naming the labels there are
+ */
+function isThereAny({ camera, label }: z.output<typeof pastQuerySchema>, gantry: Gantry): void {
+  if (camera !== undefined) gantry.camera(camera)
+  const labels = new Set(gantry.readiness().engines.flatMap(({ detector }) => detector?.labels ?? []))
+  // Of a model that is not loaded yet nothing is known.
+  if (label === undefined || labels.size === 0 || labels.has(label)) return
+  throw new BadRequestError(`nothing is called "${label}" by the model of the cameras`, [
+    { path: 'label', message: suggestion(label, [...labels]) ?? 'the model has no such label' },
+  ])
+}
 
 function recentQuery(query: z.output<typeof pastQuerySchema>): RecentQuery {
   return {
