@@ -17,17 +17,44 @@ import {
   statusSchema,
 } from './api-schemas.js'
 import { ensembleSchema } from './ensemble-schema.js'
+import { kserveOperations, type KserveOperation } from './kserve/kserve-operations.js'
+import {
+  indexRequestSchema,
+  indexSchema,
+  inferRequestSchema,
+  inferResponseSchema,
+  kserveErrorSchema,
+  loadRequestSchema,
+  logSettingsSchema,
+  modelConfigurationSchema,
+  modelMetadataSchema,
+  nothingSchema,
+  serverMetadataSchema,
+  sharedMemoryRegisterSchema,
+  sharedMemoryStatusSchema,
+  statisticsSchema,
+  traceSettingsSchema,
+  unloadRequestSchema,
+} from './kserve/kserve-schemas.js'
+import { bodyExamples, parameterExamples } from './openapi-examples.js'
 import { problemMediaType, problemSchema } from './problem.js'
 import type { AuthRule, Route } from './route.js'
 import { apiRoutes } from './routes/index.js'
 
 /** Version of the API, raised with every change a client can see. */
-const apiVersion = '1.0.0'
+const apiVersion = '1.1.0'
 
 const requests = new Map<z.ZodType, string>([
   [newCameraSchema, 'NewCamera'],
   [cameraPatchSchema, 'CameraPatch'],
   [ensembleChangeSchema, 'EnsembleChange'],
+  [inferRequestSchema, 'InferRequest'],
+  [indexRequestSchema, 'IndexRequest'],
+  [loadRequestSchema, 'LoadRequest'],
+  [unloadRequestSchema, 'UnloadRequest'],
+  [sharedMemoryRegisterSchema, 'SharedMemoryRegister'],
+  [traceSettingsSchema, 'TraceSettings'],
+  [logSettingsSchema, 'LogSettings'],
 ])
 
 const answers = new Map<z.ZodType, string>([
@@ -46,7 +73,18 @@ const answers = new Map<z.ZodType, string>([
   [ensembleSchema, 'Ensemble'],
   [healthSchema, 'Health'],
   [problemSchema, 'Problem'],
+  [kserveErrorSchema, 'ModelServerError'],
+  [serverMetadataSchema, 'ServerMetadata'],
+  [modelMetadataSchema, 'ModelMetadata'],
+  [modelConfigurationSchema, 'ModelConfiguration'],
+  [statisticsSchema, 'Statistics'],
+  [inferResponseSchema, 'InferResponse'],
+  [indexSchema, 'RepositoryIndex'],
+  [sharedMemoryStatusSchema, 'SharedMemoryStatus'],
+  [nothingSchema, 'Nothing'],
 ])
+
+const names: ReadonlyMap<z.ZodType, string> = new Map([...requests, ...answers])
 
 type Json = Record<string, unknown>
 
@@ -57,6 +95,10 @@ export function openApiDocument(): Json {
     const item = (paths[route.path] ??= {})
     item[route.method.toLowerCase()] = operation(route)
   }
+  for (const asked of kserveOperations) {
+    const item = (paths[asked.path] ??= {})
+    item[asked.method.toLowerCase()] = kserveOperation(asked)
+  }
   return {
     openapi: '3.1.0',
     info: {
@@ -64,7 +106,8 @@ export function openApiDocument(): Json {
       version: apiVersion,
       description:
         'Cameras, detections and the state of the service. Times are RFC 3339 in UTC, boxes are in source-frame pixels, ' +
-        'errors are RFC 9457 problems with a code of their own.',
+        'errors are RFC 9457 problems with a code of their own. Paths under `/v2` are the KServe protocol, version 2, with ' +
+        "Triton's extensions: they are asked with its clients, and their errors are those of Triton.",
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -73,6 +116,7 @@ export function openApiDocument(): Json {
       { name: 'results', description: 'What was found.' },
       { name: 'operations', description: 'Health, readiness, metrics.' },
       { name: 'documents', description: 'Descriptions of API and messages.' },
+      { name: 'models', description: 'The model server: KServe v2 with extensions of Triton.' },
     ],
     security: [{ bearer: [] }],
     paths,
@@ -85,6 +129,13 @@ export function openApiDocument(): Json {
         },
       },
       schemas: { ...components(requests, 'input'), ...components(answers, 'output') },
+      responses: errorAnswers(),
+      examples: Object.fromEntries(
+        [...bodyExamples].flatMap(([schema, value]) => {
+          const name = names.get(schema)
+          return name === undefined ? [] : [[name, { value }]]
+        }),
+      ),
     },
   }
 }
@@ -124,7 +175,7 @@ function operationId({ method, path }: Route): string {
 function requestBody(route: Route): Json {
   const content = route.pictureTypes
     ? Object.fromEntries(route.pictureTypes.map((type) => [type, {}]))
-    : route.bodySchema && { 'application/json': { schema: reference(route.bodySchema, requests) } }
+    : route.bodySchema && { 'application/json': described(route.bodySchema) }
   return content === undefined ? {} : { requestBody: { required: true, content } }
 }
 
@@ -132,7 +183,7 @@ function answersOf(route: Route): Json {
   return Object.fromEntries(
     Object.entries(route.responses).map(([status, { description, schema, type }]) => {
       const content = schema
-        ? { [type ?? 'application/json']: { schema: reference(schema, answers) } }
+        ? { [type ?? 'application/json']: described(schema) }
         : type && {
             [type]: type.startsWith('image/')
               ? {}
@@ -151,12 +202,25 @@ function problemsOf(route: Route): Json {
   const statuses = [...new Set([...route.problems, ...path, ...common, ...body])].filter(
     (status) => !(status in route.responses),
   )
-  return {
-    ...Object.fromEntries(
-      statuses.map((status) => [status, problemAnswer(problemTexts[status] ?? 'Refused.')]),
-    ),
-    default: problemAnswer('Any other error.'),
-  }
+  return errorsOf('Problem', statuses)
+}
+
+/** By reference: they are the same for every operation. */
+function errorsOf(kind: 'Problem' | 'ModelServerError', statuses: readonly number[]): Json {
+  return Object.fromEntries(
+    [...statuses, 'default'].map((status) => [status, { $ref: `#/components/responses/${kind}-${status}` }]),
+  )
+}
+
+function errorAnswers(): Json {
+  const answers = (kind: string, texts: Readonly<Record<string, string>>, answer: (text: string) => Json) =>
+    Object.entries({ ...texts, default: 'Any other error.' }).map(
+      ([status, text]) => [`${kind}-${status}`, answer(text)] as const,
+    )
+  return Object.fromEntries([
+    ...answers('Problem', problemTexts, problemAnswer),
+    ...answers('ModelServerError', { ...problemTexts, ...modelServerTexts }, kserveError),
+  ])
 }
 
 const problemTexts: Readonly<Record<number, string>> = {
@@ -172,10 +236,19 @@ const problemTexts: Readonly<Record<number, string>> = {
   503: 'What it needs is away, full or has too much to do: the engine, the cache, the disk; `Retry-After` tells when to come back.',
 }
 
+/** Where they are others than those of problems. */
+const modelServerTexts: Readonly<Record<number, string>> = {
+  400: 'The request is wrong, or there is no such model.',
+  404: 'There is no such model, version or region.',
+  500: 'The model failed.',
+  501: 'That is not supported here.',
+  503: 'The model is not ready, its queue is full, or the model server is away.',
+}
+
 function problemAnswer(description: string): Json {
   return {
     description,
-    content: { [problemMediaType.split(';')[0] ?? '']: { schema: reference(problemSchema, answers) } },
+    content: { [problemMediaType.split(';')[0] ?? '']: described(problemSchema) },
   }
 }
 
@@ -190,14 +263,70 @@ function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query'): J
       required: required.includes(name),
       ...(description === undefined ? {} : { description }),
       schema: rest,
+      ...parameterExample(name),
     }
   })
 }
 
-function reference(schema: z.ZodType, names: ReadonlyMap<z.ZodType, string>): Json {
+function kserveOperation(asked: KserveOperation): Json {
+  const { path, auth, summary, body, answer, isBinaryToo = false, errors } = asked
+  const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string', ...(name === 'version' && { pattern: '^[0-9]+$' }) },
+    ...parameterExample(name),
+  }))
+  const binary = isBinaryToo ? { 'application/octet-stream': {} } : {}
+  const header = { name: 'Inference-Header-Content-Length', in: 'header', schema: { type: 'integer' } }
+  const lengthOfJson = isBinaryToo
+    ? [{ ...header, description: 'Length of the JSON, where binary tensors follow it.', example: 126 }]
+    : []
+  const content = body && { 'application/json': described(body), ...binary }
+  const isRequired = body === inferRequestSchema
+  const common = [...refusals[auth], 429]
+  const statuses = [...new Set([...errors, ...common])].sort((one, other) => one - other)
+  return {
+    operationId: kserveOperationId(asked),
+    tags: ['models'],
+    summary,
+    ...security[auth],
+    ...(parameters.length + lengthOfJson.length > 0 && { parameters: [...parameters, ...lengthOfJson] }),
+    ...(content && { requestBody: { required: isRequired, content } }),
+    responses: {
+      200: {
+        description: answer ? 'The answer.' : 'Done, or it is so.',
+        ...(answer && { content: { 'application/json': described(answer), ...binary } }),
+      },
+      ...errorsOf('ModelServerError', statuses),
+    },
+  }
+}
+
+function kserveOperationId({ method, path }: KserveOperation): string {
+  const words = path.split(/[^A-Za-z0-9]+/).filter((word) => word !== '')
+  return method.toLowerCase() + words.map((word) => word[0]?.toUpperCase() + word.slice(1)).join('')
+}
+
+function kserveError(description: string): Json {
+  return { description, content: { 'application/json': described(kserveErrorSchema) } }
+}
+
+function parameterExample(name: string): Json {
+  const example = parameterExamples[name]
+  if (example === undefined) throw new Error(`parameter ${name} has no example in the OpenAPI document`)
+  return { example }
+}
+
+/** A schema by its name, with an example. */
+function described(schema: z.ZodType): Json {
   const name = names.get(schema)
-  if (name === undefined) throw new Error('a schema of a route has no name in the OpenAPI document')
-  return { $ref: `#/components/schemas/${name}` }
+  if (name === undefined || !bodyExamples.has(schema))
+    throw new Error('a schema of a route has no name or no example in the OpenAPI document')
+  return {
+    schema: { $ref: `#/components/schemas/${name}` },
+    examples: { one: { $ref: `#/components/examples/${name}` } },
+  }
 }
 
 function components(names: ReadonlyMap<z.ZodType, string>, io: 'input' | 'output'): Json {

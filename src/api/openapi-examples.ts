@@ -1,0 +1,286 @@
+import type { z } from 'zod'
+import { cameraPatchSchema, newCameraSchema } from '../config/camera.js'
+import { ensembleChangeSchema } from '../config/ensemble-change.js'
+import { detectionsMessageSchema } from '../messages/detections-message.js'
+import {
+  acceptedFrameSchema,
+  admittedCameraSchema,
+  cameraListSchema,
+  cameraViewSchema,
+  detectionsPageSchema,
+  eventsPageSchema,
+  headroomSchema,
+  healthSchema,
+  readinessAnswerSchema,
+  readinessSchema,
+  statusSchema,
+} from './api-schemas.js'
+import { ensembleSchema } from './ensemble-schema.js'
+import {
+  indexRequestSchema,
+  indexSchema,
+  inferRequestSchema,
+  inferResponseSchema,
+  kserveErrorSchema,
+  loadRequestSchema,
+  logSettingsSchema,
+  modelConfigurationSchema,
+  modelMetadataSchema,
+  nothingSchema,
+  serverMetadataSchema,
+  sharedMemoryRegisterSchema,
+  sharedMemoryStatusSchema,
+  statisticsSchema,
+  traceSettingsSchema,
+  unloadRequestSchema,
+} from './kserve/kserve-schemas.js'
+import { problemSchema } from './problem.js'
+
+const settings = {
+  url: 'rtsp://192.0.2.10:554/stream1',
+  sampleFps: 5,
+  transport: 'tcp',
+  hwaccel: 'none',
+  decode: 'full',
+  videoTrack: 1,
+  loop: true,
+  frozenAfterMs: 30_000,
+  enabled: true,
+}
+
+const camera = {
+  id: 'dock-1',
+  config: { id: 'dock-1', name: 'Dock, north side', ...settings },
+  persist: true,
+  origin: 'api',
+  status: {
+    state: 'live',
+    reason: '',
+    sinceMs: 1_795_844_120_606,
+    attempts: 1,
+    decode: { mode: 'full', keyFrameGapMs: null, reason: '', by: 'software', byReason: '' },
+  },
+  stats: {
+    inferredFps: 4.8,
+    receivedFps: 4.8,
+    latencyMs: { p50: 26.79, p99: 62.76 },
+    frames: {
+      received: 50,
+      inferred: 50,
+      reused: 0,
+      superseded: 0,
+      suspect: 0,
+      lost: 0,
+      shed: { inference_failed: 0, stopping: 0 },
+    },
+    decoderCpuShare: 0.04,
+    frozen: false,
+    source: { widthPx: 1280, heightPx: 720 },
+  },
+}
+
+const detections = {
+  cameraId: 'dock-1',
+  seq: 50,
+  capturedAt: '2026-11-20T08:15:30.120Z',
+  ptsMs: 9_840,
+  frame: { widthPx: 1280, heightPx: 720, quality: 'ok' },
+  model: { name: 'ppe', version: '1' },
+  detections: [
+    { label: 'person', score: 0.8704, boxPx: { x1: 156.79, y1: 352.26, x2: 250.1, y2: 578.05 } },
+    { label: 'no_vest', score: 0.7705, boxPx: { x1: 167.1, y1: 386.87, x2: 223.16, y2: 461.01 } },
+  ],
+  timingsMs: { queue: 0.26, infer: 22.41, postprocess: 0.32, captureToPublish: 24.01 },
+}
+
+const readiness = {
+  ready: true,
+  reasons: [],
+  engines: [
+    {
+      index: 0,
+      state: 'ready',
+      device: null,
+      pid: 8591,
+      restarts: 0,
+      reason: '',
+      detector: {
+        model: { name: 'ppe', version: '1' },
+        detector: { name: 'ppe_detect_video', version: '1' },
+        labels: ['helmet', 'head', 'person', 'vest', 'no_vest', 'machinery', 'vehicle'],
+        head: 'yolov8',
+        provider: 'cpu',
+        providerNotes: [],
+        providerFailures: [],
+        instances: 2,
+        instancesReady: 2,
+        maxBatchSize: 1,
+        input: { widthPx: 800, heightPx: 448 },
+        inputFrom: 'dims of config.pbtxt',
+      },
+      cameras: 4,
+    },
+  ],
+  sinks: [{ name: 'kafka', state: 'up', reason: '', queued: 0, delivered: 1_204, dropped: 0, rejected: {} }],
+  cache: { backend: 'memory', state: 'up', reason: 'results are kept in this process' },
+  stream: { state: 'ready', pid: 8602, restarts: 0, reason: '', clients: 1 },
+  modelServer: {
+    state: 'ready',
+    pid: 8606,
+    restarts: 0,
+    reason: '',
+    models: { total: 1, ready: 1 },
+    grpcPort: 8001,
+    providerFailures: [],
+  },
+  cameras: { total: 4, byState: { live: 4 } },
+}
+
+const headroom = {
+  cameras: 5,
+  limitedBy: 'cpu',
+  reason: 'with one more the processor is used up',
+  objectiveMs: 300,
+  now: {
+    measuredAt: '2026-11-20T08:15:30.440Z',
+    cameras: 4,
+    comingCameras: 0,
+    cores: { all: 2, busy: 0.59 },
+    instances: { all: 2, busy: 0.12 },
+    p99Ms: 62.8,
+  },
+  perCamera: { framesPerSecond: 5, decoderCores: 0.069, cpuMsPerFrame: 28.1, runMs: 24.7 },
+  predicted: { busyCores: 1.85, busyInstances: 0.86, p99Ms: 94.2 },
+}
+
+const tensor = { name: 'images', datatype: 'FP32', shape: [1, 4] }
+const duration = { count: 120, ns: 2_940_000_000 }
+
+/** An example of each body, by its schema. A test reads every one with it. */
+export const bodyExamples = new Map<z.ZodType, unknown>([
+  [newCameraSchema, { id: 'dock-1', name: 'Dock, north side', url: settings.url, sampleFps: 5 }],
+  [cameraPatchSchema, { sampleFps: 2, enabled: true }],
+  [ensembleChangeSchema, { name: 'ppe' }],
+  [cameraViewSchema, camera],
+  [admittedCameraSchema, camera],
+  [cameraListSchema, { items: [camera] }],
+  [detectionsMessageSchema, detections],
+  [detectionsPageSchema, { items: [detections], nextCursor: 'eyJvIjoxfQ' }],
+  [eventsPageSchema, { items: [] }],
+  [acceptedFrameSchema, { seq: 51 }],
+  [readinessSchema, readiness],
+  [readinessAnswerSchema, readiness],
+  [statusSchema, { name: 'ppe', version: '0.1.0', gpus: [], ...readiness }],
+  [headroomSchema, headroom],
+  [ensembleSchema, { name: 'ppe', configured: 'ppe', state: 'steady', to: null, last: null }],
+  [healthSchema, { status: 'ok' }],
+  [
+    problemSchema,
+    {
+      type: 'urn:gantry:problem:camera-not-found',
+      title: 'Not found',
+      status: 404,
+      detail: 'there is no camera "dok-1"',
+      code: 'GANTRY_CAMERA_NOT_FOUND',
+      hint: 'GET /api/v1/cameras lists the cameras there are.',
+      problems: [],
+    },
+  ],
+  [kserveErrorSchema, { error: "Request for unknown model: 'ppee' is not found" }],
+  [
+    serverMetadataSchema,
+    { name: 'gantry', version: '0.1.0', extensions: ['statistics', 'binary_tensor_data'] },
+  ],
+  [
+    modelMetadataSchema,
+    {
+      name: 'classifier',
+      versions: ['1'],
+      platform: 'onnxruntime_onnx',
+      inputs: [{ name: 'images', datatype: 'FP32', shape: [-1, 4] }],
+      outputs: [{ name: 'classes', datatype: 'FP32', shape: [-1, 2] }],
+    },
+  ],
+  [
+    modelConfigurationSchema,
+    {
+      name: 'classifier',
+      platform: 'onnxruntime_onnx',
+      backend: 'onnxruntime',
+      max_batch_size: 8,
+      input: [{ name: 'images', data_type: 'TYPE_FP32', dims: [4] }],
+      output: [{ name: 'classes', data_type: 'TYPE_FP32', dims: [2] }],
+    },
+  ],
+  [
+    statisticsSchema,
+    {
+      model_stats: [
+        {
+          name: 'classifier',
+          version: '1',
+          last_inference: 1_795_844_130_421,
+          inference_count: 120,
+          execution_count: 60,
+          inference_stats: {
+            success: duration,
+            fail: { count: 0, ns: 0 },
+            queue: { count: 120, ns: 31_000_000 },
+          },
+          response_stats: {},
+          batch_stats: [
+            { batch_size: 2, compute_input: duration, compute_infer: duration, compute_output: duration },
+          ],
+          memory_usage: [],
+        },
+      ],
+    },
+  ],
+  [
+    inferRequestSchema,
+    { id: '7', inputs: [{ ...tensor, data: [0.1, 0.2, 0.3, 0.4] }], outputs: [{ name: 'classes' }] },
+  ],
+  [
+    inferResponseSchema,
+    {
+      id: '7',
+      model_name: 'classifier',
+      model_version: '1',
+      outputs: [{ name: 'classes', datatype: 'FP32', shape: [1, 2], data: [0.9, 0.1] }],
+    },
+  ],
+  [indexRequestSchema, { ready: true }],
+  [
+    indexSchema,
+    [
+      { name: 'classifier', version: '1', state: 'READY' },
+      { name: 'broken', version: '1', state: 'UNAVAILABLE', reason: 'input "images" is not there' },
+    ],
+  ],
+  [loadRequestSchema, { parameters: { config: '{"max_batch_size": 4}' } }],
+  [unloadRequestSchema, { parameters: { unload_dependents: true } }],
+  [traceSettingsSchema, { trace_level: ['TIMESTAMPS'], trace_rate: '100' }],
+  [logSettingsSchema, { log_verbose_level: 1, log_info: true }],
+  [sharedMemoryStatusSchema, [{ name: 'input', key: '/input', offset: 0, byte_size: 1_048_576 }]],
+  [sharedMemoryRegisterSchema, { key: '/input', offset: 0, byte_size: 1_048_576 }],
+  [nothingSchema, []],
+])
+
+/** An example of each parameter, by its name: as it stands in the URL. */
+export const parameterExamples: Readonly<Record<string, string>> = {
+  id: 'dock-1',
+  camera: 'dock-1',
+  label: 'no_vest',
+  from: '2026-11-20T08:00:00Z',
+  to: '2026-11-20T09:00:00Z',
+  limit: '20',
+  cursor: 'eyJvIjoxfQ',
+  overlay: '1',
+  like: 'dock-1',
+  sampleFps: '5',
+  latencyMs: '300',
+  model: 'classifier',
+  version: '1',
+  repository: 'models',
+  region: 'input',
+}
