@@ -17,6 +17,7 @@ import { expectPeers } from './behind-door.js'
 import { ConnectionSwitch } from './connection-switch.js'
 import { ListenError, PortInUseError, PublicBindError } from './errors.js'
 import { modelProxy, type ModelUpstream } from './model-proxy.js'
+import { docsPage, type ApiDocument, type MessagesDocument } from './docs/docs-page.js'
 import { openApiDocument } from './openapi.js'
 import { servePage } from './page-files.js'
 import { RequestsUnderWay } from './requests-under-way.js'
@@ -254,10 +255,12 @@ function shown(host: string): string {
 
 /** Made of the schemas when first asked for: they change with the code only. */
 function documents(): Documents {
-  return {
-    openapi: once(() => JSON.stringify(openApiDocument())),
-    asyncapi: once(() => JSON.stringify(asyncApiDocument())),
-  }
+  const openapi = once(() => JSON.stringify(openApiDocument()))
+  const asyncapi = once(() => JSON.stringify(asyncApiDocument()))
+  const page = once(() =>
+    docsPage(JSON.parse(openapi()) as ApiDocument, JSON.parse(asyncapi()) as MessagesDocument),
+  )
+  return { openapi, asyncapi, page }
 }
 
 function once(make: () => string): () => string {

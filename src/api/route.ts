@@ -18,8 +18,8 @@ export type RouteContext = Readonly<{
   documents: Documents
 }>
 
-/** Published documents, as JSON text. */
-export type Documents = Readonly<{ openapi: () => string; asyncapi: () => string }>
+/** Published documents, as JSON text, and `page`: both as HTML for people. */
+export type Documents = Readonly<{ openapi: () => string; asyncapi: () => string; page: () => string }>
 
 export type Call<Path, Query, Body> = Readonly<{
   path: Path

@@ -10,11 +10,16 @@ const token = 'canary-token-0123456789'
 const bearer = { authorization: `Bearer ${token}` }
 
 describe('the inventory of routes', () => {
-  it('lets nothing but the status of health be asked without the token', () => {
+  it('lets nothing but the status of health and the description of the API be asked without the token', () => {
     const tokenless = [...apiRoutes, ...metricsPortRoutes]
       .filter(({ auth }) => auth !== 'token')
       .map(({ path, auth }) => `${path} ${auth}`)
-    expect([...new Set(tokenless)]).toEqual(['/healthz health', '/readyz health'])
+    expect([...new Set(tokenless)].sort()).toEqual([
+      '/docs open',
+      '/docs/style.css open',
+      '/healthz health',
+      '/readyz health',
+    ])
   })
 
   it.each(
@@ -41,7 +46,7 @@ describe('the inventory of routes', () => {
     const context = {
       gantry: new FakeGantry(),
       draining: () => false,
-      documents: { openapi: () => '', asyncapi: () => '' },
+      documents: { openapi: () => '', asyncapi: () => '', page: () => '' },
     }
     const settings = {
       host: '127.0.0.1',
