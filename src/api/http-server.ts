@@ -17,6 +17,7 @@ import { expectPeers } from './behind-door.js'
 import { ConnectionSwitch } from './connection-switch.js'
 import { ListenError, PortInUseError, PublicBindError } from './errors.js'
 import { modelProxy, type ModelUpstream } from './model-proxy.js'
+import { Guides } from './docs/guides.js'
 import { docsPage, type ApiDocument, type MessagesDocument } from './docs/docs-page.js'
 import { openApiDocument } from './openapi.js'
 import { servePage } from './page-files.js'
@@ -255,12 +256,13 @@ function shown(host: string): string {
 
 /** Made of the schemas when first asked for: they change with the code only. */
 function documents(): Documents {
+  const guides = new Guides()
   const openapi = once(() => JSON.stringify(openApiDocument()))
   const asyncapi = once(() => JSON.stringify(asyncApiDocument()))
   const page = once(() =>
-    docsPage(JSON.parse(openapi()) as ApiDocument, JSON.parse(asyncapi()) as MessagesDocument),
+    docsPage(JSON.parse(openapi()) as ApiDocument, JSON.parse(asyncapi()) as MessagesDocument, guides.list),
   )
-  return { openapi, asyncapi, page }
+  return { openapi, asyncapi, page, guide: (path) => guides.page(path) }
 }
 
 function once(make: () => string): () => string {

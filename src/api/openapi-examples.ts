@@ -283,4 +283,7 @@ export const parameterExamples: Readonly<Record<string, string>> = {
   version: '1',
   repository: 'models',
   region: 'input',
+  guide: 'metrics.md',
+  folder: 'runbooks',
+  page: 'engine-down.md',
 }

@@ -18,8 +18,14 @@ export type RouteContext = Readonly<{
   documents: Documents
 }>
 
-/** Published documents, as JSON text, and `page`: both as HTML for people. */
-export type Documents = Readonly<{ openapi: () => string; asyncapi: () => string; page: () => string }>
+/** Published documents, as JSON text; for people both on one `page`, and the pages of docs/. */
+export type Documents = Readonly<{
+  openapi: () => string
+  asyncapi: () => string
+  page: () => string
+  /** HTML of a page of docs/ by its path there. */
+  guide: (path: string) => string | undefined
+}>
 
 export type Call<Path, Query, Body> = Readonly<{
   path: Path

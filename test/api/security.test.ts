@@ -17,6 +17,8 @@ describe('the inventory of routes', () => {
     expect([...new Set(tokenless)].sort()).toEqual([
       '/docs open',
       '/docs/style.css open',
+      '/docs/{folder}/{page} open',
+      '/docs/{guide} open',
       '/healthz health',
       '/readyz health',
     ])
@@ -46,7 +48,7 @@ describe('the inventory of routes', () => {
     const context = {
       gantry: new FakeGantry(),
       draining: () => false,
-      documents: { openapi: () => '', asyncapi: () => '', page: () => '' },
+      documents: { openapi: () => '', asyncapi: () => '', page: () => '', guide: () => undefined },
     }
     const settings = {
       host: '127.0.0.1',

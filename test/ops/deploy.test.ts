@@ -7,6 +7,7 @@ import { validate, ValidationSeverity } from 'dockerfile-utils'
 import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { Guides } from '../../src/api/docs/guides.js'
 import { loadPipeline } from '../../src/config/load.js'
 import { serverSchema } from '../../src/config/server.js'
 import { GpuMetrics } from '../../src/metrics/gpu-metrics.js'
@@ -237,7 +238,10 @@ async function metricNames(): Promise<Set<string>> {
 }
 
 const metricsIn = (text: string) =>
-  [...new Set(text.match(/\b(?:gantry|nv)_[a-z0-9_]+/g) ?? [])].filter((name) => name !== 'gantry_token')
+  [...new Set(text.match(/\b(?:gantry|nv)_[a-z0-9_]+/g) ?? [])].filter(
+    // A secret, and a label.
+    (name) => name !== 'gantry_token' && name !== 'gantry_url',
+  )
 
 describe('dashboard and alerts', () => {
   const dashboard = JSON.parse(read('deploy/grafana/dashboards/gantry.json')) as {
@@ -265,10 +269,29 @@ describe('dashboard and alerts', () => {
 
   it('name a runbook that exists for each alert, and each runbook names its alerts', () => {
     const { groups } = parse(read('deploy/prometheus/alerts.yml')) as {
-      groups: { rules: { alert: string; annotations: { runbook: string } }[] }[]
+      groups: { rules: { alert: string; annotations: { runbook: string; runbook_url: string } }[] }[]
     }
-    for (const { alert, annotations } of groups.flatMap(({ rules }) => rules))
+    const guides = new Guides()
+    for (const { alert, annotations } of groups.flatMap(({ rules }) => rules)) {
       expect(read(annotations.runbook), annotations.runbook).toContain(alert)
+      // A running service has it at the end of the link.
+      expect(annotations.runbook_url).toBe(`{{ $externalLabels.gantry_url }}/${annotations.runbook}`)
+      expect(guides.page(annotations.runbook.replace('docs/', ''))).toContain(alert)
+    }
+    const prometheus = parse(read('deploy/prometheus/prometheus.yml')) as {
+      global: { external_labels: { gantry_url: string } }
+    }
+    expect(prometheus.global.external_labels.gantry_url).toMatch(/^http:.*[^/]$/)
+  })
+
+  it('let the data source of the dashboard be chosen, in every panel', () => {
+    const text = read('deploy/grafana/dashboards/gantry.json')
+    const uids = [...text.matchAll(/"type": "prometheus",\s*"uid": "([^"]+)"/g)].map(([, uid]) => uid)
+    expect(uids.length).toBeGreaterThan(
+      dashboard.panels.filter(({ targets }) => targets !== undefined).length,
+    )
+    expect(new Set(uids)).toEqual(new Set(['${datasource}']))
+    expect(text).toMatch(/"name": "datasource",[^}]*"type": "datasource",\s*"query": "prometheus"/)
   })
 
   it.skipIf(!promtool)('have queries that Prometheus can read', () => {

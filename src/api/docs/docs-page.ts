@@ -1,3 +1,4 @@
+import { guideLinks, type Guide } from './guides.js'
 import { markup, prose, type Markup } from './markup.js'
 import { fieldsMarkup, nameOf, schemaLink, typeMarkup, type ShownSchema } from './schema-markup.js'
 
@@ -52,7 +53,11 @@ type Asked = Readonly<{ method: string; path: string; operation: Operation }>
  * `/docs`: API and messages, for people. One document of HTML without a script and with nothing from elsewhere, so that it can be read, searched,
  * printed and kept without a network. Its style is `/docs/style.css`.
  */
-export function docsPage(api: ApiDocument, messages: MessagesDocument): string {
+export function docsPage(
+  api: ApiDocument,
+  messages: MessagesDocument,
+  guides: readonly Guide[] = [],
+): string {
   const asked = Object.entries(api.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   )
@@ -85,6 +90,7 @@ ${tags.map(
 <ul>${Object.entries(messages.channels).map(
     ([name, channel]) => markup`<li><a href="#channel-${name}">${channel.address}</a></li>`,
   )}</ul>
+${guideLinks(guides, 'docs/')}
 <h2>schemas</h2>
 <ul>${Object.keys(api.components.schemas).map((name) => markup`<li><a href="#schema-${name}">${name}</a></li>`)}</ul>
 </nav>

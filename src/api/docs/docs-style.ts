@@ -57,6 +57,14 @@ pre {
 .status { display: inline-block; min-width: 3.4em; font: 700 12px var(--mono); color: var(--bad); }
 .status[data-kind='2'], .status[data-kind='1'] { color: var(--ok); }
 summary { cursor: pointer; color: var(--link); }
+.guide { line-height: 1.6; }
+.guide h2 { padding-top: 8px; border-top: 1px solid var(--line); }
+.guide li { margin: 3px 0; }
+.guide pre code { padding: 0; background: none; }
+.table { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 14px; }
+th, td { padding: 6px 10px; border: 1px solid var(--line); text-align: left; vertical-align: top; }
+th { background: var(--panel); }
 @media (max-width: 820px) {
   body { display: block; }
   nav { position: static; height: auto; max-height: 45vh; border-right: 0; border-bottom: 1px solid var(--line); }

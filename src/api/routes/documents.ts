@@ -1,5 +1,7 @@
+import { z } from 'zod'
+import { NotFoundError } from '../../cameras/engine-errors.js'
 import { docsStyle } from '../docs/docs-style.js'
-import { route, type Answer } from '../route.js'
+import { route, type Answer, type RouteContext } from '../route.js'
 
 /** The published descriptions of the API and of the messages. */
 export const documentRoutes = [
@@ -43,7 +45,36 @@ export const documentRoutes = [
     problems: [],
     handle: () => ({ type: 'text/css; charset=utf-8', body: docsStyle }),
   }),
+  route({
+    method: 'GET',
+    path: '/docs/{guide}',
+    auth: 'open',
+    tag: 'documents',
+    summary: 'A page of the documentation, as docs/ of the project has it',
+    pathSchema: z.strictObject({ guide: z.string().max(128) }),
+    responses: { 200: { description: 'The page.', type: 'text/html; charset=utf-8' } },
+    problems: [404],
+    handle: ({ path, context }) => guide(context, path.guide),
+  }),
+  route({
+    method: 'GET',
+    path: '/docs/{folder}/{page}',
+    auth: 'open',
+    tag: 'documents',
+    summary: 'A page of the documentation in a folder, such as a runbook',
+    pathSchema: z.strictObject({ folder: z.string().max(128), page: z.string().max(128) }),
+    responses: { 200: { description: 'The page.', type: 'text/html; charset=utf-8' } },
+    problems: [404],
+    handle: ({ path, context }) => guide(context, `${path.folder}/${path.page}`),
+  }),
 ]
+
+function guide({ documents }: RouteContext, path: string): Answer {
+  const html = documents.guide(path)
+  if (html === undefined)
+    throw new NotFoundError(`there is no page "${path}"`, '/docs lists the pages there are.')
+  return { type: 'text/html; charset=utf-8', body: html }
+}
 
 function document(text: string): Answer {
   return { type: 'application/json; charset=utf-8', body: text }

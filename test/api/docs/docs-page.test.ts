@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Browser } from 'playwright-core'
 import { asyncApiDocument } from '../../../src/messages/asyncapi.js'
 import { docsPage, type ApiDocument, type MessagesDocument } from '../../../src/api/docs/docs-page.js'
+import { Guides } from '../../../src/api/docs/guides.js'
 import { openApiDocument } from '../../../src/api/openapi.js'
 import { launchBrowser, openPage, skipsBrowser } from '../../support/browser.js'
 import { ask } from '../../support/http.js'
@@ -10,7 +11,7 @@ import { serveFake } from '../../support/serve-fake.js'
 const plain = <Value>(document: unknown): Value => JSON.parse(JSON.stringify(document)) as Value
 const api = plain<ApiDocument>(openApiDocument())
 const messages = plain<MessagesDocument>(asyncApiDocument())
-const page = docsPage(api, messages)
+const page = docsPage(api, messages, new Guides().list)
 const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
 
 describe('the page of the documents', () => {
