@@ -71,7 +71,7 @@ describe('the answers of the service', () => {
     await until('a picture taken', async () => {
       return (await service.fetch('/api/v1/cameras/gate/frames', { method: 'POST', headers, body })).ok
     })
-    await until('the model', async () => (await service.fetch('/v2/models/classifier/ready')).ok)
+    await until('the model', async () => (await service.fetch('/v2/models/classifier/ready')).ok, 60_000)
     await until('a result', async () => (await service.fetch('/api/v1/cameras/gate/latest')).ok)
   })
   afterAll(async () => {
