@@ -120,6 +120,12 @@ export const testTools = [
     apt: ['prometheus'],
     found: () => onPath('promtool'),
   },
+  {
+    name: 'zsh and fish',
+    why: 'tests of the completion of shells',
+    apt: ['zsh', 'fish'],
+    found: () => onPath('zsh') && onPath('fish'),
+  },
 ]
 
 const isRoot = () => process.getuid?.() === 0

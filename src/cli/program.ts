@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { batchCommand } from './commands/batch.js'
 import { checkCommand } from './commands/check.js'
+import { completionCommand } from './commands/completion.js'
 import { demoCommand } from './commands/demo.js'
 import { doctorCommand } from './commands/doctor.js'
 import { evalCommand } from './commands/eval.js'
@@ -80,6 +81,7 @@ function buildProgram(context: CommandContext, json: boolean): Command {
     optimizeCommand,
     evalCommand,
     batchCommand,
+    completionCommand,
   ]) {
     const command = create(context)
     inheritSettings(command, program)

@@ -36,6 +36,7 @@ describe('gantry', () => {
     [['doctor', '--help'], 'Usage: gantry doctor'],
     [['models', '--help'], 'Usage: gantry models'],
     [['eval', '--help'], 'Usage: gantry eval'],
+    [['completion', '--help'], 'Usage: gantry completion'],
     [['gpu', '--help'], 'Usage: gantry gpu'],
     [['gpu', 'install', '--help'], 'Usage: gantry gpu install'],
     [['models', 'list', '--help'], 'Usage: gantry models list'],
