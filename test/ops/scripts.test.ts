@@ -106,7 +106,12 @@ describe.skipIf(oldNode === undefined)(`on Node ${outdatedNode}`, () => {
     const clone = mkdtempSync(join(folder, 'clone-'))
     cpSync(join(root, 'scripts'), join(clone, 'scripts'), { recursive: true })
     for (const name of readdirSync(root))
-      if (!['.git', '.node', 'scripts'].includes(name)) symlinkSync(join(root, name), join(clone, name))
+      if (!['.git', '.node', 'scripts', 'node_modules'].includes(name))
+        symlinkSync(join(root, name), join(clone, name))
+    // Its parts: a set-up that finds them out of date takes away what is there.
+    mkdirSync(join(clone, 'node_modules'))
+    for (const name of readdirSync(join(root, 'node_modules')))
+      symlinkSync(join(root, 'node_modules', name), join(clone, 'node_modules', name))
     const start = () =>
       spawnSync(oldNode!, [join(clone, 'scripts/start.mjs'), '--help'], { cwd: clone, encoding: 'utf8' })
     const first = start()
