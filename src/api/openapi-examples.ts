@@ -170,7 +170,7 @@ export const bodyExamples = new Map<z.ZodType, unknown>([
   [acceptedFrameSchema, { seq: 51 }],
   [readinessSchema, readiness],
   [readinessAnswerSchema, readiness],
-  [statusSchema, { name: 'ppe', version: '0.1.0', gpus: [], ...readiness }],
+  [statusSchema, { name: 'ppe', version: '0.1.0', nowMs: 1_795_844_420_606, gpus: [], ...readiness }],
   [headroomSchema, headroom],
   [ensembleSchema, { name: 'ppe', configured: 'ppe', state: 'steady', to: null, last: null }],
   [healthSchema, { status: 'ok' }],

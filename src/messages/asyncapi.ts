@@ -52,7 +52,8 @@ export function asyncApiDocument(): JsonSchema {
         address: '/api/v1/stream',
         description:
           `Sub-protocol ${streamProtocol}. The server greets with "hello", the client subscribes, a later subscribe replaces the earlier ` +
-          'one. A client that does not keep up is told by "gap" how many messages were left out, and closed with 1013 after 30 s.',
+          'one. A client that does not keep up is told by "gap" how many messages were left out, and closed with 1013 after 30 s. ' +
+          'A "ping" is answered by a "pong" with the time of the service, so that a page can tell a quiet stream from a dead one.',
         servers: [{ $ref: '#/servers/http' }],
         messages: Object.fromEntries(
           ['clientMessage', ...toClient].map((name) => [name, { $ref: `#/components/messages/${name}` }]),

@@ -30,8 +30,12 @@ export const subscribeSchema = z.strictObject({
     .describe('Replay what was sent after this cursor, as far as it is kept.'),
 })
 
+/** Asks for a `pong`. For clients that cannot see the pings of WebSocket itself, as pages in browsers. */
+export const pingSchema = z.strictObject({ type: z.literal('ping') })
+
 /** Everything a client may send. A later `subscribe` replaces the earlier one. */
-export const clientMessageSchema = z.discriminatedUnion('type', [subscribeSchema])
+export const clientMessageSchema = z.discriminatedUnion('type', [subscribeSchema, pingSchema])
+export type ClientMessage = Readonly<z.infer<typeof clientMessageSchema>>
 export type Subscription = Readonly<Omit<z.infer<typeof subscribeSchema>, 'type'>>
 
 export const helloSchema = z.strictObject({
@@ -68,6 +72,12 @@ export const streamErrorSchema = z.strictObject({
   hint: z.string(),
 })
 
+/** Answer to a `ping`, and to nothing else: who never asks never gets one. */
+export const pongSchema = z.strictObject({
+  type: z.literal('pong'),
+  at: z.iso.datetime().describe('Wall time of the service, UTC: the clock that `capturedAt` is of.'),
+})
+
 /** Every text message a server sends. */
 export const serverMessageSchema = z.discriminatedUnion('type', [
   helloSchema,
@@ -75,6 +85,7 @@ export const serverMessageSchema = z.discriminatedUnion('type', [
   detectionsEnvelopeSchema,
   gapSchema,
   streamErrorSchema,
+  pongSchema,
 ])
 export type ServerMessage = Readonly<z.infer<typeof serverMessageSchema>>
 

@@ -17,6 +17,8 @@ type Client = { socket: WebSocket; wants: Subscription | undefined }
 export class FakeStreamHub implements StreamHub, StreamUpstream {
   onClients: ((clients: number) => void) | undefined
   onPictureCameras: ((cameras: ReadonlySet<string>) => void) | undefined
+  /** How much the clock of this service is ahead of that of the test. */
+  clockAheadMs = 0
   readonly #clients = new Set<Client>()
   readonly #acceptor: ClientAcceptor
   #number = 0
@@ -94,6 +96,8 @@ export class FakeStreamHub implements StreamHub, StreamUpstream {
     const parsed = clientMessageSchema.safeParse(JSON.parse(text))
     if (!parsed.success)
       return this.#send(client, { type: 'error', code: 'GANTRY_WS_MESSAGE', message: 'bad', hint: 'read' })
+    if (parsed.data.type === 'ping')
+      return this.#send(client, { type: 'pong', at: new Date(Date.now() + this.clockAheadMs).toISOString() })
     const { type: _type, ...wants } = parsed.data
     client.wants = wants
     this.#send(client, { type: 'subscribed', ...wants })

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { wallMs } from '../../lifecycle/clock.js'
 import {
   headroomQuerySchema,
   headroomSchema,
@@ -67,6 +68,7 @@ export const operationRoutes = [
       body: {
         name: context.gantry.name,
         version: context.gantry.version,
+        nowMs: wallMs(),
         gpus: [...context.gantry.gpus()],
         ...readinessView(context),
       },

@@ -1,7 +1,12 @@
 import type { ZodError } from 'zod'
 import { complaintsOf } from '../../config/schema-problem.js'
 import { formatPath } from '../../config/setting-path.js'
-import { clientMessageSchema, subscribeSchema, type Subscription } from '../../messages/stream-protocol.js'
+import {
+  clientMessageSchema,
+  pingSchema,
+  subscribeSchema,
+  type ClientMessage,
+} from '../../messages/stream-protocol.js'
 import { GantryError } from '../../errors.js'
 
 /** A client sent something that is no message of `gantry.v1`. */
@@ -25,20 +30,20 @@ export class StreamCursorError extends GantryError {
   }
 }
 
-/** A client changes its subscription faster than anybody needs to. */
+/** A client changes its subscription, or asks for a sign of life, faster than anybody needs to. */
 export class StreamRateError extends GantryError {
   readonly code = 'GANTRY_RATE_LIMITED'
   override readonly retryable = true
   readonly hint: string
-  constructor(limit: number, windowMs: number) {
-    super('too many subscribe messages')
+  constructor(type: ClientMessage['type'], limit: number, windowMs: number) {
+    super(`too many ${type} messages`)
     this.name = 'StreamRateError'
-    this.hint = `Send at most ${limit} subscribe messages within ${windowMs / 1000} s.`
+    this.hint = `Send at most ${limit} ${type} messages within ${windowMs / 1000} s.`
   }
 }
 
 /** @throws StreamMessageError naming everything that is wrong. */
-export function parseClientMessage(text: string): Subscription {
+export function parseClientMessage(text: string): ClientMessage {
   let body: unknown
   try {
     body = JSON.parse(text)
@@ -47,14 +52,14 @@ export function parseClientMessage(text: string): Subscription {
   }
   const parsed = clientMessageSchema.safeParse(body)
   if (!parsed.success) throw new StreamMessageError(problemsOf(parsed.error, body).join('; '))
-  const { type: _type, ...subscription } = parsed.data
-  return subscription
+  return parsed.data
 }
 
 function problemsOf({ issues }: ZodError, body: unknown): string[] {
+  const isPing = pingSchema.pick({ type: true }).loose().safeParse(body).success
   return issues.flatMap((issue) => {
-    if (issue.code === 'invalid_union') return ['type: must be subscribe']
-    return complaintsOf(issue, subscribeSchema, body).map(({ path, message }) =>
+    if (issue.code === 'invalid_union') return ['type: must be subscribe or ping']
+    return complaintsOf(issue, isPing ? pingSchema : subscribeSchema, body).map(({ path, message }) =>
       path.length === 0 ? 'the message must be a JSON object' : `${formatPath(path)}: ${message}`,
     )
   })

@@ -37,6 +37,9 @@ export type StreamLimits = Readonly<{
   /** `subscribe` messages a client may send within `subscribeWindowMs`. */
   maxSubscribes: number
   subscribeWindowMs: number
+  /** `ping` messages a client may send within `pingWindowMs`; a page sends one in 3 s. */
+  maxPings: number
+  pingWindowMs: number
 }>
 
 export const defaultStreamLimits: StreamLimits = {
@@ -61,4 +64,6 @@ export const defaultStreamLimits: StreamLimits = {
   badWindowMs: 60_000,
   maxSubscribes: 20,
   subscribeWindowMs: 10_000,
+  maxPings: 20,
+  pingWindowMs: 10_000,
 }

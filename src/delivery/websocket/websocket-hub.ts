@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import { GantryError, toErrorRecord } from '../../errors.js'
-import { streamProtocol, type Subscription } from '../../messages/stream-protocol.js'
-import { nowMs } from '../../lifecycle/clock.js'
+import { streamProtocol, type ClientMessage, type Subscription } from '../../messages/stream-protocol.js'
+import { nowMs, wallMs } from '../../lifecycle/clock.js'
 import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { PublishedText, StreamHub } from './stream-hub.js'
@@ -36,6 +36,7 @@ type Connection = {
   readonly client: StreamClient
   readonly bad: RecentHits
   readonly subscribes: RecentHits
+  readonly pings: RecentHits
   replay: Replay | undefined
   pictureCameras: readonly string[]
 }
@@ -122,11 +123,12 @@ export class WebSocketHub implements StreamHub {
   }
 
   #connect(socket: WebSocket, wire: Socket): Connection {
-    const { badWindowMs, subscribeWindowMs, sweepMs } = this.limits
+    const { badWindowMs, subscribeWindowMs, pingWindowMs, sweepMs } = this.limits
     const connection: Connection = {
       client: new StreamClient(socket, wire, this.limits, nowMs()),
       bad: new RecentHits(badWindowMs),
       subscribes: new RecentHits(subscribeWindowMs),
+      pings: new RecentHits(pingWindowMs),
       replay: undefined,
       pictureCameras: [],
     }
@@ -142,7 +144,7 @@ export class WebSocketHub implements StreamHub {
     if (!client.isOpen) return
     try {
       if (isBinary) throw new StreamMessageError('binary messages are not understood')
-      this.#subscribe(connection, parseClientMessage(textOf(data)))
+      this.#answer(connection, parseClientMessage(textOf(data)))
     } catch (error) {
       if (!(error instanceof GantryError)) this.log.error({ err: error }, 'stream message failed')
       this.#reject(connection, error)
@@ -150,10 +152,31 @@ export class WebSocketHub implements StreamHub {
   }
 
   /** @throws StreamRateError, StreamCursorError */
+  #answer(connection: Connection, message: ClientMessage): void {
+    switch (message.type) {
+      case 'ping':
+        return this.#pong(connection)
+      case 'subscribe': {
+        const { type: _type, ...subscription } = message
+        return this.#subscribe(connection, subscription)
+      }
+      default:
+        return message satisfies never
+    }
+  }
+
+  /** @throws StreamRateError */
+  #pong({ client, pings }: Connection): void {
+    const { maxPings, pingWindowMs } = this.limits
+    if (pings.hit(nowMs()) > maxPings) throw new StreamRateError('ping', maxPings, pingWindowMs)
+    client.tell({ type: 'pong', at: new Date(wallMs()).toISOString() })
+  }
+
+  /** @throws StreamRateError, StreamCursorError */
   #subscribe(connection: Connection, subscription: Subscription): void {
     const { maxSubscribes, subscribeWindowMs, replayChunk } = this.limits
     if (connection.subscribes.hit(nowMs()) > maxSubscribes)
-      throw new StreamRateError(maxSubscribes, subscribeWindowMs)
+      throw new StreamRateError('subscribe', maxSubscribes, subscribeWindowMs)
     const from = this.#resumePosition(subscription)
     const { client } = connection
     connection.replay?.cancel()

@@ -202,6 +202,35 @@ describe('wrong input', () => {
     expect(client.of('subscribed')).toHaveLength(3)
   })
 
+  it('R100: answers a ping with its time, before and after a subscribe, and refuses a flood of them', async () => {
+    fixture = await startHub({ maxPings: 3 })
+    const client = await TestClient.connect(fixture.port)
+    const beganMs = Date.now()
+    client.send({ type: 'ping' })
+    const { at } = await client.next('pong')
+    expect(Date.parse(at)).toBeGreaterThanOrEqual(beganMs)
+    expect(Date.parse(at)).toBeLessThanOrEqual(Date.now())
+    client.send({ type: 'subscribe' })
+    await client.next('subscribed')
+    for (let i = 0; i < 3; i += 1) client.send({ type: 'ping' })
+    const { code, message } = await client.next('error')
+    expect({ code, message }).toEqual({ code: 'GANTRY_RATE_LIMITED', message: 'too many ping messages' })
+    expect(client.of('pong')).toHaveLength(3)
+    fixture.hub.publish(detectionsText())
+    await client.next('detections')
+  })
+
+  it.each([
+    [{ type: 'ping', at: 1 }, 'at: unknown key'],
+    [{ type: 'pong' }, 'type: must be subscribe or ping'],
+    ['ping', 'the message is not JSON'],
+  ])('says what is wrong with %j', async (message, wrong) => {
+    fixture = await startHub()
+    const client = await TestClient.connect(fixture.port)
+    client.send(message)
+    expect((await client.next('error')).message).toContain(wrong)
+  })
+
   it('refuses a cursor from the future of this run', async () => {
     fixture = await startHub()
     const client = await TestClient.connect(fixture.port)
