@@ -43,6 +43,22 @@ export default tseslint.config(
     },
   },
   {
+    // Times that the page shows are the service's, whatever the clock of the browser says.
+    files: ['web/src/**'],
+    ignores: ['web/src/state/service-clock.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector:
+            "MemberExpression[object.name='Date'][property.name='now'], NewExpression[callee.name='Date'][arguments.length=0], CallExpression[callee.name='Date']",
+          message:
+            'The clock of this browser may be wrong: serviceClock.now(), or monotonicMs() for durations.',
+        },
+      ],
+    },
+  },
+  {
     files: ['**/*.mjs', '**/*.js'],
     ...tseslint.configs.disableTypeChecked,
     languageOptions: {

@@ -15,7 +15,7 @@ export type ProxyFault =
   /** Where this stands in what goes to the far side, a byte is another when it arrives. */
   | { kind: 'damage'; text: string }
 
-type Link = { near: Socket; far: Socket; replied: number }
+type Link = { near: Socket; far: Socket; replied: number; head: string; lost: boolean }
 
 /** A TCP proxy on loopback that can be told to misbehave; connections already open are affected too. */
 export class TcpProxy {
@@ -23,6 +23,7 @@ export class TcpProxy {
   cuts = 0
   #fault: ProxyFault = { kind: 'none' }
   readonly #links = new Set<Link>()
+  #losing: (head: string) => boolean = () => false
   readonly #held: (() => void)[] = []
 
   private constructor(
@@ -50,6 +51,20 @@ export class TcpProxy {
     if (fault.kind !== 'black_hole') for (const release of this.#held.splice(0)) release()
   }
 
+  /**
+   * Connections of a kind carry nothing any more and are never closed, as after a night's sleep or with a NAT that forgot them. Others, and new ones, go on.
+   *
+   * @param isLost - told by the first bytes of a connection.
+   * @param newToo - new ones that begin so are lost as well, until {@link lose} is called without.
+   * @returns how many were lost.
+   */
+  lose(isLost: (head: string) => boolean, newToo = false): number {
+    this.#losing = newToo ? isLost : () => false
+    const links = [...this.#links].filter(({ head, lost }) => !lost && isLost(head))
+    for (const link of links) link.lost = true
+    return links.length
+  }
+
   async stop(): Promise<void> {
     this.#resetAll()
     const closed = once(this.server, 'close')
@@ -63,19 +78,27 @@ export class TcpProxy {
       return
     }
     const far = connect(this.targetPort, '127.0.0.1')
-    const link = { near, far, replied: 0 }
+    const link: Link = { near, far, replied: 0, head: '', lost: false }
     this.#links.add(link)
     const end = () => {
+      // Whoever lost the other way does not learn that the far side has gone.
+      if (link.lost && !near.destroyed) return
       near.destroy()
       far.destroy()
       this.#links.delete(link)
     }
     for (const socket of [near, far]) socket.on('error', end).on('close', end).setNoDelay(true)
     near.on('data', (chunk: Buffer) => {
+      if (link.head === '') {
+        link.head = chunk.toString('latin1')
+        link.lost = this.#losing(link.head)
+      }
+      if (link.lost) return
       if (this.#fault.kind === 'damage') damage(chunk, this.#fault.text)
       this.#pass(chunk, far)
     })
     far.on('data', (chunk: Buffer) => {
+      if (link.lost) return
       link.replied += chunk.length
       if (this.#fault.kind === 'cut_replies' && link.replied >= this.#fault.afterBytes) {
         this.cuts += 1

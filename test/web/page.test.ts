@@ -372,7 +372,7 @@ describe.skipIf(skipsBrowser())('the page', () => {
     await page.getByRole('dialog', { name: 'Help' }).waitFor()
     const legend = await page.locator('.legend strong').allTextContents()
     expect(legend).toEqual(
-      expect.arrayContaining(['helmet', 'head', 'vest', 'no_vest', 'person', 'machinery']),
+      expect.arrayContaining(['helmet', 'head', 'vest', 'no vest', 'person', 'machinery']),
     )
     expect(misdeeds).toEqual(clean)
     await page.context().close()

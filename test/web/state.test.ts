@@ -13,17 +13,19 @@ const seen = (
 describe('Series', () => {
   it('gives percentiles and rate of each whole stretch, but of the first, which is cut', () => {
     const series = new Series()
+    series.opened(1_000)
     series.add(1_000, 999)
     for (let i = 1; i <= 100; i += 1) series.add(bucketMs + i, i)
     series.add(2 * bucketMs + 1, 5)
-    expect(series.points).toEqual([{ atS: (2 * bucketMs) / 1000, fps: 50, p50Ms: 50, p99Ms: 99 }])
+    expect(series.points(2 * bucketMs + 1_000)).toEqual([
+      { atS: (2 * bucketMs) / 1000, fps: 50, p50Ms: 50, p99Ms: 99 },
+    ])
   })
 
   it('shows a silence as zero frames without a latency', () => {
     const series = new Series()
-    series.add(0, 1)
-    series.advance(3 * bucketMs)
-    expect(series.points.map(({ fps, p50Ms }) => [fps, p50Ms])).toEqual([
+    series.opened(0)
+    expect(series.points(3 * bucketMs + 1_000).map(({ fps, p50Ms }) => [fps, p50Ms])).toEqual([
       [0, null],
       [0, null],
     ])
@@ -31,11 +33,44 @@ describe('Series', () => {
 
   it('keeps five minutes, also after the tab slept for a day', () => {
     const series = new Series()
-    series.add(0, 1)
-    series.advance(86_400_000)
-    expect(series.points).toHaveLength(149)
-    series.advance(86_400_000 + 100 * bucketMs)
-    expect(series.points).toHaveLength(150)
+    series.opened(0)
+    expect(series.points(86_400_000)).toHaveLength(150)
+    expect(series.points(86_400_000 + 100 * bucketMs)).toHaveLength(150)
+  })
+
+  it('R103: ends at a break, and is filled where things were captured once they are replayed', () => {
+    const series = new Series()
+    series.opened(0)
+    const at = (bucket: number): number => bucket * bucketMs + 10
+    for (const bucket of [1, 2]) series.add(at(bucket), 40)
+    series.broke(3 * bucketMs + 1_500)
+    const during = series.points(9 * bucketMs)
+    expect(during.map(({ fps }) => fps)).toEqual([0.5, 0.5])
+    series.opened(9 * bucketMs)
+    // All of it comes within one moment.
+    for (const bucket of [3, 4, 5, 7, 8, 8]) series.add(at(bucket), 40)
+    expect(series.points(9 * bucketMs + 1_000).map(({ fps }) => fps)).toEqual([
+      0.5, 0.5, 0.5, 0.5, 0.5, 0, 0.5, 1,
+    ])
+  })
+
+  it('R103: does not call unknown what was lost for good a standstill', () => {
+    const series = new Series()
+    series.opened(0)
+    series.add(bucketMs, 40)
+    series.broke(2 * bucketMs)
+    series.opened(6 * bucketMs)
+    series.missed()
+    series.add(5 * bucketMs, 40)
+    expect(series.points(8 * bucketMs + 1_000).map(({ fps }) => fps)).toEqual([
+      0.5,
+      null,
+      null,
+      null,
+      0.5,
+      null,
+      0,
+    ])
   })
 })
 
@@ -95,12 +130,22 @@ it.each([
   ['DOCK', true],
   ['dock head', true],
   ['dock zebra', false],
-])('a sighting of a head at dock-1 fits the filter %j: %s', (filter, expected) => {
+  ['no_vest', true],
+  ['no-vest', true],
+  ['no vest', true],
+  ['No  Vest dock', true],
+  ['no helmet', false],
+  ['no dock', false],
+])('a sighting of a head, a helmet and no vest at dock-1 fits the filter %j: %s', (filter, expected) => {
   const entry: Entry = {
     kind: 'sighting',
     key: 's1',
     cameraId: 'dock-1',
-    labels: [{ label: 'head', count: 1, bestScore: 1 }],
+    labels: [
+      { label: 'head', count: 1, bestScore: 1 },
+      { label: 'no_vest', count: 1, bestScore: 1 },
+      { label: 'helmet', count: 1, bestScore: 1 },
+    ],
     firstAtMs: 0,
     lastAtMs: 0,
     frames: 1,

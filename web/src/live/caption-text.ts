@@ -1,5 +1,6 @@
 import type { DetectionsMessage } from '../api/types.js'
 import { isDanger } from './label-colors.js'
+import { labelName } from './label-name.js'
 
 /** Under these widths of a picture, in CSS pixels, captions would hide the people they speak of. */
 const roomForScorePx = 420
@@ -18,8 +19,8 @@ export function captionText(
   { label, score, attributes = [] }: Described,
   pictureWidthPx: number,
 ): string | undefined {
-  if (pictureWidthPx < roomForAllPx) return isDanger(label) ? label : undefined
-  const described = [label, ...attributes.map(({ value }) => shortened(value))].join(' ')
+  if (pictureWidthPx < roomForAllPx) return isDanger(label) ? labelName(label) : undefined
+  const described = [labelName(label), ...attributes.map(({ value }) => shortened(value))].join(' ')
   return hasRoomForScore(pictureWidthPx) ? `${described} ${Math.round(score * 100)}%` : described
 }
 

@@ -1,5 +1,6 @@
 import type { DetectionsMessage, PictureHeader } from '../api/types.js'
-import { CaptionPlaces } from './caption-places.js'
+import type { Overlay } from '../state/overlay.js'
+import { CaptionPlaces, headPlace } from './caption-places.js'
 import { captionText, hasRoomForScore } from './caption-text.js'
 import { boxOnSurface, contain, type Rect } from './geometry.js'
 import { isDanger, labelColor } from './label-colors.js'
@@ -15,11 +16,16 @@ const dangerLast = (a: { label: string }, b: { label: string }): number =>
   Number(isDanger(a.label)) - Number(isDanger(b.label))
 
 /**
- * Paints the picture and its boxes over the whole canvas.
+ * Paints the picture and what is to lie over it on the whole canvas.
  *
  * @param scale - canvas pixels per CSS pixel, so that lines and text keep their size on dense screens.
  */
-export function draw(canvas: HTMLCanvasElement, shown: Shown, scale: number): void {
+export function draw(
+  canvas: HTMLCanvasElement,
+  shown: Shown,
+  scale: number,
+  { boxes, names }: Overlay,
+): void {
   const context = canvas.getContext('2d', { alpha: false })
   if (context === null) return
   const place = contain(shown.bitmap, canvas)
@@ -28,21 +34,33 @@ export function draw(canvas: HTMLCanvasElement, shown: Shown, scale: number): vo
   // Pictures have the size of the model's input, which a large canvas is well above.
   context.imageSmoothingQuality = 'high'
   context.drawImage(shown.bitmap, place.x, place.y, place.width, place.height)
+  if (!boxes) return
+  const placed = shown.detections
+    .map((detection) => ({ ...detection, rect: boxOnSurface(detection.boxPx, shown.header, place) }))
+    .filter(({ rect }) => rect.width >= 1 && rect.height >= 1)
+    .sort(dangerLast)
+  for (const { label, rect } of placed)
+    drawBox(context, rect, labelColor(label), (isDanger(label) ? 3 : 2) * scale)
+  if (names) drawCaptions(context, placed, place, scale)
+}
+
+type Placed = Shown['detections'][number] & Readonly<{ rect: Rect }>
+
+function drawCaptions(
+  context: CanvasRenderingContext2D,
+  placed: readonly Placed[],
+  place: Rect,
+  scale: number,
+): void {
   const widthPx = place.width / scale
-  const captions = new CaptionPlaces(place, badgePlaces(place, scale))
-  for (const { label, boxPx } of [...shown.detections].sort(dangerLast)) {
-    const rect = boxOnSurface(boxPx, shown.header, place)
-    if (rect.width >= 1 && rect.height >= 1)
-      drawBox(context, rect, labelColor(label), (isDanger(label) ? 3 : 2) * scale)
-  }
-  // The other way round: what matters most chooses its place first.
+  const heads = placed.map(({ label, rect }) => headPlace(label, rect))
+  const captions = new CaptionPlaces(place, [...badgePlaces(place, scale), ...heads])
   const captionScale = scale * (hasRoomForScore(widthPx) ? 1 : 0.85)
-  for (const detection of [...shown.detections].sort((a, b) => dangerLast(b, a))) {
-    const rect = boxOnSurface(detection.boxPx, shown.header, place)
-    if (rect.width < 1 || rect.height < 1) continue
+  // The other way round than boxes: what matters most chooses its place first.
+  for (const detection of [...placed].sort((a, b) => dangerLast(b, a))) {
     const caption = captionText(detection, widthPx)
     if (caption === undefined) continue
-    drawCaption(context, caption, rect, captions, labelColor(detection.label), captionScale)
+    drawCaption(context, caption, detection.rect, captions, labelColor(detection.label), captionScale)
   }
 }
 
@@ -78,7 +96,9 @@ function drawCaption(
   context.font = `600 ${11.5 * scale}px system-ui, sans-serif`
   context.textBaseline = 'middle'
   const size = { width: context.measureText(caption).width + 10 * scale, height: 17 * scale }
-  const { x, y, width, height } = captions.take(size, box, scale)
+  const taken = captions.take(size, box, scale)
+  if (taken === undefined) return
+  const { x, y, width, height } = taken
   context.fillStyle = color
   context.beginPath()
   context.roundRect(x, y, width, height, 3 * scale)

@@ -1,7 +1,10 @@
 import type { DetectionsMessage } from '../api/types.js'
 import type { PictureMessage } from '../stream/picture-message.js'
 import { countLabels, type LabelCount } from '../state/sightings.js'
+import { overlay } from '../state/overlay.js'
+import { monotonicMs } from '../state/service-clock.js'
 import { Store } from '../state/store.js'
+import { PicturePace } from './picture-pace.js'
 import { draw, type Shown } from './draw.js'
 
 /**
@@ -15,6 +18,9 @@ export class PicturePlayer {
   readonly seen = new Store<readonly LabelCount[]>([])
   readonly #canvases = new Set<HTMLCanvasElement>()
   readonly #firstListeners = new Set<() => void>()
+  /** How old the picture is that is shown, and how often there is another. */
+  readonly pace = new PicturePace()
+  readonly #forgetOverlay = overlay.subscribe(() => this.#paint())
   #arrived: PictureMessage | undefined
   #next: Readonly<{ picture: PictureMessage; detections: DetectionsMessage['detections'] }> | undefined
   #shown: Shown | undefined
@@ -44,6 +50,11 @@ export class PicturePlayer {
     return () => this.#firstListeners.delete(listener)
   }
 
+  /** No pictures were asked for, for a while. */
+  paused(): void {
+    this.pace.paused()
+  }
+
   picture(picture: PictureMessage): void {
     this.#arrived = picture
   }
@@ -58,6 +69,7 @@ export class PicturePlayer {
 
   dispose(): void {
     this.#disposed = true
+    this.#forgetOverlay()
     this.#shown?.bitmap.close()
     this.#shown = this.#next = this.#arrived = undefined
     cancelAnimationFrame(this.#frameRequest)
@@ -80,6 +92,7 @@ export class PicturePlayer {
     const first = this.#shown === undefined
     this.#shown?.bitmap.close()
     this.#shown = shown
+    this.pace.shown(Date.parse(shown.header.capturedAt), monotonicMs())
     this.seen.set(countLabels(shown.detections))
     cancelAnimationFrame(this.#frameRequest)
     this.#frameRequest = requestAnimationFrame(() => this.#paint())
@@ -92,7 +105,7 @@ export class PicturePlayer {
 
   #paintOn(canvas: HTMLCanvasElement): void {
     if (this.#shown === undefined || canvas.width === 0) return
-    draw(canvas, this.#shown, window.devicePixelRatio)
+    draw(canvas, this.#shown, window.devicePixelRatio, overlay.value)
     canvas.dataset['seq'] = String(this.#shown.header.seq)
   }
 

@@ -1,6 +1,7 @@
 import { PicturePlayer } from '../live/picture-player.js'
-import { StreamConnection, type Subscribe } from '../stream/connection.js'
+import { StreamConnection, type StreamState, type Subscribe } from '../stream/connection.js'
 import { parsePictureMessage } from '../stream/picture-message.js'
+import { Store } from './store.js'
 
 /** Scrolling past a row of cameras should not subscribe to each of them. */
 const settleMs = 120
@@ -10,6 +11,7 @@ const settleMs = 120
  * and no result is lost to the list.
  */
 export class Pictures {
+  readonly stream = new Store<StreamState>({ state: 'connecting' })
   readonly #players = new Map<string, PicturePlayer>()
   readonly #watchers = new Map<string, number>()
   readonly #connection: StreamConnection
@@ -18,7 +20,7 @@ export class Pictures {
   constructor() {
     this.#connection = new StreamConnection(
       {
-        state: () => undefined,
+        state: (state) => this.#streamIs(state),
         message: (message) => {
           if (message.type === 'detections') this.#players.get(message.cameraId)?.detections(message)
         },
@@ -57,6 +59,7 @@ export class Pictures {
 
   /** Asks for pictures of a camera until the returned function is called. */
   watch(cameraId: string): () => void {
+    if (!this.#watchers.has(cameraId)) this.player(cameraId).paused()
     this.#watchers.set(cameraId, (this.#watchers.get(cameraId) ?? 0) + 1)
     this.#changed()
     let watching = true
@@ -75,7 +78,18 @@ export class Pictures {
     this.#players.delete(cameraId)
   }
 
+  #streamIs(state: StreamState): void {
+    if (state.state === 'open' && this.stream.value.state !== 'open') this.#paused()
+    this.stream.set(state)
+  }
+
+  /** Nothing was asked for, for a while: how long it took says nothing about the cameras. */
+  #paused(): void {
+    for (const player of this.#players.values()) player.paused()
+  }
+
   readonly #changed = (): void => {
+    if (document.hidden) this.#paused()
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.#connection.subscribe(this.#wants()), settleMs)
   }

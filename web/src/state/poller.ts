@@ -1,15 +1,18 @@
 import { api, ApiError } from '../api/client.js'
 import type { Camera, Status } from '../api/types.js'
+import { monotonicMs, serviceClock } from './service-clock.js'
 import { Store } from './store.js'
 
 export type ServiceLink = Readonly<{
   /** `locked`: the service wants a token. */
   state: 'loading' | 'up' | 'down' | 'locked'
-  /** When the service last answered. */
+  /** When the service last answered; monotonic time of this page. */
   lastAnswerMs: number | undefined
 }>
 
 const everyMs = 2_000
+/** A request that is lost without a word would be waited for for ever. */
+const answerWithinMs = 10_000
 
 /** Keeps cameras and status fresh; says whether the service answers. Rests while the tab is hidden. */
 export class Poller {
@@ -21,11 +24,13 @@ export class Poller {
 
   start(): Promise<void> {
     document.addEventListener('visibilitychange', this.#wake)
+    window.addEventListener('online', this.#wake)
     return this.refresh()
   }
 
   stop(): void {
     document.removeEventListener('visibilitychange', this.#wake)
+    window.removeEventListener('online', this.#wake)
     clearTimeout(this.#timer)
     this.#round += 1
   }
@@ -41,13 +46,22 @@ export class Poller {
     if (!document.hidden) void this.refresh()
   }
 
+  /** Beside what it says, it tells the time of the service before any camera is shown. */
+  async #askStatus(signal: AbortSignal): Promise<Status> {
+    const askedMs = monotonicMs()
+    const status = await api.status(signal)
+    serviceClock.read(status.nowMs, askedMs)
+    return status
+  }
+
   async #ask(round: number): Promise<void> {
     try {
-      const [cameras, status] = await Promise.all([api.cameras(), api.status()])
+      const signal = AbortSignal.timeout(answerWithinMs)
+      const [cameras, status] = await Promise.all([api.cameras(signal), this.#askStatus(signal)])
       if (round !== this.#round) return
       this.cameras.set([...cameras].sort((a, b) => a.id.localeCompare(b.id, undefined, { numeric: true })))
       this.status.set(status)
-      this.link.set({ state: 'up', lastAnswerMs: Date.now() })
+      this.link.set({ state: 'up', lastAnswerMs: monotonicMs() })
     } catch (error) {
       if (round !== this.#round) return
       const locked = error instanceof ApiError && error.problem.status === 401

@@ -1,24 +1,27 @@
 import { api } from '../api/client.js'
-import type { ServerMessage } from '../api/types.js'
-import { StreamConnection, type ConnectionState } from '../stream/connection.js'
+import type { DetectionsMessage, ServerMessage } from '../api/types.js'
+import { StreamConnection, type StreamState } from '../stream/connection.js'
 import { Series, type Point } from './series.js'
+import { serviceClock } from './service-clock.js'
 import { Sightings, type Entry } from './sightings.js'
 import { Store } from './store.js'
-
-export type StreamState = Readonly<{ state: ConnectionState; retryAtMs: number | undefined }>
 
 /** Results come by the hundred per second; a person reads a few. */
 const showEveryMs = 400
 const seedResults = 200
+/** The live list does not wait longer for what was found before. */
+const seedWithinMs = 5_000
 
 /** Every result of every camera, without pictures: the list and the plots. Resumes after a break. */
 export class Results {
   readonly entries = new Store<readonly Entry[]>([])
   readonly points = new Store<readonly Point[]>([])
-  readonly stream = new Store<StreamState>({ state: 'connecting', retryAtMs: undefined })
+  readonly stream = new Store<StreamState>({ state: 'connecting' })
   readonly #sightings = new Sightings()
   readonly #series = new Series()
   readonly #connection: StreamConnection
+  /** What came live while the past was asked for. */
+  #early: DetectionsMessage[] | undefined = []
   #dirty = false
   #timer: ReturnType<typeof setInterval> | undefined
 
@@ -26,7 +29,7 @@ export class Results {
     const wants = { cameras: ['*'], detections: true, frames: false }
     this.#connection = new StreamConnection(
       {
-        state: (state, retryAtMs) => this.stream.set({ state, retryAtMs }),
+        state: (state) => this.#streamIs(state),
         message: (message) => this.#receive(message),
       },
       wants,
@@ -36,12 +39,10 @@ export class Results {
 
   async start(): Promise<void> {
     this.#timer = setInterval(() => this.#show(), showEveryMs)
-    // What was found before this page was opened; the live stream follows.
-    const past = await api.recent(seedResults).catch(() => [])
-    for (const message of past.reverse()) this.#sightings.add(message)
-    this.#dirty = true
-    this.#show()
     this.#connection.start()
+    // What was found before this page was opened. A service whose requests hang must not keep the stream waiting.
+    const past = await api.recent(seedResults, AbortSignal.timeout(seedWithinMs)).catch(() => [])
+    this.#seed([...past].reverse())
   }
 
   stop(): void {
@@ -57,20 +58,38 @@ export class Results {
     this.#sightings.forget(cameraId)
   }
 
+  #seed(past: readonly DetectionsMessage[]): void {
+    const keyOf = ({ cameraId, seq, capturedAt }: DetectionsMessage): string =>
+      JSON.stringify([cameraId, seq, capturedAt])
+    const known = new Set(past.map(keyOf))
+    for (const message of past) this.#sightings.add(message)
+    for (const message of this.#early ?? []) if (!known.has(keyOf(message))) this.#sightings.add(message)
+    this.#early = undefined
+    this.#dirty = true
+    this.#show()
+  }
+
+  #streamIs(state: StreamState): void {
+    if (state.state === 'open') this.#series.opened(serviceClock.now())
+    else if (this.stream.value.state === 'open') this.#series.broke(serviceClock.now())
+    this.stream.set(state)
+  }
+
   #receive(message: ServerMessage): void {
-    if (message.type === 'gap') this.#sightings.gap(Date.now(), message.dropped, message.reason)
-    else if (message.type === 'detections') {
-      this.#sightings.add(message)
-      this.#series.add(Date.now(), message.timingsMs.captureToPublish)
+    if (message.type === 'gap') {
+      this.#sightings.gap(serviceClock.now(), message.dropped, message.reason)
+      if (message.reason === 'resume_expired') this.#series.missed()
+    } else if (message.type === 'detections') {
+      if (this.#early) this.#early.push(message)
+      else this.#sightings.add(message)
+      this.#series.add(Date.parse(message.capturedAt), message.timingsMs.captureToPublish)
     } else return
     this.#dirty = true
   }
 
   #show(): void {
-    const before = this.#series.points.at(-1)
-    this.#series.advance(Date.now())
-    if (this.#series.points.at(-1) !== before || this.points.value.length !== this.#series.points.length)
-      this.points.set([...this.#series.points])
+    const points = this.#series.points(serviceClock.now())
+    if (points !== this.points.value) this.points.set(points)
     if (!this.#dirty) return
     this.#dirty = false
     this.entries.set(this.#sightings.entries)

@@ -99,13 +99,25 @@ function sameThings(a: readonly LabelCount[], b: readonly LabelCount[]): boolean
   )
 }
 
-/** Whether an entry has to do with every word: camera id or one of its labels. Gaps concern everyone. */
+/**
+ * Whether an entry has to do with every word: camera id or one of its labels, as programs write them (`no_vest`) or as people do ("no vest").
+ * Gaps concern everyone.
+ */
 export function matches(entry: Entry, filter: string): boolean {
   if (entry.kind === 'gap') return true
   const words = filter
     .toLowerCase()
+    // Two words, but of one label: alone "no" would find any other that begins so.
+    .replaceAll(/\b(no|without)\s+(?=\S)/g, '$1_')
     .split(/\s+/)
+    .map(plain)
     .filter((word) => word !== '')
-  const texts = [entry.cameraId, ...entry.labels.map(({ label }) => label)].map((text) => text.toLowerCase())
+  const texts = [entry.cameraId, ...entry.labels.map(({ label }) => label)].map((text) =>
+    plain(text.toLowerCase()),
+  )
   return words.every((word) => texts.some((text) => text.includes(word)))
+}
+
+function plain(text: string): string {
+  return text.replaceAll(/[\s_-]+/g, ' ')
 }

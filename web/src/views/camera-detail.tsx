@@ -3,13 +3,17 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Camera, DecodeMode, DecodePlace } from '../api/types.js'
 import { useDashboard } from '../state/context.js'
 import { useStore } from '../state/store.js'
-import { cameraName, StateBadge, StateNotice } from './camera-state.js'
+import { cameraName, PictureBadges, StateBadge, StateNotice } from './camera-state.js'
 import { SeenNow } from './camera-tile.js'
 import { Dialog } from './dialog.js'
-import { count, duration, milliseconds, perSecond, share } from './format.js'
+import { count, duration, milliseconds, moment, perSecond, share, timeZone } from './format.js'
 import { FrameFates } from './frame-fates.js'
 import { Icon } from './icon.js'
+import { OverlaySwitches } from './overlay-switches.js'
+import { usePictureAge } from './use-picture-age.js'
 import { usePlayer } from './use-player.js'
+import { useEachSecond } from '../state/seconds.js'
+import { serviceClock } from '../state/service-clock.js'
 
 type DetailProps = Readonly<{
   id: string
@@ -50,7 +54,10 @@ export function CameraDetail({ id, onClose, onShow, onRemove }: DetailProps): JS
       }
     >
       <div class="detail-body">
-        <Picture key={id} camera={camera} />
+        <div>
+          <Picture key={id} camera={camera} />
+          <OverlaySwitches />
+        </div>
         <div class="detail-side">
           <Facts camera={camera} />
           <Controls camera={camera} onRemove={onRemove} />
@@ -91,15 +98,22 @@ function Steps({ place, onStep }: StepsProps): JSX.Element {
 function Picture({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null)
   const hasPicture = usePlayer(canvas, camera.id, camera.status.state !== 'disabled')
+  const age = usePictureAge(camera)
   return (
-    <div class="screen large" data-state={camera.status.state}>
+    <div class="screen large" data-state={age === undefined ? camera.status.state : 'stale'}>
       <canvas
         ref={canvas}
         class={hasPicture ? '' : 'blank'}
         role="img"
-        aria-label={`Live picture of ${cameraName(camera)}`}
+        aria-label={`${age === undefined ? 'Live picture' : `Picture of ${age} ago`} of ${cameraName(camera)}`}
       />
-      <StateNotice camera={camera} hasPicture={hasPicture} />
+      <StateNotice camera={camera} hasPicture={hasPicture} age={age} />
+      {age !== undefined && (
+        <div class="tile-top">
+          <span />
+          <PictureBadges camera={camera} age={age} />
+        </div>
+      )}
       {camera.status.state === 'live' && <SeenNow id={camera.id} most={8} />}
     </div>
   )
@@ -125,10 +139,7 @@ function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
     <>
       <dl class="facts">
         <Fact name="State">
-          <StateBadge state={status.state} />{' '}
-          <span class="muted" title={new Date(status.sinceMs).toLocaleString()}>
-            for {duration(Date.now() - status.sinceMs)}
-          </span>
+          <StateBadge state={status.state} /> <Since sinceMs={status.sinceMs} />
         </Fact>
         {status.reason !== '' && <Fact name="Reason">{status.reason}</Fact>}
         <Fact name="Id">{camera.id}</Fact>
@@ -178,6 +189,19 @@ function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
       </dl>
       <FrameFates counts={stats.frames} />
     </>
+  )
+}
+
+/** For how long, by the clock of the service, and since when. */
+function Since({ sinceMs }: Readonly<{ sinceMs: number }>): JSX.Element {
+  const text = useEachSecond(() => {
+    const nowMs = serviceClock.now()
+    return `for ${duration(nowMs - sinceMs)}, since ${moment(sinceMs, nowMs)}`
+  })
+  return (
+    <span class="muted" title={`Time zone: ${timeZone(sinceMs)}`}>
+      {text}
+    </span>
   )
 }
 

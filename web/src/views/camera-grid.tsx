@@ -1,9 +1,10 @@
 import type { JSX } from 'preact'
-import { useRef } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { useDashboard } from '../state/context.js'
 import { useStore } from '../state/store.js'
 import { CameraTile } from './camera-tile.js'
 import { Icon } from './icon.js'
+import { OverlaySwitches } from './overlay-switches.js'
 
 type GridProps = Readonly<{
   onAdd: () => void
@@ -17,18 +18,28 @@ export function CameraGrid({ onAdd, onOpen, onRemove }: GridProps): JSX.Element 
   const cameras = useStore(poller.cameras)
   const link = useStore(poller.link)
   const list = useRef<HTMLUListElement>(null)
+  const [stop, setStop] = useState<string | undefined>(undefined)
   if (cameras === undefined) return link.state === 'down' ? <Unreachable /> : <Loading />
   if (cameras.length === 0) return <Empty onAdd={onAdd} />
+  const tabStop = cameras.some(({ id }) => id === stop) ? stop : cameras[0]?.id
   return (
     <section id="cameras" class="cameras" aria-label="Cameras">
+      <OverlaySwitches />
       <ul
         ref={list}
         class="grid"
         data-density={density(cameras.length)}
         onKeyDown={(event) => moveFocus(event, list.current)}
+        onFocusIn={(event) => setStop(cameraAt(event.target))}
       >
         {cameras.map((camera) => (
-          <CameraTile key={camera.id} camera={camera} onOpen={onOpen} onRemove={onRemove} />
+          <CameraTile
+            key={camera.id}
+            camera={camera}
+            tabStop={camera.id === tabStop}
+            onOpen={onOpen}
+            onRemove={onRemove}
+          />
         ))}
       </ul>
     </section>
@@ -40,6 +51,12 @@ function density(cameras: number): 'one' | 'few' | 'some' | 'many' {
   if (cameras === 1) return 'one'
   if (cameras <= 4) return 'few'
   return cameras <= 12 ? 'some' : 'many'
+}
+
+function cameraAt(target: EventTarget | null): string | undefined {
+  return target instanceof Element
+    ? target.closest<HTMLElement>('[data-camera]')?.dataset['camera']
+    : undefined
 }
 
 /** Left and right go along the order, up and down to the tile above or below on the screen. */

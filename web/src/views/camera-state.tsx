@@ -43,8 +43,18 @@ export function StateBadge({ state }: Readonly<{ state: CameraState }>): JSX.Ele
   )
 }
 
+/** The camera is live as far as the service knows, and its picture here is an old one. */
+function StaleBadge(): JSX.Element {
+  return (
+    <span class="badge warn" data-badge="stale" title="The camera is live, but no newer picture has come">
+      <span class="dot" aria-hidden="true" />
+      Old picture
+    </span>
+  )
+}
+
 /** The camera is live and its picture stands still: its encoder may be stuck. */
-export function FrozenBadge(): JSX.Element {
+function FrozenBadge(): JSX.Element {
   return (
     <span class="badge warn" data-badge="frozen" title="The very same picture comes again and again">
       <span class="dot" aria-hidden="true" />
@@ -53,17 +63,30 @@ export function FrozenBadge(): JSX.Element {
   )
 }
 
-/** Over the picture, when it is missing or old: what is the matter and what happens next. */
-export function StateNotice({
+/** What stands at the top of a picture about the camera. */
+export function PictureBadges({
   camera,
-  hasPicture,
-}: Readonly<{ camera: Camera; hasPicture: boolean }>): JSX.Element | null {
+  age,
+}: Readonly<{ camera: Camera; age: string | undefined }>): JSX.Element {
+  return (
+    <>
+      {camera.stats.frozen && <FrozenBadge />}
+      {age === undefined ? <StateBadge state={camera.status.state} /> : <StaleBadge />}
+    </>
+  )
+}
+
+type NoticeProps = Readonly<{ camera: Camera; hasPicture: boolean; age: string | undefined }>
+
+/** Over the picture, when it is missing or old: what is the matter and what happens next. */
+export function StateNotice({ camera, hasPicture, age }: NoticeProps): JSX.Element | null {
   const { state, reason, retryInMs } = camera.status
+  if (age !== undefined) return <p class="notice stale">Picture of {age} ago</p>
   if (state === 'live') return hasPicture ? null : <p class="notice waiting">Waiting for the first picture</p>
   return (
-    <div class={`notice ${tones[state]}`}>
+    <div class={`notice ${tones[state]}`} title={reason}>
       <Icon name={icons[state]} />
-      <strong>{words[state]}</strong>
+      <strong class="notice-state">{words[state]}</strong>
       {reason !== '' && <p>{reason}</p>}
       {retryInMs !== undefined && state === 'backoff' && (
         <p class="notice-next">next attempt in {duration(retryInMs)}</p>

@@ -3,39 +3,55 @@ import { memo } from './memo.js'
 import { useRef } from 'preact/hooks'
 import type { Camera } from '../api/types.js'
 import { useDashboard } from '../state/context.js'
+import { overlay } from '../state/overlay.js'
 import { useStore } from '../state/store.js'
-import { FrozenBadge, cameraName, StateBadge, StateNotice } from './camera-state.js'
+import { cameraName, PictureBadges, StateNotice } from './camera-state.js'
 import { milliseconds, perSecond, share } from './format.js'
 import { Icon } from './icon.js'
 import { LabelChips } from './label-chips.js'
+import { usePictureAge } from './use-picture-age.js'
 import { usePlayer } from './use-player.js'
 
-type TileProps = Readonly<{ camera: Camera; onOpen: (id: string) => void; onRemove: (id: string) => void }>
+type TileProps = Readonly<{
+  camera: Camera
+  /** Whether Tab comes by here: of all tiles it does by one, arrow keys go to the others. */
+  tabStop: boolean
+  onOpen: (id: string) => void
+  onRemove: (id: string) => void
+}>
 
 /** One camera of the grid: live picture, state, what it sees, what it costs. */
-export const CameraTile = memo(function CameraTile({ camera, onOpen, onRemove }: TileProps): JSX.Element {
+export const CameraTile = memo(function CameraTile({
+  camera,
+  tabStop,
+  onOpen,
+  onRemove,
+}: TileProps): JSX.Element {
   const { id, status, stats } = camera
   const dashboard = useDashboard()
   const canvas = useRef<HTMLCanvasElement>(null)
   const hasPicture = usePlayer(canvas, id, status.state !== 'disabled')
+  const age = usePictureAge(camera)
+  const tabIndex = tabStop ? 0 : -1
   const enabled = status.state !== 'disabled'
   // Figures of a camera that is not live are those of its past.
   const live = status.state === 'live'
   const latency = live ? stats.latencyMs : null
   return (
-    <li class="tile" data-camera={id} data-state={status.state}>
+    <li class="tile" data-camera={id} data-state={age === undefined ? status.state : 'stale'}>
       <div class="screen">
         <canvas
           ref={canvas}
           class={hasPicture ? '' : 'blank'}
           role="img"
-          aria-label={`Live picture of ${cameraName(camera)}`}
+          aria-label={`${age === undefined ? 'Live picture' : `Picture of ${age} ago`} of ${cameraName(camera)}`}
         />
-        <StateNotice camera={camera} hasPicture={hasPicture} />
+        <StateNotice camera={camera} hasPicture={hasPicture} age={age} />
         <button
           type="button"
           class="tile-open"
-          aria-label={`Enlarge ${cameraName(camera)}, ${status.state}, ${perSecond(stats.inferredFps)} frames per second`}
+          tabIndex={tabIndex}
+          aria-label={openLabel(camera, age)}
           onClick={() => onOpen(id)}
           onKeyDown={(event) => {
             if (event.key === 'Delete') onRemove(id)
@@ -45,13 +61,13 @@ export const CameraTile = memo(function CameraTile({ camera, onOpen, onRemove }:
           <span class="tile-name" title={id}>
             {cameraName(camera)}
           </span>
-          {stats.frozen && <FrozenBadge />}
-          <StateBadge state={status.state} />
+          <PictureBadges camera={camera} age={age} />
         </div>
         <div class="tile-actions">
           <button
             type="button"
             class="icon-button on-picture"
+            tabIndex={tabIndex}
             aria-label={`${enabled ? 'Switch off' : 'Switch on'} ${cameraName(camera)}`}
             title={enabled ? 'Switch off' : 'Switch on'}
             onClick={() => void dashboard.setEnabled(id, !enabled)}
@@ -61,6 +77,7 @@ export const CameraTile = memo(function CameraTile({ camera, onOpen, onRemove }:
           <button
             type="button"
             class="icon-button on-picture"
+            tabIndex={tabIndex}
             aria-label={`Remove ${cameraName(camera)}`}
             title="Remove (Delete)"
             onClick={() => onRemove(id)}
@@ -96,6 +113,13 @@ export const CameraTile = memo(function CameraTile({ camera, onOpen, onRemove }:
   )
 })
 
+function openLabel(camera: Camera, age: string | undefined): string {
+  const { status, stats } = camera
+  const state = age === undefined ? status.state : `picture of ${age} ago`
+  const why = status.reason === '' ? '' : `: ${status.reason}`
+  return `Enlarge ${cameraName(camera)}, ${state}${why}, ${perSecond(stats.inferredFps)} frames per second`
+}
+
 function Stat({ name, value, title }: Readonly<{ name: string; value: string; title: string }>): JSX.Element {
   return (
     <div title={title}>
@@ -109,7 +133,8 @@ function Stat({ name, value, title }: Readonly<{ name: string; value: string; ti
 export function SeenNow({ id, most }: Readonly<{ id: string; most: number }>): JSX.Element | null {
   const { pictures } = useDashboard()
   const labels = useStore(pictures.player(id).seen)
-  if (labels.length === 0) return null
+  const { names } = useStore(overlay)
+  if (labels.length === 0 || !names) return null
   return (
     <div class="tile-seen">
       <LabelChips labels={labels} most={most} />

@@ -2,12 +2,27 @@ const clock = new Intl.DateTimeFormat(undefined, {
   hour: '2-digit',
   minute: '2-digit',
   second: '2-digit',
-  hour12: false,
+  hourCycle: 'h23',
 })
+const day = new Intl.DateTimeFormat(undefined, { year: 'numeric', month: 'short', day: 'numeric' })
+const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'shortOffset' })
 const whole = new Intl.NumberFormat(undefined)
 
 export function clockTime(atMs: number): string {
   return clock.format(atMs)
+}
+
+/** Time of day, with the date where it was another day. */
+export function moment(atMs: number, nowMs: number): string {
+  const date = day.format(atMs)
+  return date === day.format(nowMs) ? clockTime(atMs) : `${date} ${clockTime(atMs)}`
+}
+
+/** The zone that times are shown in, and how far it was from UTC then: `Europe/Berlin, GMT+1`. */
+export function timeZone(atMs: number): string {
+  const { timeZone: name } = zone.resolvedOptions()
+  const offset = zone.formatToParts(atMs).find(({ type }) => type === 'timeZoneName')?.value
+  return offset === undefined || /^(UTC|GMT)$/.test(name) ? name : `${name}, ${offset}`
 }
 
 export function count(value: number): string {

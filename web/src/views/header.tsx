@@ -2,8 +2,10 @@ import type { JSX } from 'preact'
 import { useDashboard } from '../state/context.js'
 import type { ServiceLink } from '../state/poller.js'
 import { useStore } from '../state/store.js'
+import { useStreamTrouble } from '../state/stream-trouble.js'
 import { theme, toggleTheme } from '../state/theme.js'
 import type { Camera, Status } from '../api/types.js'
+import type { StreamState } from '../stream/connection.js'
 import { milliseconds, perSecond } from './format.js'
 import { Icon } from './icon.js'
 
@@ -15,7 +17,9 @@ export function Header({ onAdd, onHelp }: HeaderProps): JSX.Element {
   const status = useStore(poller.status)
   const link = useStore(poller.link)
   const cameras = useStore(poller.cameras)
-  const stream = useStore(results.stream)
+  const trouble = useStreamTrouble()
+  const ofResults = useStore(results.stream)
+  const stream = trouble?.stream ?? ofResults
   const current = useStore(theme)
   const state = serviceState(link, status)
   return (
@@ -40,12 +44,12 @@ export function Header({ onAdd, onHelp }: HeaderProps): JSX.Element {
           {state.text}
         </span>
         <span
-          class={`pill quiet ${stream.state === 'open' ? 'ok' : 'warn'}`}
+          class={`pill quiet ${stream.state === 'open' && !trouble ? 'ok' : 'warn'}`}
           role="status"
-          data-stream={stream.state}
+          data-stream={trouble && stream.state === 'open' ? 'silent' : stream.state}
         >
           <span class="dot" aria-hidden="true" />
-          {stream.state === 'open' ? 'Live' : stream.state === 'connecting' ? 'Connecting' : 'Reconnecting'}
+          {streamText(stream)}
         </span>
       </div>
       <Figures cameras={cameras ?? []} />
@@ -75,6 +79,11 @@ export function Header({ onAdd, onHelp }: HeaderProps): JSX.Element {
       </div>
     </header>
   )
+}
+
+function streamText({ state, trouble }: StreamState): string {
+  if (state === 'open') return trouble ? 'Silent' : 'Live'
+  return state === 'connecting' && !trouble ? 'Connecting' : 'Reconnecting'
 }
 
 function Figures({ cameras }: Readonly<{ cameras: readonly Camera[] }>): JSX.Element {

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact'
 import { labelColor } from '../live/label-colors.js'
+import { labelName } from '../live/label-name.js'
 import { Dialog } from './dialog.js'
 import { Swatch } from './label-chips.js'
 
@@ -10,6 +11,8 @@ const keys: readonly (readonly [string, string])[] = [
   ['Delete', 'remove the camera'],
   ['a', 'add a camera'],
   ['/', 'filter the detections'],
+  ['b', 'boxes on or off'],
+  ['n', 'names of classes on or off'],
   ['t', 'dark or light colours'],
   ['?', 'this help'],
   ['Esc', 'close'],
@@ -47,7 +50,8 @@ export function Help({ onClose }: Readonly<{ onClose: () => void }>): JSX.Elemen
           <ul class="legend">
             {labels.map(([label, meaning]) => (
               <li key={label} data-color={labelColor(label)}>
-                <Swatch label={label} /> <strong>{label}</strong> <span class="muted">{meaning}</span>
+                <Swatch label={label} /> <strong>{labelName(label)}</strong>{' '}
+                <span class="muted">{meaning}</span>
               </li>
             ))}
           </ul>

@@ -1,22 +1,30 @@
 import type { JSX } from 'preact'
 import { labelColor } from '../live/label-colors.js'
+import { labelName } from '../live/label-name.js'
 import type { LabelCount } from '../state/sightings.js'
 
-type ChipsProps = Readonly<{ labels: readonly LabelCount[]; most?: number; onPick?: (label: string) => void }>
+type ChipsProps = Readonly<{
+  labels: readonly LabelCount[]
+  most?: number
+  onPick?: (label: string) => void
+  /** Of the chip of that number, counted from 0, when chips are buttons. */
+  tabIndex?: (chip: number) => number
+}>
 
 /** Labels with how many there are, each with the colour its boxes have. */
-export function LabelChips({ labels, most = 6, onPick }: ChipsProps): JSX.Element {
+export function LabelChips({ labels, most = 6, onPick, tabIndex }: ChipsProps): JSX.Element {
   const shown = labels.slice(0, most)
   const hidden = labels.length - shown.length
   return (
     <span class="chips">
-      {shown.map(({ label, count, bestScore }) => (
+      {shown.map(({ label, count, bestScore }, chip) => (
         <Chip
           key={label}
           label={label}
-          text={`${count} ${label}`}
+          text={`${count} ${labelName(label)}`}
           title={`best score ${Math.round(bestScore * 100)} %`}
           onPick={onPick}
+          tabIndex={tabIndex?.(chip)}
         />
       ))}
       {hidden > 0 && <span class="chip more">+{hidden}</span>}
@@ -29,9 +37,10 @@ type ChipProps = Readonly<{
   text: string
   title: string
   onPick: ((label: string) => void) | undefined
+  tabIndex: number | undefined
 }>
 
-function Chip({ label, text, title, onPick }: ChipProps): JSX.Element {
+function Chip({ label, text, title, onPick, tabIndex }: ChipProps): JSX.Element {
   const content = (
     <>
       <Swatch label={label} />
@@ -45,7 +54,13 @@ function Chip({ label, text, title, onPick }: ChipProps): JSX.Element {
       </span>
     )
   return (
-    <button type="button" class="chip" title={`Show only ${label}`} onClick={() => onPick(label)}>
+    <button
+      type="button"
+      class="chip"
+      tabIndex={tabIndex}
+      title={`Show only ${labelName(label)}`}
+      onClick={() => onPick(label)}
+    >
       {content}
     </button>
   )

@@ -2,6 +2,7 @@ import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import UPlot from 'uplot'
 import type { Point } from '../state/series.js'
+import { serviceClock } from '../state/service-clock.js'
 import { useStore } from '../state/store.js'
 import { theme } from '../state/theme.js'
 
@@ -102,7 +103,7 @@ function axisText(value: number, unit: string): string {
 }
 
 function nowSeconds(): number {
-  return Date.now() / 1000
+  return serviceClock.now() / 1000
 }
 
 function minutesAgo(): (split: number) => string {

@@ -9,6 +9,6 @@ export function shortcutOf(event: KeyboardEvent): Shortcut | undefined {
   return byKey[event.key]
 }
 
-function isTyping(target: EventTarget | null): boolean {
+export function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
 }

@@ -13,7 +13,7 @@ const throughput: readonly PlotLine[] = [
   { name: 'fps', color: '--ok', value: (point) => point.fps, filled: true },
 ]
 
-/** Latency and throughput over the last five minutes, as this page received them. */
+/** Latency and throughput over the last five minutes, by the time at which the frames were captured. */
 export function TrendsPanel(): JSX.Element {
   const { results } = useDashboard()
   const points = useStore(results.points)
@@ -22,6 +22,9 @@ export function TrendsPanel(): JSX.Element {
     <section class="panel trends" aria-labelledby="trends-title">
       <header class="panel-head">
         <h2 id="trends-title">Last five minutes</h2>
+        <span class="muted" title="What came late, after a break for instance, stands where it was captured">
+          by time of capture
+        </span>
       </header>
       <div class="trend">
         <TrendHead
@@ -40,13 +43,13 @@ export function TrendsPanel(): JSX.Element {
       <div class="trend">
         <TrendHead
           name="Throughput"
-          title="Results this page received"
-          figures={[['frames/s', last === undefined ? '–' : perSecond(last.fps), 'ok']]}
+          title="Frames that were captured and analysed"
+          figures={[['frames/s', typeof last?.fps === 'number' ? perSecond(last.fps) : '–', 'ok']]}
         />
         <Plot
           points={points}
           lines={throughput}
-          label="Results received per second"
+          label="Frames analysed per second, by time of capture"
           unit="/s"
           leastTop={10}
         />
