@@ -13,7 +13,11 @@ const rows = [
 it('speaks of every failure once', () => {
   const numbers = (letter: string, count: number) =>
     Array.from({ length: count }, (_, index) => `${letter}${index + 1}`)
-  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 89), ...numbers('S', 29)])
+  expect(rows.map(({ id }) => id)).toEqual([
+    ...numbers('R', 89),
+    ...numbers('R', 104).slice(99),
+    ...numbers('S', 29),
+  ])
 })
 
 it.each(rows)('$id names files with a test of that name', ({ id, files }) => {
