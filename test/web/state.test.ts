@@ -38,6 +38,14 @@ describe('Series', () => {
     expect(series.points(86_400_000 + 100 * bucketMs)).toHaveLength(150)
   })
 
+  it('waits for results that take long, and shows no standstill instead', () => {
+    const series = new Series()
+    series.opened(0)
+    for (const bucket of [1, 2]) series.add(bucket * bucketMs, 3_000)
+    expect(series.points(4 * bucketMs).map(({ fps }) => fps)).toEqual([0.5])
+    expect(series.points(3 * bucketMs + 3_000).map(({ fps }) => fps)).toEqual([0.5, 0.5])
+  })
+
   it('R103: ends at a break, and is filled where things were captured once they are replayed', () => {
     const series = new Series()
     series.opened(0)

@@ -6,8 +6,10 @@ export type Point = Readonly<{ atS: number; fps: number | null; p50Ms: number | 
 
 export const bucketMs = 2_000
 const keptPoints = 150
-/** A stretch is shown once results of it have had so long to come. */
-const lateMs = 1_000
+/** A stretch is shown once results of it have had so long to come, or as long as those before took. */
+const [leastLateMs, mostLateMs] = [1_000, 10_000]
+/** With each result the longest way of earlier ones counts less. */
+const forgotten = 0.99
 
 type Bucket = { latenciesMs: number[]; point: Point | undefined }
 
@@ -25,11 +27,13 @@ export class Series {
   #shown: readonly Point[] = []
   #shownTo = 0
   #changed = false
+  #lateMs = leastLateMs
 
   /** Counts one result. */
   add(capturedAtMs: number, latencyMs: number): void {
     const index = bucketOf(capturedAtMs)
     if (this.#first === undefined || index <= this.#first) return
+    this.#lateMs = Math.min(mostLateMs, Math.max(leastLateMs, latencyMs, this.#lateMs * forgotten))
     const bucket = this.#buckets.get(index) ?? { latenciesMs: [], point: undefined }
     bucket.latenciesMs.push(latencyMs)
     bucket.point = undefined
@@ -62,8 +66,8 @@ export class Series {
   /** Stretches that are over, oldest first; the same array while nothing changed. The one that runs would look like a drop. */
   points(nowMs: number): readonly Point[] {
     if (this.#first === undefined) return this.#shown
-    const end = bucketOf((this.#brokeAtMs ?? nowMs) - lateMs)
-    if (end === this.#shownTo && !this.#changed) return this.#shown
+    const end = bucketOf((this.#brokeAtMs ?? nowMs) - this.#lateMs)
+    if (end <= this.#shownTo && !this.#changed) return this.#shown
     this.#shownTo = end
     this.#changed = false
     const begin = Math.max(this.#first + 1, end - keptPoints)
