@@ -130,11 +130,21 @@ function register(app: FastifyInstance, route: Route, context: RouteContext, set
           ? picture(request)
           : route.bodySchema && parseRequest(route.bodySchema, request.body, 'body', route.alsoWrong),
         context,
+        signal: goneSignal(reply),
         trusted: route.auth !== 'health' || isTrusted(request.method, request.headers, settings),
       }
       return send(reply, await route.handle(call as never))
     },
   })
+}
+
+/** Aborted when the connection ends before the answer has left. */
+function goneSignal({ raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController()
+  raw.once('close', () => {
+    if (!raw.writableFinished) gone.abort(new Error('who asked is gone'))
+  })
+  return gone.signal
 }
 
 /** JSON through Fastify, which refuses `__proto__` and `constructor.prototype`; pictures as they are; nothing else. */

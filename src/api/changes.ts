@@ -24,6 +24,8 @@ const mostFields = 50
 export function logChange(log: Log, request: FastifyRequest, reply: FastifyReply): void {
   const { method, url, ip, headers, body, raw } = request
   const path = url.split('?')[0] ?? ''
+  // What a camera would give is looked at, and nothing is kept.
+  if (method === 'POST' && path.endsWith('/cameras/preview')) return
   if (reading.has(method) || reply.statusCode >= 400 || !changing.some((paths) => paths.test(path))) return
   // Of a Unix socket, whatever its type says.
   if ((ip as string | undefined) === undefined) return

@@ -139,6 +139,18 @@ export class TooManyClientsError extends HttpError {
   }
 }
 
+export class PreviewsBusyError extends HttpError {
+  readonly code = 'GANTRY_RATE_LIMITED'
+  readonly status = 503
+  override readonly headers = { 'retry-after': '5' }
+  override readonly retryable = true
+  readonly hint = 'Wait until one of them has ended, and ask again.'
+  constructor(limit: number) {
+    super(`${limit} cameras are being tried, which is the limit`)
+    this.name = 'PreviewsBusyError'
+  }
+}
+
 export class RateLimitedError extends HttpError {
   readonly code = 'GANTRY_RATE_LIMITED'
   readonly status = 429

@@ -1,10 +1,12 @@
 import type { RecentPage, RecentQuery, CacheHealth } from '../cache/result-cache.js'
 import type { CameraPatch, NewCamera } from '../config/camera.js'
+import type { CameraPreviewRequest } from '../config/camera-preview.js'
 import type { EnsembleChangeRequest } from '../config/ensemble-change.js'
 import type { DetectionsMessage } from '../messages/detections-message.js'
 import type { DetectorInfo } from '../detector/camera-detector.js'
 import type { CameraView } from '../cameras/camera-view.js'
 import type { CameraCost, Headroom, ServiceLoad } from '../cameras/headroom.js'
+import type { CameraPreview } from './preview-schema.js'
 import type { StreamUpstream } from './stream-upstream.js'
 import type { ProcessHealth, WokenHealth } from '../lifecycle/process-health.js'
 import type { SinkHealth } from '../delivery/result-sink.js'
@@ -116,6 +118,13 @@ export interface Gantry {
   /** @throws CameraExistsError, CameraSettingError, CameraUrlError, AdmissionRefusedError */
   addCamera(camera: NewCamera): Promise<AdmittedCamera>
   patchCamera(id: string, patch: CameraPatch): Promise<AdmittedCamera>
+  /**
+   * Opens a camera that may be added or changed, until its first picture. Nothing of it is kept.
+   *
+   * @param signal - whoever asks is gone.
+   * @throws CameraSettingError, CameraUrlError, PreviewsBusyError
+   */
+  previewCamera(asked: CameraPreviewRequest, signal: AbortSignal): Promise<CameraPreview>
   removeCamera(id: string): Promise<void>
   /**
    * JPEG of the last analysed picture, or of the main stream of a camera whose sub-stream is analysed.

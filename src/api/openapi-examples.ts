@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { cameraPatchSchema, newCameraSchema } from '../config/camera.js'
+import { cameraPreviewRequestSchema } from '../config/camera-preview.js'
 import { ensembleChangeSchema } from '../config/ensemble-change.js'
 import { detectionsMessageSchema } from '../messages/detections-message.js'
 import {
@@ -16,6 +17,7 @@ import {
   statusSchema,
 } from './api-schemas.js'
 import { ensembleSchema } from './ensemble-schema.js'
+import { cameraPreviewSchema } from './preview-schema.js'
 import {
   indexRequestSchema,
   indexSchema,
@@ -77,6 +79,18 @@ const camera = {
     frozen: false,
     source: { widthPx: 1280, heightPx: 720 },
   },
+}
+
+const preview = {
+  state: 'ok',
+  detail: '1280x720, first picture after 412 ms',
+  hint: '',
+  source: { widthPx: 1280, heightPx: 720 },
+  codec: 'h264',
+  fps: 25,
+  firstPictureMs: 412,
+  warnings: [],
+  picture: { widthPx: 1280, heightPx: 720, mime: 'image/jpeg', base64: '/9j/2Q==' },
 }
 
 const detections = {
@@ -160,6 +174,8 @@ const duration = { count: 120, ns: 2_940_000_000 }
 export const bodyExamples = new Map<z.ZodType, unknown>([
   [newCameraSchema, { id: 'dock-1', name: 'Dock, north side', url: settings.url, sampleFps: 5 }],
   [cameraPatchSchema, { sampleFps: 2, enabled: true }],
+  [cameraPreviewRequestSchema, { url: settings.url }],
+  [cameraPreviewSchema, preview],
   [ensembleChangeSchema, { name: 'ppe' }],
   [cameraViewSchema, camera],
   [admittedCameraSchema, camera],

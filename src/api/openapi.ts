@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { cameraPatchSchema, newCameraSchema } from '../config/camera.js'
+import { cameraPreviewRequestSchema } from '../config/camera-preview.js'
+import { cameraPreviewSchema } from './preview-schema.js'
 import { ensembleChangeSchema } from '../config/ensemble-change.js'
 import { detectionsMessageSchema } from '../messages/detections-message.js'
 import {
@@ -46,6 +48,7 @@ const apiVersion = '1.1.0'
 
 const requests = new Map<z.ZodType, string>([
   [newCameraSchema, 'NewCamera'],
+  [cameraPreviewRequestSchema, 'CameraPreviewRequest'],
   [cameraPatchSchema, 'CameraPatch'],
   [ensembleChangeSchema, 'EnsembleChange'],
   [inferRequestSchema, 'InferRequest'],
@@ -60,6 +63,7 @@ const requests = new Map<z.ZodType, string>([
 const answers = new Map<z.ZodType, string>([
   [cameraViewSchema, 'Camera'],
   [admittedCameraSchema, 'AdmittedCamera'],
+  [cameraPreviewSchema, 'CameraPreview'],
   [cameraListSchema, 'CameraList'],
   [detectionsMessageSchema, 'Detections'],
   [detectionsPageSchema, 'DetectionsPage'],

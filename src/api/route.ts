@@ -32,6 +32,8 @@ export type Call<Path, Query, Body> = Readonly<{
   query: Query
   body: Body
   context: RouteContext
+  /** Aborted once who asked has gone without an answer. */
+  signal: AbortSignal
   /** Whether who asks may know what needs the token. Only with `health` is it ever false. */
   trusted: boolean
 }>

@@ -17,8 +17,10 @@ export function parseRequest<S extends z.ZodType>(
   beyond: (value: unknown) => readonly FieldProblem[] = () => [],
 ): z.output<S> {
   const parsed = schema.safeParse(value)
-  if (parsed.success) return parsed.data
-  const problems = [...fieldProblems(parsed.error, schema), ...beyond(value)]
+  const others = beyond(value)
+  // One by itself is refused by the handler, under a code of its own.
+  if (parsed.success && others.length < 2) return parsed.data
+  const problems = [...(parsed.success ? [] : fieldProblems(parsed.error, schema)), ...others]
   const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`
   throw new BadRequestError(`the ${what} has ${count}`, problems)
 }

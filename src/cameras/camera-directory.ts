@@ -4,6 +4,7 @@ import {
   cameraUrlSettings,
   type CameraUrlSetting,
 } from '../config/camera-url-settings.js'
+import type { CameraPreviewRequest } from '../config/camera-preview.js'
 import type { CameraNetworks } from '../config/camera-networks.js'
 import { CameraExistsError, CameraNotFoundError, NoEnginesError } from './engine-errors.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
@@ -105,11 +106,7 @@ export class CameraDirectory {
   /** @throws CameraNotFoundError, CameraSettingError, CameraUrlError, CameraStoreWriteError; then nothing has changed. */
   async patch(id: string, { persist, ...asked }: CameraPatch): Promise<CameraEntry> {
     const entry = this.get(id)
-    const changes = { ...asked }
-    const shown = shownConfig(entry.config)
-    // A client that sends back the view it was given must not put the mask in place of the password.
-    for (const setting of [...cameraUrlSettings, ...cameraLoginSettings])
-      if (shown[setting] !== undefined && asked[setting] === shown[setting]) changes[setting] = undefined
+    const changes = withoutMasks(entry.config, asked)
     const changed = patched(entry.config, changes)
     checkTogether(changed)
     await this.#checkUrls(
@@ -125,6 +122,22 @@ export class CameraDirectory {
         entry.persist = wasKept
       })
     return entry
+  }
+
+  /**
+   * The camera as it would be, to be looked at: one that is there with the changes laid over it, or a new one. Nothing of it is kept, and it
+   * is switched on.
+   *
+   * @throws CameraSettingError, CameraUrlError; ZodError of a new one without a URL.
+   */
+  async tried({ id = 'preview', persist: _, ...asked }: CameraPreviewRequest): Promise<CameraConfig> {
+    const entry = this.find(id)
+    const changes = entry === undefined ? asked : withoutMasks(entry.config, asked)
+    const base = entry?.config ?? ({ id } as CameraConfig)
+    const camera = patched(base, { ...changes, enabled: true })
+    checkTogether(camera)
+    await this.#checkUrls(camera)
+    return camera
   }
 
   /**
@@ -243,6 +256,18 @@ export class CameraDirectory {
 
 function urlsOf(camera: CameraConfig): string[] {
   return cameraUrlSettings.map((setting) => camera[setting]).filter((url) => url !== undefined)
+}
+
+/** A client that sends back the view it was given must not put the mask in place of the password. */
+function withoutMasks(
+  config: CameraConfig,
+  asked: Omit<CameraPatch, 'persist'>,
+): Omit<CameraPatch, 'persist'> {
+  const changes = { ...asked }
+  const shown = shownConfig(config)
+  for (const setting of [...cameraUrlSettings, ...cameraLoginSettings])
+    if (shown[setting] !== undefined && asked[setting] === shown[setting]) changes[setting] = undefined
+  return changes
 }
 
 /** The settings with the changes laid over them: absent leaves as it is, `null` takes away. */

@@ -23,7 +23,7 @@ export type DecoderLine =
   /** How long the material is, where the container tells it. */
   | Readonly<{ kind: 'length'; seconds: number }>
   /** A video of the input, then of the output, with ffmpeg's name of its codec. A cover is a picture beside sound or a video. `index` is among all that the input holds. */
-  | Readonly<{ kind: 'stream'; index: number; codec: string; isCover: boolean; size: string }>
+  | Readonly<{ kind: 'stream'; index: number; codec: string; isCover: boolean; size: string; fps?: number }>
   /** All videos of the input were told; those of the output come next. */
   | Readonly<{ kind: 'chosen' }>
   /** ffmpeg found no hardware, or none that decodes the stream. */
@@ -114,5 +114,6 @@ function inputOf(text: string): DecoderLine {
   if (codec === undefined) return chatter
   const size = /, (\d+x\d+)/.exec(facts)?.[1]?.replace('x', ' x ') ?? ''
   const isCover = /\((attached pic|timed thumbnails)\)/.test(facts)
-  return { kind: 'stream', index: Number(index), codec, isCover, size }
+  const fps = Number(/, ([\d.]+) fps\b/.exec(facts)?.[1] ?? 0)
+  return { kind: 'stream', index: Number(index), codec, isCover, size, ...(fps > 0 && { fps }) }
 }

@@ -1,4 +1,4 @@
-import type { SourceWarning } from '../vision/frame-source.js'
+import type { SourceWarning, VideoStreamFacts } from '../vision/frame-source.js'
 import type { ToldDecoding } from './decode-policy.js'
 import type { Failure } from './failure-reason.js'
 import type { PictureInfo } from './picture-pairing.js'
@@ -45,6 +45,8 @@ export interface SessionListener {
   /** The buffer belongs to the listener. */
   picture(rgbHwc: ArrayBuffer, info: PictureInfo): void
   warning(kind: SourceWarning, detail: string): void
+  /** What the video is that is shown. Not every session tells it. */
+  stream?(facts: VideoStreamFacts): void
   /** How the stream is decoded, at first and whenever that changes. Not every session tells it. */
   decoding?(told: ToldDecoding): void
 }

@@ -143,6 +143,9 @@ export class SupervisedSource implements FrameSource {
         this.#warn(kind, detail)
       },
       decoding: (told) => this.#decoding(told),
+      stream: (facts) => {
+        if (this.#stopped === undefined) this.deps.listener.stream?.(facts)
+      },
     })
     this.#session = session
     void session.ended.then((end) => this.#sessionEnded(session, end))

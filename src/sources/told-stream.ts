@@ -22,7 +22,7 @@ export class ToldStream {
 
   constructor(
     readonly options: ToldStreamOptions,
-    readonly listener: Pick<SessionListener, 'decoding'>,
+    readonly listener: Pick<SessionListener, 'decoding' | 'stream'>,
   ) {
     this.#tracks = new VideoTracks(options.camera.videoTrack)
   }
@@ -52,6 +52,9 @@ export class ToldStream {
     this.#tracks.add(video)
     if (this.#codec === this.#tracks.codec) return
     this.#codec = this.#tracks.codec
+    const { fps } = this.#tracks
+    if (this.#codec !== undefined)
+      this.listener.stream?.({ codec: this.#codec, ...(fps !== undefined && { fps }) })
     this.tell()
   }
 

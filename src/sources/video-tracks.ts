@@ -1,5 +1,12 @@
 /** A video of an input, as the decoder tells it. */
-export type Video = Readonly<{ index: number; codec: string; size: string; isCover: boolean }>
+export type Video = Readonly<{
+  index: number
+  codec: string
+  size: string
+  isCover: boolean
+  /** Pictures a second, where the stream says so. */
+  fps?: number
+}>
 
 /** The videos of an input, told one after another, and which of them is shown. */
 export class VideoTracks {
@@ -26,6 +33,11 @@ export class VideoTracks {
   /** Codec of the one that is shown, by what has been told so far. */
   get codec(): string | undefined {
     return this.#videos[this.track - 1]?.codec
+  }
+
+  /** Pictures a second of the same, where it says so. */
+  get fps(): number | undefined {
+    return this.#videos[this.track - 1]?.fps
   }
 
   /** For people; undefined where there is nothing to choose. */

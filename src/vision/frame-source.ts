@@ -16,6 +16,9 @@ export const sourceWarnings = [
 ] as const
 export type SourceWarning = (typeof sourceWarnings)[number]
 
+/** What a stream says of its video: ffmpeg's name of the codec, and pictures a second where it says so. */
+export type VideoStreamFacts = Readonly<{ codec: string; fps?: number }>
+
 /** What a source tells its owner. Called on the engine's loop; must not throw. */
 export interface SourceListener {
   /** A frame arrived; its buffer now belongs to the listener. */
@@ -25,6 +28,8 @@ export interface SourceListener {
   opened?(): void
   /** @param detail - redacted, for the log. */
   warning(kind: SourceWarning, detail: string): void
+  /** What its video is. Not every source tells it. */
+  stream?(facts: VideoStreamFacts): void
 }
 
 /** Pictures of one camera: a supervised decoder, a folder, or pushes. */

@@ -9,6 +9,8 @@ import type {
   HeadroomView,
   Readiness,
 } from '../../src/api/gantry.js'
+import type { CameraPreviewRequest } from '../../src/config/camera-preview.js'
+import type { CameraPreview } from '../../src/api/preview-schema.js'
 import type { EnsembleChangeRequest } from '../../src/config/ensemble-change.js'
 import { GantryError, type ErrorCode } from '../../src/errors.js'
 import type { DetectionsMessage } from '../../src/messages/detections-message.js'
@@ -138,6 +140,15 @@ export class FakeGantry implements Gantry {
     return camera
   }
 
+  /** What the next previews say, and what they were asked. */
+  preview: CameraPreview = fakePreview()
+  readonly previewed: CameraPreviewRequest[] = []
+
+  async previewCamera(asked: CameraPreviewRequest): Promise<CameraPreview> {
+    this.previewed.push(asked)
+    return this.preview
+  }
+
   async removeCamera(id: string): Promise<void> {
     this.#find(id)
     this.#cameras.delete(id)
@@ -227,6 +238,26 @@ export class FakeGantry implements Gantry {
     const camera = this.#cameras.get(id)
     if (camera === undefined) throw new FakeError('GANTRY_CAMERA_NOT_FOUND', `there is no camera "${id}"`)
     return camera
+  }
+}
+
+/** A camera that gives a picture. @param jpeg - of it. */
+export function fakePreview(jpeg: Uint8Array = jpegStart): CameraPreview {
+  return {
+    state: 'ok',
+    detail: '1280x720, first picture after 412 ms',
+    hint: '',
+    source: { widthPx: 1280, heightPx: 720 },
+    codec: 'h264',
+    fps: 25,
+    firstPictureMs: 412,
+    warnings: [],
+    picture: {
+      widthPx: 1280,
+      heightPx: 720,
+      mime: 'image/jpeg',
+      base64: Buffer.from(jpeg).toString('base64'),
+    },
   }
 }
 

@@ -1,4 +1,5 @@
 import { cameraPatchSchema, newCameraSchema } from '../../config/camera.js'
+import { cameraPreviewRequestSchema } from '../../config/camera-preview.js'
 import { cameraFaults } from '../../config/camera-setting-faults.js'
 import {
   acceptedFrameSchema,
@@ -10,7 +11,8 @@ import {
 } from '../api-schemas.js'
 import { detectionsMessageSchema } from '../../messages/detections-message.js'
 import { pictureTypes } from '../picture-body.js'
-import { NothingYetError, type FieldProblem } from '../errors.js'
+import { cameraPreviewSchema } from '../preview-schema.js'
+import { BadRequestError, NothingYetError, type FieldProblem } from '../errors.js'
 import { route, type RouteContext } from '../route.js'
 
 /** @throws CameraNotFoundError */
@@ -54,6 +56,25 @@ export const cameraRoutes = [
         headers: { location: `/api/v1/cameras/${encodeURIComponent(camera.id)}` },
         body: camera,
       }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/cameras/preview',
+    auth: 'token',
+    tag: 'cameras',
+    summary: 'Try a camera before it is added or changed: its first picture, or why there is none',
+    bodySchema: cameraPreviewRequestSchema,
+    alsoWrong: faultsOf,
+    responses: {
+      200: { description: 'What the camera gives. Nothing is stored.', schema: cameraPreviewSchema },
+    },
+    problems: [400, 415, 503],
+    handle: async ({ body, context, signal }) => {
+      const isThere = context.gantry.cameras().some(({ id }) => id === body.id)
+      if (!isThere && body.url === undefined)
+        throw new BadRequestError('the body has a problem', [{ path: 'url', message: 'is required' }])
+      return { body: await context.gantry.previewCamera(body, signal) }
     },
   }),
   route({

@@ -1,5 +1,6 @@
 import type { RecentPage, RecentQuery, ResultCache } from '../../cache/result-cache.js'
 import type { CameraPatch, NewCamera } from '../../config/camera.js'
+import type { CameraPreviewRequest } from '../../config/camera-preview.js'
 import type { EnsembleChangeRequest } from '../../config/ensemble-change.js'
 import { analysedUrl } from '../../config/camera-url-settings.js'
 import { mainPictureAtMostMs, type FromEngine } from '../engine/protocol.js'
@@ -22,6 +23,8 @@ import { Capacity, type CapacityDeps } from './capacity.js'
 import type { OwnMessage } from '../child-messages.js'
 import type { ModelServerProcess } from '../model-server/model-server-process.js'
 import type { StreamProcess } from '../stream/stream-process.js'
+import type { CameraPreview } from '../../api/preview-schema.js'
+import { CameraPreviews } from './camera-previews.js'
 import { CameraMoves } from './camera-moves.js'
 import { camerasEnsemble } from './cameras-ensemble.js'
 import { DecoderBudget } from './decoder-budget.js'
@@ -82,6 +85,7 @@ export class GantryService implements Gantry {
   readonly #moves: CameraMoves
   readonly #decoders: DecoderBudget
   readonly #ensemble: EnsembleChange
+  readonly #previews: CameraPreviews
 
   constructor(deps: ServiceDeps) {
     this.#deps = deps
@@ -106,6 +110,7 @@ export class GantryService implements Gantry {
       hasRoom: ({ engine, cameraId }) => this.#engines.all[engine]?.tell({ type: 'cardHasRoom', cameraId }),
     })
     this.#ensemble = camerasEnsemble(deps, this.#engines)
+    this.#previews = new CameraPreviews({ ...deps.directory.deps, directory: deps.directory, log: deps.log })
     this.#moves = new CameraMoves({
       directory: deps.directory,
       engines: this.#engines.all,
@@ -135,6 +140,7 @@ export class GantryService implements Gantry {
   refuse(): void {
     this.#draining = true
     this.#engines.refuse()
+    this.#previews.close()
     this.#ensemble.stop()
   }
 
@@ -188,6 +194,10 @@ export class GantryService implements Gantry {
         return entry
       })
     })
+  }
+
+  previewCamera(asked: CameraPreviewRequest, signal: AbortSignal): Promise<CameraPreview> {
+    return this.#previews.look(asked, signal)
   }
 
   /** @param isMore - one more than before will ask for frames. */
