@@ -149,7 +149,11 @@ export const snapshotQuerySchema = z.strictObject({
     .enum(['0', '1', 'false', 'true'])
     .default('0')
     .transform((text) => text === '1' || text === 'true')
-    .describe('`1` draws the boxes into the picture.'),
+    .describe('`1` draws the boxes into the picture, which is analysed for them.'),
+  size: z
+    .enum(['own', 'analysed'])
+    .default('own')
+    .describe('`analysed` gives the last analysed picture, at the size that the model saw.'),
 })
 
 /** A query holds text; anything but a plain number is left for the schema to refuse. */

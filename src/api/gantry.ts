@@ -4,6 +4,7 @@ import type { CameraPreviewRequest } from '../config/camera-preview.js'
 import type { EnsembleChangeRequest } from '../config/ensemble-change.js'
 import type { DetectionsMessage } from '../messages/detections-message.js'
 import type { DetectorInfo } from '../detector/camera-detector.js'
+import type { SnapshotFacts } from '../cameras/snapshot-facts.js'
 import type { CameraView } from '../cameras/camera-view.js'
 import type { CameraCost, Headroom, ServiceLoad } from '../cameras/headroom.js'
 import type { CameraPreview } from './preview-schema.js'
@@ -107,6 +108,9 @@ export type EnsembleView = Readonly<{
 /** A camera that was added or changed, with what is to be told of that. */
 export type AdmittedCamera = CameraView & Readonly<{ warnings?: readonly string[] }>
 
+/** A JPEG with what is to be told of it. */
+export type TakenSnapshot = SnapshotFacts & Readonly<{ jpeg: Uint8Array }>
+
 /** What the HTTP server may ask of the running service. Errors are `GantryError`s. */
 export interface Gantry {
   readonly name: string
@@ -127,11 +131,11 @@ export interface Gantry {
   previewCamera(asked: CameraPreviewRequest, signal: AbortSignal): Promise<CameraPreview>
   removeCamera(id: string): Promise<void>
   /**
-   * JPEG of the last analysed picture, or of the main stream of a camera whose sub-stream is analysed.
+   * JPEG of what a camera sees: at its own resolution where it can be had and `own` asks for it, else as the model saw it.
    *
    * @throws NotFoundError while there is none; an error `GANTRY_SOURCE_FAILED` when the main stream gives none.
    */
-  snapshot(id: string, overlay: boolean): Promise<Uint8Array>
+  snapshot(id: string, wishes: Readonly<{ overlay: boolean; own: boolean }>): Promise<TakenSnapshot>
   /** Hands a JPEG or PNG to a camera whose URL is `push:`. Resolves once it is accepted for analysis. */
   pushFrame(id: string, image: Uint8Array): Promise<Readonly<{ seq: number }>>
   latest(id: string): Promise<DetectionsMessage | undefined>

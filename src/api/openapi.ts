@@ -185,7 +185,7 @@ function requestBody(route: Route): Json {
 
 function answersOf(route: Route): Json {
   return Object.fromEntries(
-    Object.entries(route.responses).map(([status, { description, schema, type }]) => {
+    Object.entries(route.responses).map(([status, { description, schema, type, headers }]) => {
       const content = schema
         ? { [type ?? 'application/json']: described(schema) }
         : type && {
@@ -193,9 +193,21 @@ function answersOf(route: Route): Json {
               ? {}
               : { schema: { type: type.includes('json') ? 'object' : 'string' } },
           }
-      return [status, { description, ...(content ? { content } : {}) }]
+      const told = headers && Object.entries(headers).map(([name, says]) => [name, headerOf(says)] as const)
+      return [
+        status,
+        {
+          description,
+          ...(told ? { headers: Object.fromEntries(told) } : {}),
+          ...(content ? { content } : {}),
+        },
+      ]
     }),
   )
+}
+
+function headerOf(description: string): Json {
+  return { description, schema: { type: 'string' } }
 }
 
 function problemsOf(route: Route): Json {

@@ -51,6 +51,8 @@ export type ResponseSpec = Readonly<{
   schema?: z.ZodType
   /** Default: `application/json` where there is a schema. */
   type?: string
+  /** Of its own, by name, with what they say. */
+  headers?: Readonly<Record<string, string>>
 }>
 
 export type RouteSpec<Path extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> = Readonly<{

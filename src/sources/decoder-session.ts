@@ -2,7 +2,8 @@ import type { Socket } from 'node:net'
 import { redactText } from '../config/redact.js'
 import type { CameraConfig } from '../config/camera.js'
 import type { DecodeMode } from '../vision/camera-state.js'
-import { nowMs } from '../lifecycle/clock.js'
+import type { SentPictureSource } from '../vision/frame-source.js'
+import { nowMs, wallMs } from '../lifecycle/clock.js'
 import { unlessAborted } from '../lifecycle/delay.js'
 import { systemLimit } from '../lifecycle/system-limit.js'
 import { channelClosed, openByteChannel } from './byte-channel.js'
@@ -57,6 +58,8 @@ export class DecoderSession implements Session {
   /** Absent: it is no file. */
   readonly #file: FilePlaying | undefined
   #gavePicture = false
+  /** The picture that came last, where it has a time. */
+  #lastShown: Readonly<{ ptsMs: number; atMs: number }> | undefined
   /** Room on a card was asked for. */
   #askedForCard = false
   /** When the last key frame was decoded: by the clock of the stream, or ours where it has none. */
@@ -122,6 +125,20 @@ export class DecoderSession implements Session {
 
   signs(): SignsOfLife {
     return this.#gate instanceof RtspGate ? this.#gate.signs : { life: 'unknown' }
+  }
+
+  sentPicture(): SentPictureSource | undefined {
+    const { input, camera } = this.options
+    if (camera.videoTrack !== 1) return undefined
+    if (this.#gate instanceof PictureGate) return this.#gate.sentPicture
+    if (this.#gate instanceof RtspGate) {
+      const key = this.#gate.keyFrame
+      return key && { kind: 'packets', sdp: key.sdp, packets: key.packets, capturedAtMs: key.atMs }
+    }
+    const shown = this.#lastShown
+    if (input.kind !== 'file' || shown === undefined) return undefined
+    const { path } = input
+    return { kind: 'file', path, atS: this.#file?.placeS(shown.ptsMs) ?? 0, capturedAtMs: shown.atMs }
   }
 
   #filePlays(silentMs: number): boolean {
@@ -334,6 +351,7 @@ export class DecoderSession implements Session {
     const sent = this.#sent.now
     if (sent === undefined) return
     this.#gavePicture = true
+    if (this.#file !== undefined && ptsMs !== null) this.#lastShown = { ptsMs, atMs: wallMs() }
     if (ptsMs !== this.#keyMs) this.#suspects.picture(ptsMs)
     const info = { ptsMs, sent, suspect: this.#suspects.suspect }
     if (this.#pairing.info(info)) this.#readEnd?.resume()

@@ -111,11 +111,16 @@ const sizeFilter = `crop=w=iw:h='ih+0*${prints.size}':exact=1`
 /** Prints the time of each picture that comes through; behind whatever tells of its size. */
 const pictureFilter = `select='1+0*${prints.picture}'`
 
-/** Arguments of the ffmpeg that takes one whole picture: its packed RGB on stdout, and on stderr its size ({@link prints}). */
-export function pictureArguments(input: DecoderInput, camera: SetAspect): string[] {
+/**
+ * Arguments of the ffmpeg that takes one whole picture: its packed RGB on stdout, and on stderr its size ({@link prints}).
+ *
+ * @param atS - place in a file, in seconds; absent: the first key frame.
+ */
+export function pictureArguments(input: DecoderInput, camera: SetAspect, atS?: number): string[] {
   const command = ffmpeg()
     .input(nameOf(input))
-    .inputOptions([...common, ...leftOut.keyframes, ...inputOptions(input, [])])
+    .inputOptions([...common, ...(atS === undefined ? leftOut.keyframes : []), ...inputOptions(input, [])])
+    .inputOptions(atS === undefined ? [] : ['-ss', atS.toFixed(3)])
     .outputOptions([...videoOf(), '-threads', '1', '-frames:v', '1'])
     .videoFilters(
       [...setAspectFilters(camera), ...wholeFilters(mostPicturePx), 'format=rgb24', sizeFilter].join(','),

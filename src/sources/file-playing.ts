@@ -22,6 +22,7 @@ export type FilePlayingOptions = Readonly<{
 export class FilePlaying {
   #format = ''
   #openedMs: number | undefined
+  #seconds = 0
 
   constructor(readonly options: FilePlayingOptions) {}
 
@@ -35,8 +36,15 @@ export class FilePlaying {
 
   /** The container tells how long it is. */
   lasts(seconds: number): void {
+    this.#seconds = seconds
     if (this.#format === 'flv' && seconds < shortestFlvSeconds)
       this.#once('the file is too short to be wound back: playing it from its start each time')
+  }
+
+  /** Where in the file a picture is, by its time in a run that may have begun anew several times; in seconds. */
+  placeS(ptsMs: number): number {
+    const atS = Math.max(0, ptsMs / 1_000)
+    return this.#seconds > 0 ? atS % this.#seconds : atS
   }
 
   /** A file that is damaged, and has shown nothing so far, may never: it is played to its end, to find out. */

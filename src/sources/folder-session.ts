@@ -1,7 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { CameraConfig } from '../config/camera.js'
-import { nowMs } from '../lifecycle/clock.js'
+import { nowMs, wallMs } from '../lifecycle/clock.js'
+import type { SentPictureSource } from '../vision/frame-source.js'
 import { delay } from '../lifecycle/delay.js'
 import { systemLimit } from '../lifecycle/system-limit.js'
 import { failureBy, type Failure } from './failure-reason.js'
@@ -28,6 +29,7 @@ export class FolderSession implements Session {
   #videoCpuSeconds = 0
   #shown = 0
   #unbelieved = false
+  #last: SentPictureSource | undefined
   /** Why a file of it could not be opened, where that is a limit of the system. */
   #limit: Failure | undefined
   #nextMs = nowMs()
@@ -46,6 +48,10 @@ export class FolderSession implements Session {
 
   cpuSeconds(): number {
     return this.#videoCpuSeconds + (this.#video?.cpuSeconds() ?? 0)
+  }
+
+  sentPicture(): SentPictureSource | undefined {
+    return this.#video?.sentPicture?.() ?? this.#last
   }
 
   waitsForKey(silentMs: number): boolean {
@@ -104,6 +110,7 @@ export class FolderSession implements Session {
         this.listener.warning('pixel_aspect', `${name}: ${unbelieved}`)
       }
       this.#shown += 1
+      this.#last = { kind: 'still', bytes: image, capturedAtMs: wallMs() }
       this.listener.picture(rgbHwc, { ptsMs: null, sent, suspect: damage !== undefined })
     } catch (error) {
       const limit = systemLimit(error)

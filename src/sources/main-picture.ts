@@ -4,16 +4,11 @@ import { redactText } from '../config/redact.js'
 import { GantryError } from '../errors.js'
 import { nowMs } from '../lifecycle/clock.js'
 import { unlessAborted } from '../lifecycle/delay.js'
-import type { SizePx } from '../vision/letterbox.js'
-import { channelClosed, openByteChannel, type ByteReader } from './byte-channel.js'
 import { unreachable } from './camera-connection.js'
 import type { LoginMemory } from './camera-login.js'
 import { validateCameraUrl } from './camera-url.js'
-import { parseDecoderLine } from './decoder-log.js'
 import { openInput, type OpenedInput } from './decoder-input.js'
-import { DecoderProcess } from './decoder-process.js'
-import { whyEnded, type Failure } from './failure-reason.js'
-import { mostPictureBytes, pictureArguments } from './ffmpeg-command.js'
+import type { Failure } from './failure-reason.js'
 import { HttpClient } from './http-client.js'
 import { contentReasons, expectedContent, type HttpContent } from './http-content.js'
 import { refusedLoginMs } from './refused-login.js'
@@ -21,16 +16,12 @@ import { secretsOf, withoutSecrets } from './secrets.js'
 import { readSnapshot } from './snapshot-reader.js'
 import type { SourceDeps } from './source-deps.js'
 import { askedFormats, stillAsJpeg } from './still.js'
+import { takeWholePicture, wholeQuality, type WholePicture } from './whole-picture.js'
 
 /** Who asks again so soon is given the same picture, or the same reason. */
 const keptMs = 2_000
 /** The same where asking again so soon is of no use. */
 const slowMs = 30_000
-const chunkBytes = 256 * 1024
-const quality = 92
-
-/** A whole picture of a camera's main stream. */
-export type MainPicture = Readonly<{ jpeg: Uint8Array; size: SizePx }>
 
 /** No picture of the main stream could be had. Its message holds no credentials. */
 export class MainPictureError extends GantryError {
@@ -61,8 +52,8 @@ export type MainStreamOptions = Readonly<{
 export class MainStream {
   readonly #closed = new AbortController()
   readonly #secrets: readonly string[]
-  #taking: Promise<MainPicture> | undefined
-  #last: Readonly<{ untilMs: number; outcome: MainPicture | MainPictureError }> | undefined
+  #taking: Promise<WholePicture> | undefined
+  #last: Readonly<{ untilMs: number; outcome: WholePicture | MainPictureError }> | undefined
   /** What an HTTP camera is; by the end of its URL while nothing is known. */
   #content: HttpContent
   readonly #logins: LoginMemory = {}
@@ -80,7 +71,7 @@ export class MainStream {
    *
    * @throws MainPictureError `GANTRY_SOURCE_FAILED`, retryable
    */
-  take(): Promise<MainPicture> {
+  take(): Promise<WholePicture> {
     if (this.#last !== undefined && nowMs() < this.#last.untilMs) {
       const { outcome } = this.#last
       return outcome instanceof Error ? Promise.reject(outcome) : Promise.resolve(outcome)
@@ -94,7 +85,7 @@ export class MainStream {
     this.#closed.abort(this.#failure({ reason: 'the camera was changed or removed', retry: 'normal' }))
   }
 
-  async #take(): Promise<MainPicture> {
+  async #take(): Promise<WholePicture> {
     const { connectGate } = this.options.deps
     const late = AbortSignal.timeout(this.options.withinMs)
     const signal = AbortSignal.any([this.#closed.signal, late])
@@ -115,7 +106,7 @@ export class MainStream {
   }
 
   /** An HTTP camera may turn out to be something else, and once more to be something else than what it seemed then. */
-  async #opened(signal: AbortSignal, triesLeft = 2): Promise<MainPicture> {
+  async #opened(signal: AbortSignal, triesLeft = 2): Promise<WholePicture> {
     const takenFor = this.#content
     try {
       return await this.#open(signal)
@@ -125,7 +116,7 @@ export class MainStream {
     }
   }
 
-  async #open(signal: AbortSignal): Promise<MainPicture> {
+  async #open(signal: AbortSignal): Promise<WholePicture> {
     const { camera, deps } = this.options
     const location = await validateCameraUrl(openedUrl(camera, camera.url), deps)
     if (location.kind === 'push' || location.kind === 'folder')
@@ -152,7 +143,7 @@ export class MainStream {
   }
 
   /** A picture that comes by itself needs no decoder. */
-  async #ask(url: string, signal: AbortSignal): Promise<MainPicture> {
+  async #ask(url: string, signal: AbortSignal): Promise<WholePicture> {
     const { addresses } = this.options.deps
     const found = await unlessAborted(addresses.resolve(new URL(url).hostname), signal)
     if (found.kind !== 'open') throw this.#failure(unreachable(found))
@@ -167,46 +158,16 @@ export class MainStream {
         this.#content = seen.content
         throw this.#failure({ reason: contentReasons[seen.content], retry: 'normal' })
       }
-      return await stillAsJpeg(seen.bytes, this.options.camera, quality, askedFormats)
+      return await stillAsJpeg(seen.bytes, this.options.camera, wholeQuality, askedFormats)
     } finally {
       client.close()
     }
   }
 
-  async #read({ input, gate }: OpenedInput, signal: AbortSignal): Promise<MainPicture> {
-    const pixels = new Collected()
-    const { writeEnd, readEnd } = await openByteChannel(pixels)
-    const drained = channelClosed(readEnd)
-    const sizes: SizePx[] = []
-    let decoder: DecoderProcess
-    try {
-      signal.throwIfAborted()
-      decoder = new DecoderProcess(pictureArguments(input, this.options.camera), writeEnd, (text) => {
-        const line = parseDecoderLine(text)
-        if (line.kind === 'size') sizes.push(line.source)
-      })
-    } catch (error) {
-      readEnd.destroy()
-      throw error
-    } finally {
-      writeEnd.destroy()
-    }
-    const stop = () => decoder.stop()
-    signal.addEventListener('abort', stop, { once: true })
-    const end = await decoder.ended
-    signal.removeEventListener('abort', stop)
-    await drained
-    readEnd.destroy()
-    signal.throwIfAborted()
-    const size = sizes.at(-1)
-    const rgb = pixels.bytes()
-    if (size === undefined || rgb.length !== size.widthPx * size.heightPx * 3) {
-      const failure = whyEnded(end, gate?.problem, input.kind === 'file')
-      throw this.#failure({ ...failure, reason: gate?.plain(failure.reason) ?? failure.reason })
-    }
-    const { default: sharp } = await import('../lifecycle/sharp.js')
-    const raw = { width: size.widthPx, height: size.heightPx, channels: 3 } as const
-    return { size, jpeg: await sharp(rgb, { raw }).jpeg({ quality }).toBuffer() }
+  async #read(opened: OpenedInput, signal: AbortSignal): Promise<WholePicture> {
+    const picture = await takeWholePicture(opened, this.options.camera, signal)
+    if ('reason' in picture) throw this.#failure(picture)
+    return picture
   }
 
   #restMs(retry: Failure['retry']): number {
@@ -224,30 +185,5 @@ export class MainStream {
   #failure({ reason, retry }: Failure): MainPictureError {
     const clean = withoutSecrets(redactText(reason), this.#secrets)
     return new MainPictureError(this.options.camera.id, clean, retry)
-  }
-}
-
-/** What a channel delivers, up to the size of the largest picture. */
-class Collected implements ByteReader {
-  readonly #chunks: Uint8Array[] = []
-  #space = new Uint8Array(chunkBytes)
-  #length = 0
-
-  space(): Uint8Array {
-    if (this.#space.length === 0) this.#space = new Uint8Array(chunkBytes)
-    return this.#space
-  }
-
-  filled(bytes: number): boolean {
-    // What is more is no picture: it is read, and not kept.
-    if (this.#length > mostPictureBytes) return true
-    this.#chunks.push(this.#space.subarray(0, bytes))
-    this.#space = this.#space.subarray(bytes)
-    this.#length += bytes
-    return true
-  }
-
-  bytes(): Uint8Array {
-    return Buffer.concat(this.#chunks)
   }
 }

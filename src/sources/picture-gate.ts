@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { nowMs } from '../lifecycle/clock.js'
+import { nowMs, wallMs } from '../lifecycle/clock.js'
+import type { SentPictureSource } from '../vision/frame-source.js'
 import { delay, unlessAborted } from '../lifecycle/delay.js'
 import type { AddressPolicy, Nearness } from './address-policy.js'
 import { connectionFailure } from './camera-connection.js'
@@ -53,6 +54,8 @@ export class PictureGate {
   #begun: (failure: Failure | undefined) => void = () => undefined
   #decoder: Socket | undefined
   #newest: Buffer | undefined
+  /** The one that was handed on last, or is to be. */
+  #last: SentPictureSource | undefined
   /** What is yet to be handed on of what was read. */
   #waiting: Promise<void> = Promise.resolve()
   #pictures = 0
@@ -90,6 +93,11 @@ export class PictureGate {
   /** The camera's stream as the decoder may have it. */
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/${this.#token}`
+  }
+
+  /** The newest picture, as a JPEG; undefined where none has come. */
+  get sentPicture(): SentPictureSource | undefined {
+    return this.#last
   }
 
   /** Why the stream ended; undefined while it goes on. */
@@ -199,6 +207,7 @@ export class PictureGate {
   }
 
   #handOn(jpeg: Buffer): void {
+    this.#last = { kind: 'still', bytes: jpeg, capturedAtMs: wallMs() }
     if (this.#decoder === undefined) this.#newest = jpeg
     else this.#send(jpeg)
     this.#begun(undefined)

@@ -1,7 +1,7 @@
 import type { CameraConfig } from '../config/camera.js'
 import { GantryError } from '../errors.js'
 import type { CameraStatus } from '../vision/camera-state.js'
-import type { FrameSource } from '../vision/frame-source.js'
+import type { FrameSource, SentPictureSource } from '../vision/frame-source.js'
 import type { SourceDeps } from './source-deps.js'
 import { DecoderMessages } from './decoder-messages.js'
 import { StatusTeller } from './status-teller.js'
@@ -39,6 +39,7 @@ export class PushSource implements FrameSource {
   #waiting = 0
   #stopped = false
   #unbelieved = false
+  #last: SentPictureSource | undefined
 
   constructor(
     readonly camera: CameraConfig,
@@ -54,6 +55,10 @@ export class PushSource implements FrameSource {
 
   get status(): CameraStatus {
     return this.#teller.status
+  }
+
+  sentPicture(): SentPictureSource | undefined {
+    return this.#last
   }
 
   decoderCpuSeconds(): number {
@@ -101,6 +106,7 @@ export class PushSource implements FrameSource {
     this.#teller.set({ state: 'live', reason: '', attempts: 1 })
     const info = { ptsMs: null, sent, suspect: damage !== undefined }
     const frame = this.#stamper.stamp(rgbHwc, info, { arrivedMs: nowMs(), wallMs: wallMs() })
+    this.#last = { kind: 'still', bytes: image, capturedAtMs: frame.capturedAtMs }
     this.deps.listener.frame(frame)
     return { seq: frame.seq }
   }

@@ -88,3 +88,25 @@ export class RtpClock {
     return this.#last
   }
 }
+
+/** Whether a whole packet, with its head of four bytes, holds a key picture or a piece of one, unlike parameter sets alone. */
+export function holdsKeyPicture(packet: Buffer, video: RtpVideo): boolean {
+  const at = payloadOffset(packet, 0)
+  if (at >= packet.length) return false
+  if (video === 'JPEG') return true
+  const [typeOf, isKey, { several, piece }] = video === 'H264' ? units264 : units265
+  const headBytes = video === 'H264' ? 1 : 2
+  const type = typeOf(packet[at] ?? 0)
+  if (type === piece) return isKey((packet[at + headBytes] ?? 0) & (video === 'H264' ? 31 : 63))
+  if (type !== several) return isKey(type)
+  for (let unit = at + headBytes; unit + 2 < packet.length; unit += 2 + packet.readUInt16BE(unit))
+    if (isKey(typeOf(packet[unit + 2] ?? 0))) return true
+  return false
+}
+
+const units264 = [(byte: number) => byte & 31, (type: number) => type === of264.key, of264] as const
+const units265 = [
+  (byte: number) => (byte >> 1) & 63,
+  (type: number) => type >= of265.firstKey && type <= of265.lastKey,
+  of265,
+] as const

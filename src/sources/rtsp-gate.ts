@@ -1,12 +1,13 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { redactText } from '../config/redact.js'
-import { nowMs } from '../lifecycle/clock.js'
+import { nowMs, wallMs } from '../lifecycle/clock.js'
 import { delay } from '../lifecycle/delay.js'
 import { plainHost, type AddressPolicy, type CheckedAddress, type Nearness } from './address-policy.js'
 import { connectToCamera } from './camera-connection.js'
 import { CameraLogin, loginFailure, type LoginMemory } from './camera-login.js'
 import { CatchUp } from './catch-up.js'
+import { KeyFrameKeeper, type KeyFramePackets } from './key-frame-keeper.js'
 import { type Failure, networkFailures } from './failure-reason.js'
 import { PictureEnds } from './picture-ends.js'
 import { cleanAnswer, textOf, type PacketRules } from './rtsp-answer.js'
@@ -78,6 +79,7 @@ export class RtspGate {
   readonly #ends: PictureEnds
   readonly #catchUp: CatchUp
   readonly #keeper = new SessionKeeper(nowMs())
+  readonly #keyFrames = new KeyFrameKeeper()
   #answerTimer: NodeJS.Timeout | undefined
   #keepTimer: NodeJS.Timeout | undefined
   #decoder: Socket | undefined
@@ -167,6 +169,11 @@ export class RtspGate {
     return this.options.transport === 'udp' ? undefined : this.#fromCamera.mediaPackets
   }
 
+  /** The newest key frame; undefined where none has come by way of this gate. */
+  get keyFrame(): KeyFramePackets | undefined {
+    return this.#keyFrames.last
+  }
+
   /** Of a camera that plays. */
   get signs(): SignsOfLife {
     const pictures = this.options.transport === 'udp' ? undefined : this.#fromCamera.pictures
@@ -230,6 +237,7 @@ export class RtspGate {
   /** @returns false when the decoder must take what it has been given before more is read into the same memory. */
   #received(bytes: Buffer): boolean {
     const before = this.#fromCamera.mediaPackets
+    this.#keyFrames.received(bytes, wallMs())
     this.#guarded(() => this.#fromCamera.write(bytes))
     this.#keeper.heard(nowMs())
     if (this.#fromCamera.mediaPackets > before) this.#keeper.sent(nowMs())
@@ -245,6 +253,8 @@ export class RtspGate {
 
   #media(bytes: Buffer, at: number): boolean {
     const passes = this.#catchUp.passes(bytes, at, nowMs())
+    if (passes) this.#keyFrames.packet(bytes, at, wallMs())
+    else this.#keyFrames.leftOut()
     if (passes && (bytes[at + 5] ?? 0) >= marked) this.#ends.ended(bytes, at)
     return passes
   }
@@ -316,6 +326,7 @@ export class RtspGate {
 
   #described(sdp: string): void {
     this.#ends.described(sdp)
+    this.#keyFrames.described(sdp)
     this.#catchUp.described(sdp)
   }
 

@@ -1,4 +1,4 @@
-import type { SourceWarning, VideoStreamFacts } from '../vision/frame-source.js'
+import type { SentPictureSource, SourceWarning, VideoStreamFacts } from '../vision/frame-source.js'
 import type { ToldDecoding } from './decode-policy.js'
 import type { Failure } from './failure-reason.js'
 import type { PictureInfo } from './picture-pairing.js'
@@ -35,6 +35,8 @@ export interface Session {
   cardHasRoom?(): void
   /** Asked after a silence: whether it may be that only the next key frame is waited for, or the next picture of a file. Absent: never. */
   waitsForKey?(silentMs: number): boolean
+  /** The newest picture as it was sent. Absent: it is not at hand. */
+  sentPicture?(): SentPictureSource | undefined
   /** Asked in a silence. Absent: nothing is known. */
   signs?(): SignsOfLife
 }

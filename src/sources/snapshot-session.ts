@@ -1,6 +1,7 @@
 import type { CameraConfig } from '../config/camera.js'
 import { redactText } from '../config/redact.js'
 import { nowMs, wallMs } from '../lifecycle/clock.js'
+import type { SentPictureSource } from '../vision/frame-source.js'
 import { delay, unlessAborted } from '../lifecycle/delay.js'
 import { systemLimit } from '../lifecycle/system-limit.js'
 import { unreachable } from './camera-connection.js'
@@ -42,6 +43,7 @@ export class SnapshotSession implements Session {
   /** Of the last good answer. */
   #goodMs: number | undefined
   #unbelieved = false
+  #last: SentPictureSource | undefined
 
   constructor(
     readonly options: SnapshotOptions,
@@ -54,6 +56,10 @@ export class SnapshotSession implements Session {
 
   stop(): void {
     this.#cut.abort()
+  }
+
+  sentPicture(): SentPictureSource | undefined {
+    return this.#last
   }
 
   /** The pictures are decoded in this very process. */
@@ -125,6 +131,7 @@ export class SnapshotSession implements Session {
       this.#unbelieved = unbelieved !== undefined
       if (this.#goodMs === undefined) this.#tell()
       this.#goodMs = arrived.arrivedMs
+      this.#last = { kind: 'still', bytes, capturedAtMs: arrived.wallMs }
       this.listener.picture(rgbHwc, { ptsMs: null, sent, suspect: isCut || damage !== undefined, arrived })
       return undefined
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { CameraConfig } from '../config/camera.js'
 import type { CameraDecoding, CameraStatus } from '../vision/camera-state.js'
-import type { FrameSource, SourceWarning } from '../vision/frame-source.js'
+import type { FrameSource, SentPictureSource, SourceWarning } from '../vision/frame-source.js'
 import { nowMs, wallMs } from '../lifecycle/clock.js'
 import type { ToldDecoding } from './decode-policy.js'
 import { FrameStamper } from './frame-stamper.js'
@@ -73,6 +73,10 @@ export class SupervisedSource implements FrameSource {
 
   decoderCpuSeconds(): number {
     return this.#endedCpuSeconds + (this.#session?.cpuSeconds() ?? 0)
+  }
+
+  sentPicture(): SentPictureSource | undefined {
+    return this.#state.phase.name === 'live' ? this.#session?.sentPicture?.() : undefined
   }
 
   cardHasRoom(): void {

@@ -32,6 +32,17 @@ export interface SourceListener {
   stream?(facts: VideoStreamFacts): void
 }
 
+/**
+ * The newest picture of a camera as it was sent, from which one of its own resolution can be made: a still, the packets of a key frame, or a
+ * moment of a video file. Nothing has been decoded for it.
+ */
+export type SentPictureSource = Readonly<{ /** Wall time. */ capturedAtMs: number }> &
+  (
+    | Readonly<{ kind: 'still'; bytes: Uint8Array }>
+    | Readonly<{ kind: 'packets'; sdp: string; packets: readonly Buffer[] }>
+    | Readonly<{ kind: 'file'; path: string; atS: number }>
+  )
+
 /** Pictures of one camera: a supervised decoder, a folder, or pushes. */
 export interface FrameSource {
   readonly status: CameraStatus
@@ -39,6 +50,8 @@ export interface FrameSource {
   decoderCpuSeconds(): number
   /** The card of its engine has room for a decoder by now, which was refused one. Absent: it has no decoder. */
   cardHasRoom?(): void
+  /** Its newest picture as it was sent; undefined where it is not at hand. Absent: it never is. */
+  sentPicture?(): SentPictureSource | undefined
   start(): void
   /** Idempotent, never rejects. After it no listener is called and no child is left. */
   stop(): Promise<void>

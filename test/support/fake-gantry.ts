@@ -8,6 +8,7 @@ import type {
   HeadroomQuestion,
   HeadroomView,
   Readiness,
+  TakenSnapshot,
 } from '../../src/api/gantry.js'
 import type { CameraPreviewRequest } from '../../src/config/camera-preview.js'
 import type { CameraPreview } from '../../src/api/preview-schema.js'
@@ -154,9 +155,13 @@ export class FakeGantry implements Gantry {
     this.#cameras.delete(id)
   }
 
-  async snapshot(id: string): Promise<Uint8Array> {
+  /** What snapshots show. */
+  snapshotJpeg: Uint8Array = jpegStart
+
+  async snapshot(id: string, { own }: Readonly<{ own: boolean }>): Promise<TakenSnapshot> {
     if (this.#find(id).latest === undefined) throw new FakeError('GANTRY_NOT_FOUND', 'no picture yet')
-    return jpegStart
+    const size = own ? { widthPx: 1_280, heightPx: 720 } : { widthPx: 796, heightPx: 448 }
+    return { jpeg: this.snapshotJpeg, picture: own ? 'own' : 'analysed', ...size, capturedAtMs: Date.now() }
   }
 
   async pushFrame(id: string, image: Uint8Array): Promise<Readonly<{ seq: number }>> {

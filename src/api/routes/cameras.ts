@@ -27,6 +27,12 @@ function faultsOf(body: unknown): FieldProblem[] {
   }))
 }
 
+const snapshotHeaders = {
+  'gantry-picture': '`own`: at the resolution of the camera; `analysed`: at the size that the model saw.',
+  'gantry-picture-size': 'Width and height in pixels, such as `1280x720`.',
+  'gantry-captured-at': 'When the picture came, RFC 3339 in UTC.',
+} as const
+
 /** Cameras, live: none of these touches a camera other than its own. */
 export const cameraRoutes = [
   route({
@@ -137,15 +143,25 @@ export const cameraRoutes = [
     path: '/api/v1/cameras/{id}/snapshot.jpg',
     auth: 'token',
     tag: 'cameras',
-    summary: 'The last analysed picture; of a camera with `analyseUrl` one of its main stream',
+    summary:
+      'The newest picture at the resolution of the camera where that can be had, else as it was analysed',
     pathSchema: cameraPathSchema,
     querySchema: snapshotQuerySchema,
-    responses: { 200: { description: 'The picture.', type: 'image/jpeg' } },
+    responses: { 200: { description: 'The picture.', type: 'image/jpeg', headers: snapshotHeaders } },
     problems: [400, 404, 503],
-    handle: async ({ path, query, context }) => ({
-      type: 'image/jpeg',
-      body: await context.gantry.snapshot(path.id, query.overlay),
-    }),
+    handle: async ({ path, query, context }) => {
+      const wishes = { overlay: query.overlay, own: query.size === 'own' }
+      const { jpeg, picture, widthPx, heightPx, capturedAtMs } = await context.gantry.snapshot(
+        path.id,
+        wishes,
+      )
+      const headers = {
+        'gantry-picture': picture,
+        'gantry-picture-size': `${widthPx}x${heightPx}`,
+        'gantry-captured-at': new Date(capturedAtMs).toISOString(),
+      }
+      return { type: 'image/jpeg', headers, body: jpeg }
+    },
   }),
   route({
     method: 'GET',

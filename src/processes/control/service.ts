@@ -44,6 +44,7 @@ import type {
   HeadroomQuestion,
   HeadroomView,
   Readiness,
+  TakenSnapshot,
 } from '../../api/gantry.js'
 
 /** Numbers left free after an engine's death: it may have given some to frames it took along. */
@@ -240,9 +241,10 @@ export class GantryService implements Gantry {
     })
   }
 
-  async snapshot(id: string, overlay: boolean): Promise<Uint8Array> {
-    const question = { type: 'snapshot', cameraId: id, overlay } as const
-    return fromBase64(await this.#servingEngine(id).ask(question, snapshotAtMostMs))
+  async snapshot(id: string, wishes: Readonly<{ overlay: boolean; own: boolean }>): Promise<TakenSnapshot> {
+    const question = { type: 'snapshot', cameraId: id, ...wishes } as const
+    const { jpeg, ...facts } = await this.#servingEngine(id).ask(question, snapshotAtMostMs)
+    return { ...facts, jpeg: fromBase64(jpeg) }
   }
 
   async pushFrame(id: string, image: Uint8Array): Promise<Readonly<{ seq: number }>> {

@@ -19,6 +19,7 @@ import type { EngineModel } from './engine-model.js'
 import { ModelOrder } from './model-order.js'
 import type { CameraAssignment } from './protocol.js'
 import { SceneReuse } from './scene-reuse.js'
+import { OwnSnapshot } from './own-snapshot.js'
 
 /** Decode gaps kept between two results; a camera without results must not grow a list. */
 const mostGaps = 256
@@ -31,6 +32,8 @@ export class CameraUnit {
   loopbackClosed: CameraAssignment['loopbackClosed'] = { analysed: false, main: false }
   /** Absent where it is the main stream that is analysed. */
   main: MainStream | undefined
+  /** Its picture at its own resolution, when one was asked for. */
+  own = new OwnSnapshot()
   /** Results leave in the order their frames were analysed, also when some wait for their picture. */
   outbox: Promise<void> = Promise.resolve()
   /** Pictures being encoded; more than one would only be old when it arrives. */

@@ -7,7 +7,9 @@ import { CardQuestions } from './card-questions.js'
 import type { EngineModel } from './engine-model.js'
 import { isModelQuestion, ModelSwitch } from './model-switch.js'
 import { ResultOutlet } from './result-outlet.js'
+import { OwnSnapshot } from './own-snapshot.js'
 import { snapshotOf } from './snapshot.js'
+import { StillAnalysis } from './still-analysis.js'
 import { ProcessBeat } from './process-beat.js'
 import { firstFree } from './sampling-places.js'
 import type {
@@ -55,6 +57,7 @@ export class Engine implements Service {
   readonly #outlet: ResultOutlet
   readonly #models: ModelSwitch
   readonly #cards: CardQuestions
+  readonly #stills = new StillAnalysis()
   #beatTimer: NodeJS.Timeout | undefined
   #takeShapes: (shapes: CameraShapes) => void = () => undefined
   readonly #questions = new Set<Promise<unknown>>()
@@ -152,6 +155,7 @@ export class Engine implements Service {
     if (this.#stopping) return
     const model = this.#models.inUse
     unit.watchPicture(model.info.format.input)
+    unit.own = new OwnSnapshot()
     unit.main?.close()
     unit.main = this.#sources.mainStream(unit)
     const feed = await this.#sources.open(unit, model)
@@ -230,7 +234,14 @@ export class Engine implements Service {
     switch (question.type) {
       case 'snapshot': {
         const unit = this.#unit(question.cameraId)
-        return toBase64(await snapshotOf(unit, this.#models.inUse.info.format, question.overlay))
+        const model = this.#models.inUse
+        const { jpeg, ...facts } = await snapshotOf(unit, {
+          overlay: question.overlay,
+          own: question.own,
+          format: model.info.format,
+          detect: (picture) => this.#stills.detect(model, unit.camera, picture),
+        })
+        return { ...facts, jpeg: toBase64(jpeg) }
       }
       case 'pushFrame':
         return this.#push(question.cameraId, fromBase64(question.image))
@@ -345,7 +356,7 @@ export class Engine implements Service {
   /** A frame that a model had has ended without a result. */
   #ended(frame: Frame, outcome: FrameOutcome): void {
     const unit = this.#units.get(frame.cameraId)
-    if (!unit) return this.#models.give(frame.rgbHwc)
+    if (this.#stills.ended(frame) || !unit) return this.#models.give(frame.rgbHwc)
     unit.order.end(frame.seq, () => this.#dropped(unit, frame, outcome))
   }
 
@@ -357,7 +368,7 @@ export class Engine implements Service {
 
   #detected(model: EngineModel, frame: Frame, result: DetectorResult): void {
     const unit = this.#units.get(frame.cameraId)
-    if (!unit) return this.#models.give(frame.rgbHwc)
+    if (this.#stills.ended(frame, result.detections) || !unit) return this.#models.give(frame.rgbHwc)
     unit.order.end(frame.seq, () => {
       unit.ended(frame.quality === 'suspect' ? 'suspect' : 'inferred')
       unit.reuse?.analysed(frame, result.detections)

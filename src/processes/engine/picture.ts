@@ -6,8 +6,7 @@ import type { Frame, FrameFormat } from '../../vision/frame.js'
 import type { SizePx } from '../../vision/letterbox.js'
 import type { CameraConfig } from '../../config/camera.js'
 import { geometryOf } from '../../sources/geometry.js'
-import type { MainPicture } from '../../sources/main-picture.js'
-import type { HeldFrame } from './held-frame.js'
+import type { WholePicture } from '../../sources/whole-picture.js'
 import { overlaySvg } from './overlay.js'
 import { pictureIn } from './refit.js'
 
@@ -61,13 +60,13 @@ export async function encodeSnapshot(
   frame: Frame,
   format: FrameFormat,
   detections: readonly Detection[] | undefined,
-): Promise<Uint8Array> {
+): Promise<Readonly<{ jpeg: Uint8Array; size: SizePx }>> {
   const { pipeline, size } = await unpadded(frame, format)
   const drawn =
     detections === undefined
       ? pipeline
       : pipeline.composite([{ input: Buffer.from(overlaySvg(frame, detections, size)), left: 0, top: 0 }])
-  return drawn.jpeg({ quality: snapshotQuality }).toBuffer()
+  return { jpeg: await drawn.jpeg({ quality: snapshotQuality }).toBuffer(), size }
 }
 
 /** What two streams of a camera may differ by when they show the same: sizes are whole, and encoders want multiples of 8 or 16. */
@@ -80,24 +79,31 @@ export function haveSameShape(one: SizePx, other: SizePx): boolean {
 }
 
 /**
- * JPEG of a camera's main stream, as much of it as is analysed of the other stream.
+ * JPEG of a whole picture of a camera, as much of it as is analysed.
  *
- * @param found - what was found last in the other stream, to be drawn where it is in this one.
+ * @param found - what was found in it, or last in another stream of the camera, to be drawn where it is in this one.
  */
 export async function encodeMainSnapshot(
-  picture: MainPicture,
+  picture: WholePicture,
   camera: CameraConfig,
   format: FrameFormat,
-  found?: Readonly<{ held: HeldFrame; detections: readonly Detection[] }>,
+  found?: Readonly<{ frame: Frame; detections: readonly Detection[] }>,
 ): Promise<Uint8Array> {
   if (camera.region === undefined && found === undefined) return picture.jpeg
   const { x, y, ...size } = geometryOf(picture.size, camera, format).regionPx
   const cut = { left: x, top: y, width: size.widthPx, height: size.heightPx }
   const { default: sharp } = await import('../../lifecycle/sharp.js')
-  const marks = found && overlaySvg(found.held.frame, found.detections, size)
+  const marks = found && overlaySvg(found.frame, found.detections, size)
   return sharp(picture.jpeg)
     .extract(cut)
     .composite(marks === undefined ? [] : [{ input: Buffer.from(marks), left: 0, top: 0 }])
     .jpeg({ quality: snapshotQuality })
     .toBuffer()
+}
+
+/** Size of what {@link encodeMainSnapshot} makes of a picture. */
+export function sizeOfSnapshot({ size }: WholePicture, camera: CameraConfig, format: FrameFormat): SizePx {
+  if (camera.region === undefined) return size
+  const { widthPx, heightPx } = geometryOf(size, camera, format).regionPx
+  return { widthPx, heightPx }
 }

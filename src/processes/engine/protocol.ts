@@ -2,6 +2,7 @@ import type { CameraConfig } from '../../config/camera.js'
 import type { CameraNetworks } from '../../config/camera-networks.js'
 import type { InferenceConfig } from '../../config/inference.js'
 import type { ProviderUse } from '../../backends/onnxruntime/provider-uses.js'
+import type { SnapshotFacts } from '../../cameras/snapshot-facts.js'
 import type { CameraBeat, EngineResult } from '../../cameras/engine-report.js'
 import type { DetectorInfo, ScoreFault } from '../../detector/camera-detector.js'
 import type { CameraShapes } from '../../detector/input-size.js'
@@ -65,12 +66,12 @@ export type ModelQuestion =
 /** A question with an answer: {@link FromEngine} `answer` carries the same `requestId`. */
 export type EngineQuestion =
   | ModelQuestion
-  | Message<'snapshot', { cameraId: string; overlay: boolean }>
+  | Message<'snapshot', { cameraId: string; overlay: boolean; own: boolean }>
   | Message<'pushFrame', { cameraId: string; image: Base64 }>
 
 /** What each question is answered with; steps of a change with the detector that was opened, or is in use. */
 export type EngineAnswers = {
-  snapshot: Base64
+  snapshot: SnapshotFacts & Readonly<{ jpeg: Base64 }>
   pushFrame: Readonly<{ seq: number }>
   openEnsemble: DetectorInfo
   compareEnsembles: ComparedFrames

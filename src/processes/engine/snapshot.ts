@@ -1,35 +1,90 @@
 import { NotFoundError } from '../../cameras/engine-errors.js'
+import type { SnapshotFacts } from '../../cameras/snapshot-facts.js'
+import { wallMs } from '../../lifecycle/clock.js'
 import type { FrameFormat } from '../../vision/frame.js'
+import type { WholePicture } from '../../sources/whole-picture.js'
 import type { CameraUnit } from './camera-unit.js'
-import { encodeMainSnapshot, encodeSnapshot, haveSameShape } from './picture.js'
+import type { Found } from './own-snapshot.js'
+import { encodeMainSnapshot, encodeSnapshot, haveSameShape, sizeOfSnapshot } from './picture.js'
+
+/** A key frame that came so long before the last analysed picture shows another scene. */
+const oldestMs = 15_000
+
+export type Snapshot = SnapshotFacts & Readonly<{ jpeg: Uint8Array }>
+
+export type SnapshotWishes = Readonly<{
+  /** With boxes. */
+  overlay: boolean
+  /** `false`: as the model saw it. */
+  own: boolean
+  /** That the camera's frames have now. */
+  format: FrameFormat
+  /** Analyses a whole picture by itself; undefined where that could not be done. */
+  detect(jpeg: Uint8Array): Promise<Found | undefined>
+}>
 
 /**
- * JPEG of what a camera sees: of its main stream where it has one beside that which is analysed, else the last analysed picture.
+ * JPEG of what a camera sees, at its own resolution where the picture it sent is at hand: of its main stream where it has one beside that
+ * which is analysed, else the newest still or key frame. Else the last analysed picture.
  *
- * @param format - that the camera's frames have now.
- * @param overlay - with the boxes of the last result, on the analysed picture where the streams show different parts.
+ * Boxes are those of that very picture, which is analysed by itself for them; of a main stream those of the last result, on the analysed
+ * picture where the streams show different parts.
+ *
  * @throws NotFoundError while there is no picture, MainPictureError
  */
-export async function snapshotOf(
-  unit: CameraUnit,
-  format: FrameFormat,
-  overlay: boolean,
-): Promise<Uint8Array> {
-  const picture = await unit.main?.take()
+export async function snapshotOf(unit: CameraUnit, wishes: SnapshotWishes): Promise<Snapshot> {
+  const { overlay, own, format } = wishes
+  const main = own ? await unit.main?.take() : undefined
   const { last } = unit
   const boxes = overlay ? last : undefined
   // Where the streams show different parts, nobody knows where a box is in the other.
-  if (picture && (boxes === undefined || haveSameShape(picture.size, boxes.held.frame.source)))
-    return encodeMainSnapshot(picture, unit.camera, format, boxes)
+  if (main && (boxes === undefined || haveSameShape(main.size, boxes.held.frame.source)))
+    return ownSnapshot(unit, main, wallMs(), format, boxes && { ...boxes, frame: boxes.held.frame })
   if (!last)
     throw new NotFoundError(
       `camera "${unit.camera.id}" has no picture yet`,
       'Try again once the camera is live.',
     )
-  last.held.pin()
+  return (
+    (own && unit.main === undefined ? await newestOwn(unit, wishes) : undefined) ?? analysed(unit, overlay)
+  )
+}
+
+/** @returns `undefined` where the analysed picture is to be given. */
+async function newestOwn(
+  unit: CameraUnit,
+  { overlay, format, detect }: SnapshotWishes,
+): Promise<Snapshot | undefined> {
+  const sent = unit.source?.sentPicture?.()
+  const analysedAtMs = unit.last?.held.frame.capturedAtMs ?? 0
+  if (sent === undefined || sent.capturedAtMs < analysedAtMs - oldestMs) return undefined
+  const picture = await unit.own.picture(sent, unit.camera)
+  if (picture === undefined) return undefined
+  if (!overlay) return ownSnapshot(unit, picture, sent.capturedAtMs, format)
+  const found = await unit.own.found(picture, detect)
+  return found && ownSnapshot(unit, picture, sent.capturedAtMs, format, found)
+}
+
+async function ownSnapshot(
+  { camera }: CameraUnit,
+  picture: WholePicture,
+  capturedAtMs: number,
+  format: FrameFormat,
+  found?: Found,
+): Promise<Snapshot> {
+  const jpeg = await encodeMainSnapshot(picture, camera, format, found)
+  return { jpeg, picture: 'own', ...sizeOfSnapshot(picture, camera, format), capturedAtMs }
+}
+
+async function analysed(unit: CameraUnit, overlay: boolean): Promise<Snapshot> {
+  const { last } = unit
+  if (!last) throw new NotFoundError(`camera "${unit.camera.id}" has no picture`, 'Ask again.')
+  const { held, detections } = last
+  held.pin()
   try {
-    return await encodeSnapshot(last.held.frame, last.held.format, boxes?.detections)
+    const { jpeg, size } = await encodeSnapshot(held.frame, held.format, overlay ? detections : undefined)
+    return { jpeg, picture: 'analysed', ...size, capturedAtMs: held.frame.capturedAtMs }
   } finally {
-    last.held.unpin()
+    held.unpin()
   }
 }

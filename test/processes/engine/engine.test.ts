@@ -92,7 +92,7 @@ describe('a fault of its own', () => {
 
 it('tells who asks for a camera that it does not have so, and logs nothing', async () => {
   const { engine: asked, lines } = engineRig()
-  const question = { type: 'snapshot', cameraId: 'a', overlay: false } as const
+  const question = { type: 'snapshot', cameraId: 'a', overlay: false, own: true } as const
   await expect(asked.answer(question)).rejects.toMatchObject({ code: 'GANTRY_CAMERA_NOT_FOUND' })
   expect(lines).toEqual([])
 })

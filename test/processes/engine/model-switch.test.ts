@@ -158,7 +158,7 @@ describe.each([
     await push()
     await open('new')
     await use(true)
-    await engine.answer({ type: 'snapshot', cameraId: 'door', overlay: true })
+    await engine.answer({ type: 'snapshot', cameraId: 'door', overlay: true, own: false })
     await push()
     await until('a result', () => seen().length === 3)
     await push()

@@ -1,7 +1,6 @@
 import sharp from 'sharp'
 import { expect, it } from 'vitest'
 import { cameraSchema } from '../../../src/config/camera.js'
-import { HeldFrame } from '../../../src/processes/engine/held-frame.js'
 import { encodeMainSnapshot, haveSameShape } from '../../../src/processes/engine/picture.js'
 import type { Frame, FrameFormat } from '../../../src/vision/frame.js'
 
@@ -14,11 +13,7 @@ const jpeg = await sharp({ create: { width: 1_280, height: 720, channels: 3, bac
 
 /** A box of the sub-stream, whose pictures are a quarter as wide. */
 const found = (regionPx: Frame['regionPx']) => ({
-  held: new HeldFrame(
-    { regionPx, source: { widthPx: 320, heightPx: 180 } } as Frame,
-    format,
-    () => undefined,
-  ),
+  frame: { regionPx, source: { widthPx: 320, heightPx: 180 } } as Frame,
   detections: [{ label: 'head', score: 0.9, boxPx: { x1: 100, y1: 60, x2: 140, y2: 100 } }],
 })
 
