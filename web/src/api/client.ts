@@ -1,5 +1,5 @@
 import { savedToken } from './token.js'
-import type { Camera, DetectionsMessage, Problem, Status } from './types.js'
+import type { Camera, CameraPreview, DetectionsMessage, Problem, Status } from './types.js'
 
 /** An answer that is an error, with everything the server said about it. */
 export class ApiError extends Error {
@@ -27,6 +27,11 @@ export const api = {
   recent: async (limit: number, signal?: AbortSignal) =>
     (await ask<{ items: DetectionsMessage[] }>(`api/v1/detections?limit=${limit}`, { signal })).items,
   addCamera: (camera: NewCameraForm) => ask<Camera>('api/v1/cameras', { method: 'POST', body: camera }),
+  camera: (id: string) => ask<Camera>(cameraPath(id), {}),
+  changeCamera: (id: string, changes: NewCameraForm) =>
+    ask<Camera>(cameraPath(id), { method: 'PATCH', body: changes }),
+  preview: (body: NewCameraForm, signal: AbortSignal) =>
+    ask<CameraPreview>('api/v1/cameras/preview', { method: 'POST', body, signal }),
   setEnabled: (id: string, enabled: boolean) =>
     ask<Camera>(cameraPath(id), { method: 'PATCH', body: { enabled } }),
   removeCamera: (id: string) => ask<undefined>(cameraPath(id), { method: 'DELETE' }),

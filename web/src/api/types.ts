@@ -4,6 +4,7 @@ import type { cameraViewSchema, statusSchema } from '../../../src/api/api-schema
 export type { DetectionsMessage } from '../../../src/messages/detections-message.js'
 export type { PictureHeader, ServerMessage } from '../../../src/messages/stream-protocol.js'
 export type { CameraState, DecodeMode, DecodePlace } from '../../../src/vision/camera-state.js'
+export type { CameraPreview } from '../../../src/api/preview-schema.js'
 export type { Problem } from '../../../src/api/problem.js'
 
 /** What the server answers, typed by the very schemas it publishes. */

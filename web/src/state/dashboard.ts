@@ -47,6 +47,14 @@ export class Dashboard {
     return added
   }
 
+  /** @throws ApiError what is wrong with the changes; then nothing has changed. */
+  async changeCamera(id: string, changes: Readonly<Record<string, unknown>>): Promise<void> {
+    const changed = await api.changeCamera(id, changes)
+    this.poller.cameras.update((cameras) => cameras?.map((camera) => (camera.id === id ? changed : camera)))
+    void this.poller.refresh()
+    this.toast('done', `Camera ${id} was changed.`)
+  }
+
   async setEnabled(id: string, enabled: boolean): Promise<void> {
     await this.#attempt(async () => {
       const changed = await api.setEnabled(id, enabled)

@@ -1,11 +1,12 @@
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Camera, DecodeMode, DecodePlace } from '../api/types.js'
 import { useDashboard } from '../state/context.js'
 import { useStore } from '../state/store.js'
 import { cameraName, PictureBadges, StateBadge, StateNotice } from './camera-state.js'
 import { SeenNow } from './camera-tile.js'
 import { Dialog } from './dialog.js'
+import { EditCamera } from './edit-camera.js'
 import { count, duration, milliseconds, moment, perSecond, share, timeZone } from './format.js'
 import { FrameFates } from './frame-fates.js'
 import { Icon } from './icon.js'
@@ -32,6 +33,8 @@ export function CameraDetail({ id, onClose, onShow, onRemove }: DetailProps): JS
     cameras[(index + step + cameras.length) % cameras.length]?.id ?? id
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
+      // Inside of the form arrows move something else.
+      if (event.target instanceof Element && event.target.closest('form') !== null) return
       if (event.key === 'ArrowLeft') onShow(neighbour(-1))
       else if (event.key === 'ArrowRight') onShow(neighbour(1))
     }
@@ -226,8 +229,13 @@ type ControlsProps = Readonly<{ camera: Camera; onRemove: (id: string) => void }
 function Controls({ camera, onRemove }: ControlsProps): JSX.Element {
   const dashboard = useDashboard()
   const enabled = camera.status.state !== 'disabled'
+  const [editing, setEditing] = useState(false)
   return (
     <div class="detail-controls">
+      {editing && <EditCamera camera={camera} onClose={() => setEditing(false)} />}
+      <button type="button" class="button" onClick={() => setEditing(true)}>
+        <span>Edit</span>
+      </button>
       <button type="button" class="button" onClick={() => void dashboard.setEnabled(camera.id, !enabled)}>
         <Icon name="power" />
         <span>{enabled ? 'Switch off' : 'Switch on'}</span>

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useId, useRef } from 'preact/hooks'
 import { Icon } from './icon.js'
 
 type DialogProps = Readonly<{
@@ -26,6 +26,8 @@ export function Dialog({
   ...rest
 }: DialogProps): JSX.Element {
   const ref = useRef<HTMLDialogElement>(null)
+  // One may be open above another.
+  const titleId = useId()
   useEffect(() => {
     const before = document.activeElement
     ref.current?.showModal()
@@ -38,7 +40,7 @@ export function Dialog({
       ref={ref}
       class={`dialog ${rest.class ?? ''}`}
       role={alert ? 'alertdialog' : 'dialog'}
-      aria-labelledby="dialog-title"
+      aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault()
         if (!fixed) onClose()
@@ -49,7 +51,7 @@ export function Dialog({
     >
       <div class="dialog-body">
         <header class="dialog-head">
-          <h2 id="dialog-title">{title}</h2>
+          <h2 id={titleId}>{title}</h2>
           {tools}
           {!fixed && (
             <button type="button" class="icon-button" aria-label="Close" onClick={onClose}>
