@@ -292,6 +292,7 @@ export const parameterExamples: Readonly<Record<string, string>> = {
   limit: '20',
   cursor: 'eyJvIjoxfQ',
   overlay: '1',
+  size: 'own',
   like: 'dock-1',
   sampleFps: '5',
   latencyMs: '300',

@@ -17,6 +17,8 @@ it('speaks of every failure once', () => {
     ...numbers('R', 89),
     ...numbers('R', 104).slice(99),
     ...numbers('S', 29),
+    ...[...numbers('R', 89), 'R108', 'R109', 'R111', 'R112'],
+    ...[...numbers('S', 29), 'S37'],
   ])
 })
 
