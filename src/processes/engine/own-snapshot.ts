@@ -9,13 +9,13 @@ import type { SentPictureSource } from '../../vision/frame-source.js'
 const ownAtMostMs = 5_000
 
 /** What was found in a picture that was analysed for its snapshot. */
-export type Found = Readonly<{ frame: Frame; detections: readonly Detection[] }>
+export type FoundInStill = Readonly<{ frame: Frame; detections: readonly Detection[] }>
 
 /** The picture of a camera's own resolution that was made last, and what was found in it, for whoever asks again before there is another. */
 export class OwnSnapshot {
   #of: SentPictureSource | undefined
   #whole: Promise<WholePicture | undefined> = Promise.resolve(undefined)
-  #found: Promise<Found | undefined> | undefined
+  #found: Promise<FoundInStill | undefined> | undefined
 
   /** @returns `undefined` where it cannot be made. Never rejects. */
   picture(sent: SentPictureSource, camera: CameraConfig): Promise<WholePicture | undefined> {
@@ -30,8 +30,8 @@ export class OwnSnapshot {
   /** Once for each picture. Never rejects. */
   found(
     picture: WholePicture,
-    detect: (jpeg: Uint8Array) => Promise<Found | undefined>,
-  ): Promise<Found | undefined> {
+    detect: (jpeg: Uint8Array) => Promise<FoundInStill | undefined>,
+  ): Promise<FoundInStill | undefined> {
     this.#found ??= detect(picture.jpeg).catch(() => undefined)
     return this.#found
   }

@@ -4,13 +4,13 @@ import { wallMs } from '../../lifecycle/clock.js'
 import type { FrameFormat } from '../../vision/frame.js'
 import type { WholePicture } from '../../sources/whole-picture.js'
 import type { CameraUnit } from './camera-unit.js'
-import type { Found } from './own-snapshot.js'
+import type { FoundInStill } from './own-snapshot.js'
 import { encodeMainSnapshot, encodeSnapshot, haveSameShape, sizeOfSnapshot } from './picture.js'
 
 /** A key frame that came so long before the last analysed picture shows another scene. */
 const oldestMs = 15_000
 
-export type Snapshot = SnapshotFacts & Readonly<{ jpeg: Uint8Array }>
+export type CameraSnapshot = SnapshotFacts & Readonly<{ jpeg: Uint8Array }>
 
 export type SnapshotWishes = Readonly<{
   /** With boxes. */
@@ -20,7 +20,7 @@ export type SnapshotWishes = Readonly<{
   /** That the camera's frames have now. */
   format: FrameFormat
   /** Analyses a whole picture by itself; undefined where that could not be done. */
-  detect(jpeg: Uint8Array): Promise<Found | undefined>
+  detect(jpeg: Uint8Array): Promise<FoundInStill | undefined>
 }>
 
 /**
@@ -32,7 +32,7 @@ export type SnapshotWishes = Readonly<{
  *
  * @throws NotFoundError while there is no picture, MainPictureError
  */
-export async function snapshotOf(unit: CameraUnit, wishes: SnapshotWishes): Promise<Snapshot> {
+export async function snapshotOf(unit: CameraUnit, wishes: SnapshotWishes): Promise<CameraSnapshot> {
   const { overlay, own, format } = wishes
   const main = own ? await unit.main?.take() : undefined
   const { last } = unit
@@ -54,7 +54,7 @@ export async function snapshotOf(unit: CameraUnit, wishes: SnapshotWishes): Prom
 async function newestOwn(
   unit: CameraUnit,
   { overlay, format, detect }: SnapshotWishes,
-): Promise<Snapshot | undefined> {
+): Promise<CameraSnapshot | undefined> {
   const sent = unit.source?.sentPicture?.()
   const analysedAtMs = unit.last?.held.frame.capturedAtMs ?? 0
   if (sent === undefined || sent.capturedAtMs < analysedAtMs - oldestMs) return undefined
@@ -70,13 +70,13 @@ async function ownSnapshot(
   picture: WholePicture,
   capturedAtMs: number,
   format: FrameFormat,
-  found?: Found,
-): Promise<Snapshot> {
+  found?: FoundInStill,
+): Promise<CameraSnapshot> {
   const jpeg = await encodeMainSnapshot(picture, camera, format, found)
   return { jpeg, picture: 'own', ...sizeOfSnapshot(picture, camera, format), capturedAtMs }
 }
 
-async function analysed(unit: CameraUnit, overlay: boolean): Promise<Snapshot> {
+async function analysed(unit: CameraUnit, overlay: boolean): Promise<CameraSnapshot> {
   const { last } = unit
   if (!last) throw new NotFoundError(`camera "${unit.camera.id}" has no picture`, 'Ask again.')
   const { held, detections } = last

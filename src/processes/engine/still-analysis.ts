@@ -6,7 +6,7 @@ import { decodeStill } from '../../sources/still.js'
 import type { Detection } from '../../vision/detection.js'
 import type { Frame } from '../../vision/frame.js'
 import type { EngineModel } from './engine-model.js'
-import type { Found } from './own-snapshot.js'
+import type { FoundInStill } from './own-snapshot.js'
 
 /** Longest that a picture waits for the model, beside the frames of cameras. */
 const atMostMs = 5_000
@@ -20,7 +20,11 @@ export class StillAnalysis {
   #count = 0
 
   /** @param jpeg - upright, with square pixels. @returns `undefined` where the model did not take it in time. */
-  async detect(model: EngineModel, camera: CameraConfig, jpeg: Uint8Array): Promise<Found | undefined> {
+  async detect(
+    model: EngineModel,
+    camera: CameraConfig,
+    jpeg: Uint8Array,
+  ): Promise<FoundInStill | undefined> {
     const { format } = model.info
     const cut = { region: camera.region, maxWidthPx: camera.maxWidthPx }
     const { rgbHwc, sent } = await decodeStill(jpeg, cut as CameraConfig, { format, pool: model.pool })
