@@ -3,7 +3,9 @@ import { redactUrl } from '../config/redact.js'
 import { holdsLogin } from '../config/url-login.js'
 import { GantryError, type ErrorCode } from '../errors.js'
 import type { IndexEntry } from '../serving/model-server.js'
-import { isOfCertificate } from '../tools/client/client-errors.js'
+import { askServer, reasonOfSocket } from '../tools/client/ask-server.js'
+import { tlsHint } from '../tools/client/client-errors.js'
+import type { ServerLogin } from '../tools/client/server-socket.js'
 import { UsageError } from './failure.js'
 
 const indexSchema = z.array(
@@ -39,7 +41,7 @@ export class ModelServerClient {
    */
   constructor(
     url: string,
-    readonly token: string | undefined,
+    readonly login: ServerLogin,
   ) {
     if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
       throw new UsageError(
@@ -70,30 +72,23 @@ export class ModelServerClient {
   }
 
   async #post(path: string, body: unknown): Promise<string> {
-    const authorization = this.token === undefined ? {} : { authorization: `Bearer ${this.token}` }
-    const response = await fetch(this.#base + path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...authorization },
-      body: JSON.stringify(body),
-    }).catch((error: unknown) => {
+    const question = { method: 'POST', body, ...this.login }
+    const { status, text } = await askServer(this.#base + path, question).catch((error: unknown) => {
       throw new ModelServerAnswerError(
         'GANTRY_ENVIRONMENT',
-        `no service answers at ${this.#base}: ${reasonOf(error)}`,
-        isOfCertificate(causeOf(error))
-          ? 'Name a PEM file of the certificates that vouch for it: NODE_EXTRA_CA_CERTS=FILE.'
-          : 'Start one with `gantry serve`, or name another with --url.',
+        `no service answers at ${this.#base}: ${reasonOfSocket(error)}`,
+        tlsHint(error) ?? 'Start one with `gantry serve`, or name another with --url.',
         error,
       )
     })
-    const text = await response.text()
-    if (response.ok) return text
-    if (response.status === 401)
+    if (status >= 200 && status < 300) return text
+    if (status === 401)
       throw new ModelServerAnswerError(
         'GANTRY_UNAUTHORIZED',
         `the service at ${this.#base} asks for its token`,
         'Give it with --token or GANTRY_TOKEN.',
       )
-    throw new ModelServerAnswerError('GANTRY_MODEL_SERVER', errorOf(text, response.status), hintOf(text))
+    throw new ModelServerAnswerError('GANTRY_MODEL_SERVER', errorOf(text, status), hintOf(text))
   }
 }
 
@@ -109,14 +104,4 @@ function hintOf(text: string): string {
   return text.includes('polling is enabled')
     ? 'The service loads models by itself; set models.control to "explicit" to load them by hand.'
     : '`gantry models list --url URL` shows what the service has, and why a model is not ready.'
-}
-
-/** `fetch` says only that it failed; why is in the cause. */
-function causeOf(error: unknown): unknown {
-  return error instanceof Error && error.cause instanceof Error ? error.cause : error
-}
-
-function reasonOf(error: unknown): string {
-  const cause = causeOf(error)
-  return cause instanceof Error ? cause.message : String(cause)
 }

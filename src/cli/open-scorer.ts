@@ -16,6 +16,7 @@ import { openServerScorer } from '../tools/scoring/server-scorer.js'
 import { UsageError } from './failure.js'
 import type { ModelSource } from './model-source.js'
 import type { ScorerFlags } from './scorer-flags.js'
+import { serverLogin } from './server-options.js'
 
 export type ScorerOptions = Readonly<{
   /** An ensemble for cameras or a detector; of a server what {@link openServerScorer} takes. */
@@ -58,12 +59,12 @@ async function ofServer({
   log,
   note,
 }: ScorerOptions): Promise<PictureScorer> {
-  const { url, token, labels, head } = flags
+  const { url, labels, head } = flags
   const known = labels === undefined ? knownModel(source.repositories, name) : labelled(labels)
   if (known?.from !== undefined) note(`${name}: names of the classes are those of ${known.from}`)
   const { config = emptyModelConfig } = known ?? {}
   return openServerScorer({
-    client: await openClient(url, { token }),
+    client: await openClient(url, serverLogin(flags)),
     model: { name },
     labels: known?.labels ?? [],
     config: head === undefined ? config : withHead(config, head),

@@ -16,6 +16,7 @@ import { type OptimizeFlags, type OptimizeSettings, optimizeSettings } from './o
 import { optimizeTables } from './optimize-table.js'
 import type { GlobalOptions } from './options.js'
 import type { Progress } from './progress.js'
+import { type ServerLoginFlags, serverLogin } from './server-options.js'
 
 export type OptimizeOptions = GlobalOptions & OptimizeFlags
 
@@ -42,7 +43,7 @@ export async function runOptimization(
   const { checkResultPlace, writeResult } = await import('../tools/optimize/write-result.js')
   checkResultPlace(optimized.place)
   // Whoever is to take the result must be there before it takes its time.
-  if (options.apply !== undefined) await (await serviceAt(options.apply, options.token)).ensemble()
+  if (options.apply !== undefined) await (await serviceAt(options.apply, options)).ensemble()
   const work = resolve(options.work ?? join('gantry-optimize', optimized.model.name))
   const prepared = await prepare(options, settings, optimized, work, progress, context, source.inference)
   try {
@@ -124,7 +125,8 @@ async function prepare(
     const frames = await pictureOrigins(options, terminal.env)
     const show = (text: string) => progress.show(text)
     const trace = await arrivalsFor(
-      options,
+      options.trace,
+      serverLogin(options),
       settings.traceSeconds,
       join(work, 'trace.json'),
       signals.asked,
@@ -236,6 +238,9 @@ function measuredFlags(options: OptimizeOptions): Partial<OptimizeFlags> {
     applySeconds: _b,
     applyRatio: _k,
     token: _c,
+    ca: _l,
+    cert: _m,
+    key: _n,
     python: _d,
     json: _e,
     quiet: _f,
@@ -298,7 +303,7 @@ async function apply(
   url: string,
   result: NonNullable<OptimizeReport['result']>,
   { applySeconds, applyRatio, accuracy }: OptimizeSettings,
-  { token, json }: OptimizeOptions,
+  options: OptimizeOptions,
   progress: Progress,
   { terminal, signals }: CommandContext,
 ): Promise<void> {
@@ -309,20 +314,21 @@ async function apply(
     minAgreement: accuracy.agreement ?? usualAgreement,
     maxP99Ratio: applyRatio,
   }
-  const api = await serviceAt(url, token)
+  const api = await serviceAt(url, options)
   const applied = await applyResult(api, name, trial, signals.asked, (text) => progress.show(text))
   progress.end()
-  if (json === true) return terminal.err(JSON.stringify({ applied }))
+  if (options.json === true) return terminal.err(JSON.stringify({ applied }))
   if (applied.outcome !== 'kept') throw new NotAppliedError(url, applied)
   terminal.out(`${url}: cameras run ${name} now, ${applied.before} before; ${applied.reason}`)
   if (applied.configured !== name)
     terminal.err(`note: until its next start; to keep it, write ensemble: ${name} into its pipeline file`)
 }
 
-async function serviceAt(url: string, token: string | undefined): Promise<GantryApi> {
+async function serviceAt(url: string, flags: ServerLoginFlags): Promise<GantryApi> {
   const [{ GantryApi: Api }, { serverTarget }] = await Promise.all([
     import('../tools/client/gantry-api.js'),
     import('../tools/client/server-url.js'),
   ])
-  return new Api(serverTarget(url, 'http'), token)
+  const { token, trust } = serverLogin(flags)
+  return new Api(serverTarget(url, 'http'), token, trust)
 }

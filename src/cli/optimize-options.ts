@@ -16,9 +16,11 @@ import { classWish } from './eval-options.js'
 import { UsageError } from './failure.js'
 import type { ModelPlace } from './model-source.js'
 import { listOf, numberBetween, wholeNumber } from './numbers.js'
+import type { ServerLoginFlags } from './server-options.js'
 
 /** Flags of `gantry optimize`, as they come. */
 export type OptimizeFlags = ModelPlace &
+  ServerLoginFlags &
   Readonly<{
     out?: string
     name?: string
@@ -63,7 +65,6 @@ export type OptimizeFlags = ModelPlace &
     seed: string
     python?: string
     apply?: string
-    token?: string
     applySeconds: string
     applyRatio: string
   }>

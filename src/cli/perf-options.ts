@@ -1,56 +1,52 @@
-import { readFileSync } from 'node:fs'
 import { levelRange } from '../tools/perf/level-range.js'
 import { shapeOption } from '../tools/perf/input-data.js'
 import type { PerfOptions } from '../tools/perf/run-perf.js'
 import type { PerfLoad } from '../tools/perf/perf-target.js'
 import { UsageError } from './failure.js'
 import { numberBetween, wholeNumber } from './numbers.js'
+import { type ServerFlags, serverLogin } from './server-options.js'
 import type { Terminal } from './terminal.js'
 
 /** What the command line of `gantry perf` says. */
-export type PerfFlags = Readonly<{
-  model?: string
-  modelVersion?: string
-  url?: string
-  token?: string
-  protocol?: 'http' | 'grpc'
-  ca?: string
-  concurrency?: string
-  requestRate?: string
-  requestDistribution: 'constant' | 'poisson'
-  maxUnderWay: string
-  cameras?: string
-  fps: string
-  clip?: string
-  batch: string
-  shape?: readonly string[]
-  inputData: string
-  jsonTensors?: true
-  seed: string
-  windowMs: string
-  stability: string
-  maxWindows: string
-  percentile?: string
-  latencyThreshold?: string
-  binarySearch?: true
-  csv?: string
-  save?: string
-  report?: string
-  compare?: readonly string[]
-}>
+export type PerfFlags = ServerFlags &
+  Readonly<{
+    model?: string
+    modelVersion?: string
+    protocol?: 'http' | 'grpc'
+    concurrency?: string
+    requestRate?: string
+    requestDistribution: 'constant' | 'poisson'
+    maxUnderWay: string
+    cameras?: string
+    fps: string
+    clip?: string
+    batch: string
+    shape?: readonly string[]
+    inputData: string
+    jsonTensors?: true
+    seed: string
+    windowMs: string
+    stability: string
+    maxWindows: string
+    percentile?: string
+    latencyThreshold?: string
+    binarySearch?: true
+    csv?: string
+    save?: string
+    report?: string
+    compare?: readonly string[]
+  }>
 
 /** @throws UsageError, PerfSettingError: both `GANTRY_USAGE` */
 export function perfOptions(flags: PerfFlags, env: Terminal['env']): PerfOptions {
   const { latencyThreshold, binarySearch, percentile, modelVersion, model } = flags
   if (binarySearch === true && latencyThreshold === undefined)
     throw new UsageError('--binary-search looks for a limit', 'Add --latency-threshold MS.')
-  const token = flags.token ?? env.GANTRY_TOKEN
   return {
     url: flags.url,
     client: {
       protocol: flags.protocol,
-      token: token === '' ? undefined : token,
-      ca: flags.ca === undefined ? undefined : pem(flags.ca),
+      ...serverLogin(flags, env),
       form: flags.jsonTensors === true ? 'json' : undefined,
     },
     model: model === undefined ? undefined : { name: model, version: modelVersion },
@@ -108,16 +104,5 @@ function loadOf(flags: PerfFlags): PerfLoad {
     range: levelRange(requestRate, { flag: '--request-rate', whole: false, most: 1_000_000, step }),
     distribution,
     mostUnderWay: wholeNumber(flags.maxUnderWay, '--max-under-way', 1, 16_384),
-  }
-}
-
-function pem(file: string): Buffer {
-  try {
-    return readFileSync(file)
-  } catch (error) {
-    throw new UsageError(
-      `--ca ${file}: ${error instanceof Error ? error.message : String(error)}`,
-      'Name a PEM file of certificates.',
-    )
   }
 }

@@ -1,8 +1,9 @@
 import { Option } from 'commander'
 import { UsageError } from './failure.js'
+import type { ServerFlags } from './server-options.js'
 
 /** Flags of a running server that scores pictures in place of a model here, and of what it does not tell. */
-export type ScorerFlags = Readonly<{ url?: string; token?: string; labels?: string; head?: string }>
+export type ScorerFlags = ServerFlags & Readonly<{ labels?: string; head?: string }>
 
 export function labelsOption(): Option {
   return new Option(
@@ -13,10 +14,12 @@ export function labelsOption(): Option {
 
 /** @throws UsageError for what is of a server, without one */
 export function checkScorerFlags(flags: ScorerFlags): void {
-  for (const name of ['labels', 'head'] as const)
+  for (const name of ['labels', 'head', 'ca', 'cert', 'key'] as const)
     if (flags[name] !== undefined && flags.url === undefined)
       throw new UsageError(
         `--${name} is of a server`,
-        'Add --url; a repository says it in the folder of the model.',
+        name === 'labels' || name === 'head'
+          ? 'Add --url; a repository says it in the folder of the model.'
+          : 'Add --url.',
       )
 }

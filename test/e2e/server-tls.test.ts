@@ -1,14 +1,12 @@
-import { execFile, execFileSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { copyFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { Agent } from 'node:https'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { tinyRepository, type TinyRepository } from '../bench/tiny-model.js'
-import { mainScript } from '../support/gantry-process.js'
 import { GrpcClient } from '../support/grpc-client.js'
 import { type ServiceOptions, TestService } from '../support/service.js'
 import { TestAuthority } from '../support/test-authority.js'
@@ -178,24 +176,6 @@ describe('a service with server.tls', () => {
     expect(await said(service.httpPort, 'SSH-2.0-OpenSSH_9.2\r\n')).toBe('')
     const plain = async () => service.metric(/gantry_tls_refused_connections_total\{cause="plain"\}/)
     await until('the count', async () => (await plain()) >= 3)
-  })
-
-  it('is asked by the commands, which trust a CA that they are told', async () => {
-    const grpc = `grpcs://127.0.0.1:${await grpcPort(service)}`
-    const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
-      promisify(execFile)(process.execPath, [mainScript, ...args], { env: { ...process.env, ...env } })
-    const short = ['--window-ms', '200', '--max-windows', '3', '--json']
-    for (const url of [service.url, grpc]) {
-      const perf = ['perf', '-m', 'tiny', '--url', url, ...short]
-      const { stdout } = await run([...perf, '--ca', authority.ca])
-      expect(stdout).toContain('"tiny"')
-      await expect(run(perf)).rejects.toMatchObject({ stderr: expect.stringContaining('--ca') as unknown })
-    }
-    const load = ['models', 'load', 'tiny', '--url', service.url]
-    await run(load, { NODE_EXTRA_CA_CERTS: authority.ca })
-    await expect(run(load)).rejects.toMatchObject({
-      stderr: expect.stringContaining('NODE_EXTRA_CA_CERTS') as unknown,
-    })
   })
 
   it('answers a client that is done with asking', async () => {

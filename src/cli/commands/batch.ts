@@ -11,7 +11,7 @@ import { exitCodes, UsageError, warningsOn } from '../failure.js'
 import { configOption, flagSettings, type GlobalOptions, setOption } from '../options.js'
 import { Progress } from '../progress.js'
 import { checkScorerFlags, labelsOption } from '../scorer-flags.js'
-import { tokenOption, urlOption } from './live-models.js'
+import { addServerOptions } from '../server-options.js'
 
 type BatchFlags = GlobalOptions &
   BatchModelFlags &
@@ -45,7 +45,7 @@ Examples:
   find /archive -name '*.jpg' | gantry batch - -m ppe_detect --out kafka://broker:9092/archive.detections`
 
 export function batchCommand(context: CommandContext): Command {
-  return new Command('batch')
+  const command = new Command('batch')
     .description('score pictures and videos that are stored; goes on where it was cut')
     .argument('<inputs...>', 'pictures, videos, folders, globs, @LIST, -, s3://BUCKET/PREFIX')
     .requiredOption('-o, --out <file>', 'where results go: a file, kafka://HOST:PORT/TOPIC, or kafka (of -c)')
@@ -64,8 +64,8 @@ export function batchCommand(context: CommandContext): Command {
     )
     .addOption(configOption('pipeline file: models, inference, sinks.kafka'))
     .addOption(setOption())
-    .addOption(urlOption('a running server in place of a model here: http://, grpc:// or HOST:PORT'))
-    .addOption(tokenOption())
+
+  return addServerOptions(command, 'a running server in place of a model here: http://, grpc:// or HOST:PORT')
     .addOption(labelsOption())
     .option('--fps <n>', 'frames of a second of video; all: every frame', defaultFps)
     .option('--parallel <n>', 'pictures at once (default: as many as keep the model busy)')

@@ -9,7 +9,7 @@ import { exitCodes, warningsOn } from '../failure.js'
 import { configOption, type GlobalOptions } from '../options.js'
 import { Progress } from '../progress.js'
 import { labelsOption } from '../scorer-flags.js'
-import { tokenOption, urlOption } from './live-models.js'
+import { addServerOptions } from '../server-options.js'
 
 type EvalOptions = GlobalOptions & EvalFlags
 
@@ -22,7 +22,7 @@ Examples:
 
 export function evalCommand(context: CommandContext): Command {
   const collect = (value: string, earlier: readonly string[] = []) => [...earlier, value]
-  return new Command('eval')
+  const command = new Command('eval')
     .description('accuracy (COCO mAP, by class) and speed of models on pictures with labels')
     .argument('<models...>', 'ensembles for cameras or detectors; the others are compared with the first')
     .requiredOption('-d, --data <path>', 'data.yaml of a YOLO set or its folder, or COCO instances (.json)')
@@ -41,8 +41,8 @@ export function evalCommand(context: CommandContext): Command {
     .option('--parallel <n>', 'pictures at once (default: as many as keep the model busy)')
     .addOption(configOption('pipeline file that names the repositories, and how models run'))
     .option('-r, --repository <folder>', 'the repository itself (default: the models of this installation)')
-    .addOption(urlOption('score what this running server answers: http://, https://, grpc://'))
-    .addOption(tokenOption())
+
+  return addServerOptions(command, 'score what this running server answers: http://, https://, grpc://')
     .addOption(labelsOption())
     .option('--head <kind>', 'with --url: head of a plain detector, where its outputs do not tell')
     .option('--report <file>', 'write a page with curves and the worst pictures')

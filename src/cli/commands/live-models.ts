@@ -1,31 +1,21 @@
-import { Option, type Command } from 'commander'
+import type { Command } from 'commander'
 import { readTextFile } from '../../config/text-file.js'
 import type { IndexEntry } from '../../serving/model-server.js'
 import type { CommandContext } from '../command-context.js'
 import type { GlobalOptions } from '../options.js'
+import { addServerOptions, type ServerFlags, serverLogin } from '../server-options.js'
 import { table } from '../table.js'
 import { styled } from '../terminal.js'
 import { UsageError } from '../failure.js'
 
-export type ServiceOptions = Readonly<{ url?: string; token?: string }>
-
-type LoadOptions = GlobalOptions & ServiceOptions & Readonly<{ config?: string }>
-type UnloadOptions = GlobalOptions & ServiceOptions & Readonly<{ unloadDependents?: true }>
+type LoadOptions = GlobalOptions & ServerFlags & Readonly<{ config?: string }>
+type UnloadOptions = GlobalOptions & ServerFlags & Readonly<{ unloadDependents?: true }>
 
 const defaultUrl = 'http://127.0.0.1:8000'
 
-export function urlOption(description: string): Option {
-  return new Option('-u, --url <url>', description)
-}
-
-export function tokenOption(): Option {
-  return new Option('--token <token>', 'token of the service').env('GANTRY_TOKEN')
-}
-
 /** Commands that change what a running service serves. */
 export function addLiveCommands(models: Command, context: CommandContext): void {
-  const ofService = (command: Command) =>
-    command.addOption(urlOption('the running service').default(defaultUrl)).addOption(tokenOption())
+  const ofService = (command: Command) => addServerOptions(command, 'the running service', defaultUrl)
   ofService(
     models
       .command('load <model>')
@@ -43,10 +33,7 @@ export function addLiveCommands(models: Command, context: CommandContext): void 
 }
 
 /** `gantry models list --url`. */
-export async function listLive(
-  options: GlobalOptions & ServiceOptions,
-  context: CommandContext,
-): Promise<void> {
+export async function listLive(options: GlobalOptions & ServerFlags, context: CommandContext): Promise<void> {
   const { terminal } = context
   const index = await (await clientOf(options, context)).index()
   terminal.out(
@@ -84,10 +71,9 @@ async function report(
   else if (!options.quiet) terminal.out(indexTable(entries, terminal.color.out))
 }
 
-async function clientOf({ url = defaultUrl, token }: ServiceOptions, { terminal }: CommandContext) {
+async function clientOf(flags: ServerFlags, { terminal }: CommandContext) {
   const { ModelServerClient } = await import('../model-server-client.js')
-  const given = token ?? terminal.env.GANTRY_TOKEN
-  return new ModelServerClient(url, given === '' ? undefined : given)
+  return new ModelServerClient(flags.url ?? defaultUrl, serverLogin(flags, terminal.env))
 }
 
 /** JSON as it is; the text form as JSON. */

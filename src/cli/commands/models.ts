@@ -7,9 +7,10 @@ import { configOption, type GlobalOptions } from '../options.js'
 import type { CommandContext } from '../command-context.js'
 import { splitCommand, type SplitCommandOptions } from './models-split.js'
 import { transformCommand, type TransformCommandOptions, transformOptions } from './models-transform.js'
-import { addLiveCommands, listLive, tokenOption, urlOption, type ServiceOptions } from './live-models.js'
+import { addServerOptions, type ServerFlags } from '../server-options.js'
+import { addLiveCommands, listLive } from './live-models.js'
 
-type ModelsOptions = GlobalOptions & ServiceOptions & Readonly<{ config?: string; repository?: string }>
+type ModelsOptions = GlobalOptions & ServerFlags & Readonly<{ config?: string; repository?: string }>
 
 export function modelsCommand(context: CommandContext): Command {
   const models = new Command('models').description(
@@ -20,13 +21,13 @@ export function modelsCommand(context: CommandContext): Command {
       .addOption(configOption('pipeline file that names the repositories'))
       .option('-r, --repository <folder>', 'the repository itself (default: the models of this installation)')
 
-  withRepository(models.command('list').description('models, their versions and what each is'))
-    .addOption(urlOption('what a running service has, and the state of each, instead of a folder'))
-    .addOption(tokenOption())
-    .action(async (_, self: Command) => {
-      const options = self.optsWithGlobals<ModelsOptions>()
-      await (options.url === undefined ? list(options, context) : listLive(options, context))
-    })
+  addServerOptions(
+    withRepository(models.command('list').description('models, their versions and what each is')),
+    'what a running service has, and the state of each, instead of a folder',
+  ).action(async (_, self: Command) => {
+    const options = self.optsWithGlobals<ModelsOptions>()
+    await (options.url === undefined ? list(options, context) : listLive(options, context))
+  })
   withRepository(
     models
       .command('inspect <model>')

@@ -5,7 +5,7 @@ import { exitCodes, warningsOn } from '../failure.js'
 import type { OptimizeOptions } from '../optimization.js'
 import { configOption } from '../options.js'
 import { Progress } from '../progress.js'
-import { tokenOption } from './live-models.js'
+import { addLoginOptions, loginAttributes } from '../server-options.js'
 
 const examples = `
 Examples:
@@ -18,7 +18,7 @@ written there.`
 
 export function optimizeCommand(context: CommandContext): Command {
   const collect = (value: string, earlier: readonly string[] = []) => [...earlier, value]
-  return new Command('optimize')
+  const command = new Command('optimize')
     .description(
       'find the fastest way to run a model on this machine within limits, and write it as a model of its own',
     )
@@ -101,7 +101,8 @@ export function optimizeCommand(context: CommandContext): Command {
     .option('--apply <url>', 'let the cameras of this running service take the result, on trial')
     .option('--apply-seconds <n>', 'how long the trial is', '60')
     .option('--apply-ratio <x>', 'how many times the p99 of before the cameras may take then', '1.25')
-    .addOption(tokenOption())
+
+  return addLoginOptions(command)
     .addHelpText('after', examples)
     .action(async (subject: string, _: unknown, self: Command) => {
       const options = self.optsWithGlobals<OptimizeOptions>()
@@ -112,7 +113,7 @@ export function optimizeCommand(context: CommandContext): Command {
 
 /** The command line that makes the same search, without what is secret or of this time alone. */
 function commandText(subject: string, command: Command): string {
-  const once = new Set(['token', 'apply', 'applySeconds', 'applyRatio', 'restart'])
+  const once = new Set([...loginAttributes, 'apply', 'applySeconds', 'applyRatio', 'restart'])
   const flags = command.options
     .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
     .filter((option) => !once.has(option.attributeName()))

@@ -7,7 +7,7 @@ import { nodeWarnings } from '../../lifecycle/node-warnings.js'
 import { RemoteError } from '../../errors.js'
 import { levelLine, levelHead, compareTable } from '../perf-table.js'
 import { Progress } from '../progress.js'
-import { tokenOption, urlOption } from './live-models.js'
+import { addServerOptions } from '../server-options.js'
 import { compareOptions, type PerfFlags, perfOptions } from '../perf-options.js'
 
 type PerfCommandOptions = GlobalOptions & PerfFlags
@@ -30,12 +30,12 @@ export function perfCommand(context: CommandContext): Command {
       'model; with --cameras: frames are decoded here and sent to it, else the service gets cameras',
     )
     .option('--model-version <version>', 'version of the model (default: the one the server chooses)')
-    .addOption(
-      urlOption('the server: http://, https://, grpc://, grpcs:// or HOST:PORT (default: this machine)'),
-    )
-    .addOption(tokenOption())
+
+  addServerOptions(
+    command,
+    'the server: http://, https://, grpc://, grpcs:// or HOST:PORT (default: this machine)',
+  )
     .addOption(new Option('-i, --protocol <protocol>', 'of requests').choices(['http', 'grpc']))
-    .option('--ca <file>', 'PEM of certificates that vouch for the server')
     .option('--concurrency <a:b:step>', 'requests under way at all times (default: 1)')
     .option(
       '--request-rate <a:b:step>',

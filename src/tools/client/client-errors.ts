@@ -8,27 +8,46 @@ export class ServerUnreachableError extends GantryError {
   override readonly retryable = true
   constructor(url: string, detail: string, cause?: unknown) {
     super(`no server answers at ${url}: ${detail}`, { cause })
-    this.hint = isOfCertificate(cause)
-      ? 'Name a PEM file of the certificates that vouch for it: NODE_EXTRA_CA_CERTS=FILE, or --ca FILE of gantry perf.'
-      : 'Start the server, or name its address with --url; a model server of Gantry wants modelServer.enabled.'
+    this.hint =
+      tlsHint(cause) ??
+      'Start the server, or name its address with --url; a model server of Gantry wants modelServer.enabled.'
     this.name = 'ServerUnreachableError'
   }
 }
 
-/** The certificate of the server is what is wrong; codes are those of OpenSSL, and of Node for the name in it. */
-export function isOfCertificate(cause: unknown): boolean {
-  const { code } = (cause ?? {}) as { code?: unknown }
-  return typeof code === 'string' && /CERT|ISSUER|LEAF_SIGNATURE|INVALID_CA/.test(code)
+/**
+ * What to do where TLS is why a server cannot be asked; undefined where it is not.
+ *
+ * @param cause - error of the socket; its code is that of OpenSSL, and of Node for the name in a certificate
+ */
+export function tlsHint(cause: unknown): string | undefined {
+  const { code, message } = (cause ?? {}) as { code?: unknown; message?: unknown }
+  if (typeof code !== 'string') return undefined
+  if (code === 'CERT_HAS_EXPIRED')
+    return 'Renew the certificate of the server, or look at the clock of this machine.'
+  if (code === 'CERT_NOT_YET_VALID') return 'Look at the clocks of both machines.'
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'Write a name into --url that the certificate has.'
+  const text = `${code} ${String(message)}`
+  if (/wrong.version.number|packet.length.too.long/i.test(text))
+    return 'What answers there speaks no TLS: write http:// or grpc://, or name the port that does.'
+  if (/alert|HANDSHAKE_FAILURE/i.test(text))
+    return 'The server wants another certificate of this end, or one at all: --cert FILE --key FILE, signed by its clientCa.'
+  return /CERT|ISSUER|LEAF_SIGNATURE|INVALID_CA/.test(code)
+    ? 'Name a PEM file of the certificates that vouch for it: --ca FILE.'
+    : undefined
 }
 
 /** A server was reached and then closed the connection, or was silent, with a request under way. */
 export class ServerLostError extends GantryError {
   readonly code = 'GANTRY_SERVER_UNREACHABLE'
-  readonly hint =
-    'Look at the log of the server: it ended, was restarted, or a proxy between cut the connection.'
+  readonly hint: string
   override readonly retryable = true
   constructor(url: string, detail: string, cause?: unknown) {
     super(`the server at ${url} was lost: ${detail}`, { cause })
+    // A certificate that is missing is told by TLS 1.3 once the connection stands.
+    this.hint =
+      tlsHint(cause) ??
+      'Look at the log of the server: it ended, was restarted, or a proxy between cut the connection.'
     this.name = 'ServerLostError'
   }
 }

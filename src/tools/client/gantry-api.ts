@@ -2,7 +2,9 @@ import { WebSocket } from 'ws'
 import { z } from 'zod'
 import type { NewCamera } from '../../config/camera.js'
 import { streamProtocol } from '../../messages/stream-protocol.js'
+import { askServer, reasonOfSocket } from './ask-server.js'
 import { ServerRefusalError, ServerTokenError, ServerUnreachableError } from './client-errors.js'
+import type { ServerTrust } from './server-socket.js'
 import type { ServerTarget } from './server-url.js'
 
 const patienceMs = 15_000
@@ -56,15 +58,14 @@ export type SeenResult = z.infer<typeof resultSchema>
 /** The API for cameras of a running service of Gantry. */
 export class GantryApi {
   readonly #base: string
-  readonly #headers: Readonly<Record<string, string>>
 
   /** @param target - of HTTP. */
   constructor(
     readonly target: ServerTarget,
-    token: string | undefined,
+    readonly token: string | undefined,
+    readonly trust: ServerTrust = {},
   ) {
     this.#base = target.url
-    this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
   }
 
   /** Whether a service with cameras answers there. */
@@ -121,11 +122,14 @@ export class GantryApi {
     lost: (error: ServerUnreachableError) => void,
   ): Promise<() => void> {
     const socket = new WebSocket(`${this.#base.replace(/^http/, 'ws')}/api/v1/stream`, streamProtocol, {
-      headers: this.#headers,
+      headers: this.token === undefined ? {} : { authorization: `Bearer ${this.token}` },
+      ...this.trust,
       handshakeTimeout: patienceMs,
     })
     await new Promise<void>((resolve, reject) => {
-      socket.once('error', (error) => reject(new ServerUnreachableError(this.#base, error.message, error)))
+      socket.once('error', (error) =>
+        reject(new ServerUnreachableError(this.#base, reasonOfSocket(error), error)),
+      )
       socket.on('message', (data: Buffer, isBinary) => {
         if (isBinary) return
         const message = JSON.parse(data.toString()) as { type: string }
@@ -147,27 +151,18 @@ export class GantryApi {
   }
 
   async #ask(method: string, path: string, body?: unknown): Promise<unknown> {
-    const json = body === undefined ? {} : { 'content-type': 'application/json' }
-    const response = await fetch(this.#base + path, {
-      method,
-      headers: { ...this.#headers, ...json },
-      signal: AbortSignal.timeout(patienceMs),
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    }).catch((error: unknown) => {
-      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-      throw new ServerUnreachableError(
-        this.#base,
-        cause instanceof Error ? cause.message : String(cause),
-        error,
-      )
+    const { token, trust } = this
+    const signal = AbortSignal.timeout(patienceMs)
+    const question = { method, body, token, trust, signal }
+    const { status, text } = await askServer(this.#base + path, question).catch((error: unknown) => {
+      throw new ServerUnreachableError(this.#base, reasonOfSocket(error), error)
     })
-    const text = await response.text()
-    if (response.status === 401) throw new ServerTokenError(this.#base)
+    if (status === 401) throw new ServerTokenError(this.#base)
     const said = parsed(text)
-    if (response.ok) return said
+    if (status >= 200 && status < 300) return said
     const problem = problemSchema.safeParse(said).data
-    const words = problem?.detail ?? problem?.title ?? `status ${response.status} for ${method} ${path}`
-    throw new ServerRefusalError(this.#base, words, response.status)
+    const words = problem?.detail ?? problem?.title ?? `status ${status} for ${method} ${path}`
+    throw new ServerRefusalError(this.#base, words, status)
   }
 }
 

@@ -2,14 +2,14 @@ import type { KServeClient } from './kserve-client.js'
 import { GrpcKServeClient } from './grpc-client.js'
 import { HttpKServeClient } from './http-client.js'
 import type { WireForm } from './http-infer.js'
+import type { ServerTrust } from './server-socket.js'
 import { type ServerProtocol, serverTarget } from './server-url.js'
 
 export type ClientOptions = Readonly<{
   /** Undefined: as the address says, else HTTP. */
   protocol?: ServerProtocol | undefined
   token?: string | undefined
-  /** PEM of certificates that vouch for the server, in place of those that come with Node. */
-  ca?: Buffer | undefined
+  trust?: ServerTrust | undefined
   /** Of tensors over HTTP; undefined: binary where the server says that it reads them. */
   form?: WireForm | undefined
 }>
@@ -24,9 +24,8 @@ export async function openClient(
   url: string | undefined,
   options: ClientOptions = {},
 ): Promise<KServeClient> {
-  const { protocol, token, ca, form } = options
+  const { protocol, token, trust = {}, form } = options
   const target = serverTarget(url, protocol)
-  const trust = { ca }
   if (target.protocol === 'grpc') {
     const client = new GrpcKServeClient(target, trust, token)
     await closedUnless(client, () => client.serverMetadata())

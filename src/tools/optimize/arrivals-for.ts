@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import type { ServerLogin } from '../client/server-socket.js'
 import { serverTarget } from '../client/server-url.js'
 import { GantryApi } from '../client/gantry-api.js'
 import { writeReportFile } from '../report/report-file.js'
@@ -16,7 +17,8 @@ export type RecordedArrivals = Readonly<{ gapsMs: readonly number[]; perSecond: 
  * @throws OptimizeSettingError, SystemLimitError, ServerUnreachableError, ServerTokenError; AbortError
  */
 export async function arrivalsFor(
-  { trace, token }: Readonly<{ trace?: string; token?: string }>,
+  trace: string | undefined,
+  login: ServerLogin,
   seconds: number,
   kept: string,
   signal: AbortSignal,
@@ -24,7 +26,7 @@ export async function arrivalsFor(
 ): Promise<RecordedArrivals | undefined> {
   if (trace === undefined) return undefined
   const recorded = /^https?:\/\//i.test(trace)
-    ? await ofService(trace, token, seconds, kept, signal, progress)
+    ? await ofService(trace, login, seconds, kept, signal, progress)
     : readTrace(trace)
   const gapsMs = gapsOf(recorded)
   const wholeMs = gapsMs.reduce((sum, gap) => sum + gap, 0)
@@ -33,14 +35,15 @@ export async function arrivalsFor(
 
 async function ofService(
   url: string,
-  token: string | undefined,
+  { token, trust }: ServerLogin,
   seconds: number,
   kept: string,
   signal: AbortSignal,
   progress: (text: string) => void,
 ): Promise<ArrivalTrace> {
   if (existsSync(kept)) return readTrace(kept)
-  const trace = await recordTrace(new GantryApi(serverTarget(url, 'http'), token), seconds, signal, progress)
+  const api = new GantryApi(serverTarget(url, 'http'), token, trust)
+  const trace = await recordTrace(api, seconds, signal, progress)
   writeReportFile(kept, traceText(trace))
   return trace
 }

@@ -61,7 +61,7 @@ export async function runPerf(
 async function targetOf(options: PerfOptions, signal: AbortSignal): Promise<PerfTarget> {
   const { url, client: settings, load, model } = options
   if (load.kind === 'cameras' && model === undefined) {
-    const api = new GantryApi(serverTarget(url, settings.protocol), settings.token)
+    const api = new GantryApi(serverTarget(url, settings.protocol), settings.token, settings.trust)
     return cameraTarget(api, load, signal)
   }
   if (model === undefined)

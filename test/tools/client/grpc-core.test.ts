@@ -59,7 +59,7 @@ describe.skipIf(tritonClients === undefined)('a client of a server on the C++ of
       code: 'GANTRY_SERVER_UNREACHABLE',
       message: expect.stringContaining('self-signed certificate') as string,
     })
-    const client = await clientOf(url, { ca: files.certificate })
+    const client = await clientOf(url, { trust: { ca: files.certificate } })
     const [output] = await client.infer({ name: 'm' }, [tensor(300_000)])
     expect(Buffer.compare(output!.data, tensor(300_000).data)).toBe(0)
   })

@@ -33,9 +33,7 @@ const fields: readonly HeaderField[] = [
 ]
 
 function connect(port: number): Http2Connection {
-  const connection = new Http2Connection(serverTarget(`grpc://127.0.0.1:${port}`, undefined), {
-    ca: undefined,
-  })
+  const connection = new Http2Connection(serverTarget(`grpc://127.0.0.1:${port}`, undefined), {})
   onTestFinished(() => connection.close())
   return connection
 }
