@@ -36,8 +36,8 @@ EXPOSE 8000 8001 8002
 FROM runtime AS cpu
 COPY --from=build /app /app
 USER 10001:10001
-HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:8002/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 \
+  CMD ["node", "/app/dist/cli/main.js", "health"]
 ENTRYPOINT ["node", "/app/dist/cli/main.js"]
 CMD ["--help"]
 
@@ -46,7 +46,7 @@ FROM runtime AS cuda
 COPY --from=build-cuda /app /app
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility,video
 USER 10001:10001
-HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:8002/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+  CMD ["node", "/app/dist/cli/main.js", "health"]
 ENTRYPOINT ["node", "/app/dist/cli/main.js"]
 CMD ["--help"]

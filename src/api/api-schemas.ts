@@ -337,6 +337,15 @@ export const readinessSchema = z
       })
       .nullable()
       .describe('The process that answers /v2 and gRPC; it never decides whether the service is ready.'),
+    tlsDoor: z
+      .strictObject({
+        state: z.enum(['starting', 'ready', 'restarting', 'failed', 'stopped']),
+        pid: z.number().int().nullable(),
+        restarts: count,
+        reason: z.string(),
+      })
+      .nullable()
+      .describe('The process that ends TLS on the ports of HTTP; null without `server.tls`.'),
     stream: z
       .strictObject({
         state: z
@@ -352,7 +361,7 @@ export const readinessSchema = z
     cameras: z.strictObject({ total: count, byState: z.record(z.string(), count) }),
   })
   .describe(
-    'Decides the status of `/readyz`: engines do, and whether the model repositories can be read. Sinks, cache, stream and cameras are details that never do.',
+    'Decides the status of `/readyz`: engines do, what ends TLS, and whether the model repositories can be read. Sinks, cache, stream and cameras are details that never do.',
   )
 export type ReadinessView = Readonly<z.infer<typeof readinessSchema>>
 

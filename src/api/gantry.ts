@@ -38,7 +38,7 @@ export type ModelServerHealth = WokenHealth &
 export type StreamHealth = WokenHealth & Readonly<{ clients: number }>
 
 /**
- * `ready` decides the status code of `/readyz`: engines do, and whether the model repositories can be read. Kafka, Redis, cameras, the
+ * `ready` decides the status code of `/readyz`: engines do, what ends TLS, and whether the model repositories can be read. Kafka, Redis, cameras, the
  * stream and the process of the model server are details that never do.
  */
 export type Readiness = Readonly<{
@@ -51,6 +51,8 @@ export type Readiness = Readonly<{
   stream: StreamHealth
   /** `null` where the service has none. */
   modelServer: ModelServerHealth | null
+  /** What ends TLS on the ports of HTTP; `null` where nothing does. */
+  tlsDoor: ProcessHealth | null
   cameras: Readonly<{ total: number; byState: Readonly<Record<string, number>> }>
 }>
 

@@ -147,6 +147,7 @@ const readiness = {
     grpcPort: 8001,
     providerFailures: [],
   },
+  tlsDoor: null,
   cameras: { total: 4, byState: { live: 4 } },
 }
 

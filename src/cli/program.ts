@@ -6,6 +6,7 @@ import { demoCommand } from './commands/demo.js'
 import { doctorCommand } from './commands/doctor.js'
 import { evalCommand } from './commands/eval.js'
 import { gpuCommand } from './commands/gpu.js'
+import { healthCommand } from './commands/health.js'
 import { modelsCommand } from './commands/models.js'
 import { optimizeCommand } from './commands/optimize.js'
 import { perfCommand } from './commands/perf.js'
@@ -75,6 +76,7 @@ function buildProgram(context: CommandContext, json: boolean): Command {
     demoCommand,
     checkCommand,
     doctorCommand,
+    healthCommand,
     gpuCommand,
     modelsCommand,
     perfCommand,

@@ -42,7 +42,7 @@ export function makeTemporaryFolder(prefix: string, base = tmpdir()): string {
  * @param below - longest path of a socket under the folder.
  * @throws TemporaryFolderError where there is none.
  */
-export function socketBase(below: string, base = tmpdir(), others = usualBases()): string {
+export function socketBase(below: string, base = tmpdir(), others = usualSocketBases()): string {
   if (fits(join(base, below))) return base
   const other = others.find((dir) => fits(join(dir, below)) && canMakeFolder(dir))
   if (other !== undefined) return other
@@ -59,7 +59,8 @@ export function fits(socketPath: string): boolean {
   return Buffer.byteLength(socketPath) <= longestSocketPath
 }
 
-function usualBases(): readonly string[] {
+/** Where sockets lie that would have too long a path in the temporary folder. */
+export function usualSocketBases(): readonly string[] {
   const { XDG_RUNTIME_DIR: own } = process.env
   return [...(own === undefined || own === '' ? [] : [own]), '/tmp', '/var/tmp', '/dev/shm']
 }

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { isAlive } from '../lifecycle/alive.js'
 import { fits, makeTemporaryFolder, socketBase } from '../lifecycle/temporary-folder.js'
 
-const prefix = 'gantry-run-'
+/** How names of private folders begin. */
+export const privateFolderPrefix = 'gantry-run-'
 const ownerFile = 'owner'
 
 /**
@@ -17,7 +18,7 @@ const ownerFile = 'owner'
  */
 export function createPrivateFolder(base = tmpdir()): string {
   for (const dir of abandonedFolders(base)) rmSync(dir, { recursive: true, force: true })
-  const dir = makeTemporaryFolder(prefix, base)
+  const dir = makeTemporaryFolder(privateFolderPrefix, base)
   writeFileSync(join(dir, ownerFile), `${process.pid} ${namespace()}`)
   return dir
 }
@@ -30,12 +31,12 @@ export function createPrivateFolder(base = tmpdir()): string {
  */
 export function socketFolderOf(dir: string, longestName: string): string {
   if (fits(join(dir, longestName))) return dir
-  return createPrivateFolder(socketBase(join(`${prefix}XXXXXX`, longestName), dir))
+  return createPrivateFolder(socketBase(join(`${privateFolderPrefix}XXXXXX`, longestName), dir))
 }
 
 function abandonedFolders(base: string): readonly string[] {
   return namesIn(base)
-    .filter((name) => name.startsWith(prefix))
+    .filter((name) => name.startsWith(privateFolderPrefix))
     .map((name) => join(base, name))
     .filter(isAbandoned)
 }

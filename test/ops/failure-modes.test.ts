@@ -20,6 +20,7 @@ it('speaks of every failure once', () => {
     ...[...numbers('R', 89), 'R108', 'R109', 'R111', 'R112'],
     ...[...numbers('S', 29), 'S37'],
   ])
+  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 90), ...numbers('S', 29)])
 })
 
 it.each(rows)('$id names files with a test of that name', ({ id, files }) => {

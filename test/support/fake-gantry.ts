@@ -195,6 +195,7 @@ export class FakeGantry implements Gantry {
       cache: this.cache,
       stream: { state: 'ready', pid: 4243, restarts: 0, reason: '', clients: this.stream.clients },
       modelServer: null,
+      tlsDoor: null,
       cameras: { total: this.#cameras.size, byState },
     }
   }

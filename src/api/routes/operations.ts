@@ -89,7 +89,7 @@ export const operationRoutes = [
 ]
 
 function readinessView({ gantry, draining }: RouteContext): ReadinessView {
-  const { ready, reasons, engines, sinks, cache, stream, modelServer, cameras } = gantry.readiness()
+  const { ready, reasons, engines, sinks, cache, stream, modelServer, tlsDoor, cameras } = gantry.readiness()
   const stopping = draining()
   return {
     ready: ready && !stopping,
@@ -103,6 +103,7 @@ function readinessView({ gantry, draining }: RouteContext): ReadinessView {
     stream,
     modelServer:
       modelServer === null ? null : { ...modelServer, providerFailures: [...modelServer.providerFailures] },
+    tlsDoor,
     cameras,
   }
 }

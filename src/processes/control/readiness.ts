@@ -3,6 +3,7 @@ import type { CameraDirectory } from '../../cameras/camera-directory.js'
 import type { ResultCache } from '../../cache/result-cache.js'
 import type { ResultSink } from '../../delivery/result-sink.js'
 import type { EngineProcess } from '../engine/engine-process.js'
+import type { ProcessHealth } from '../../lifecycle/process-health.js'
 import type { ModelServerProcess } from '../model-server/model-server-process.js'
 import type { StreamProcess } from '../stream/stream-process.js'
 import { providerFailures } from './provider-report.js'
@@ -15,11 +16,13 @@ export type ServiceParts = Readonly<{
   cache: ResultCache
   stream: StreamProcess
   modelServer: ModelServerProcess | undefined
+  /** `undefined` where nothing ends TLS. */
+  tlsDoor: Readonly<{ health: ProcessHealth }> | undefined
 }>
 
 /** Whether a service can analyse frames, and why not. */
 export function readinessOf(parts: ServiceParts, isDraining: boolean): Readiness {
-  const { directory, modelServer } = parts
+  const { directory, modelServer, tlsDoor } = parts
   const engines = engineHealth(parts)
   // Others have the cameras of one that is left, unless there are none.
   const anyReady = engines.some(({ state }) => state === 'ready')
@@ -28,6 +31,7 @@ export function readinessOf(parts: ServiceParts, isDraining: boolean): Readiness
   const inTheWay = [
     ...(isDraining ? ['the service is shutting down'] : []),
     ...waiting.map(standing),
+    ...doorReasons(tlsDoor?.health),
     ...(modelServer?.reasons ?? []),
   ]
   return {
@@ -45,6 +49,7 @@ export function readinessOf(parts: ServiceParts, isDraining: boolean): Readiness
     cache: parts.cache.health,
     stream: parts.stream.health,
     modelServer: modelServer?.health ?? null,
+    tlsDoor: tlsDoor?.health ?? null,
     cameras: { total: directory.size, byState: camerasByState(directory) },
   }
 }
@@ -61,6 +66,12 @@ function camerasByState(directory: CameraDirectory): Record<string, number> {
   const byState: Record<string, number> = {}
   for (const { status } of directory) byState[status.state] = (byState[status.state] ?? 0) + 1
   return byState
+}
+
+/** While it is away, nobody listens on the ports. */
+export function doorReasons(door: ProcessHealth | undefined): readonly string[] {
+  if (door === undefined || door.state === 'ready') return []
+  return [`the process that ends TLS is ${door.state}${door.reason && `: ${door.reason}`}`]
 }
 
 function standing({ index, state, reason }: EngineHealth): string {

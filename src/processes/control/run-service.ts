@@ -29,9 +29,11 @@ import { EngineLoads } from '../../cameras/engine-loads.js'
 import type { Gantry } from '../../api/gantry.js'
 import { ModelServerProcess } from '../model-server/model-server-process.js'
 import { DeviceStates } from '../device-states.js'
+import { HealthSocket, type HealthTelling } from '../health-socket.js'
 import { devicesFor } from './devices-for.js'
 import { GpuWatch } from './gpu-watch.js'
 import { lookAtCameras } from './look-at-cameras.js'
+import { doorReasons } from './readiness.js'
 import { ServerCertificates } from './server-certificates.js'
 import { GantryService } from './service.js'
 import { StreamProcess } from '../stream/stream-process.js'
@@ -60,7 +62,7 @@ export type RunningService = Readonly<{
  * running then.
  */
 export async function runService(
-  { config, baseDir }: LoadedPipeline,
+  { config, baseDir, path }: LoadedPipeline,
   { log, signal }: Readonly<{ log: Log; signal: AbortSignal }>,
 ): Promise<RunningService> {
   await unlessAborted(tryTemporaryFolder(), signal)
@@ -136,6 +138,7 @@ export async function runService(
     },
     gpus: new GpuWatch({ intervalMs: config.server.gpuMetricsIntervalMs }, log),
     modelServer,
+    tlsDoor: tls?.door,
     log,
   })
   const { maxRequestBytes } = config.modelServer
@@ -150,11 +153,17 @@ export async function runService(
   new DescriptorWatch(log)
   const { host, grpcPort, drainSeconds } = config.server
   let stopped: Promise<void> | undefined
-  const end = () => stopInOrder(service, server, drainSeconds).finally(() => tls?.certificates.close())
+  let health: HealthSocket | undefined
+  const end = () =>
+    stopInOrder(service, server, drainSeconds).finally(() => {
+      health?.close()
+      tls?.certificates.close()
+    })
   const stop = () => (stopped ??= told(end, drainSeconds, log))
   try {
     tls?.certificates.start()
     await server.start(signal)
+    health = await HealthSocket.open(() => healthOf(service, server, path))
     if (modelServer) await grpcPortFree(host, grpcPort, grpcPortFreeWithinMs, signal)
     await unlessAborted(service.start(), signal)
     if (modelServer && config.models.exitOnError) await unlessAborted(modelServer.allLoaded(), signal)
@@ -163,15 +172,30 @@ export async function runService(
     await (signal.aborted ? stop() : end())
     throw error
   }
-  const { address } = server
-  if (!address) throw new TypeError('the server runs without an address')
-  const httpUrl = address.url.replace(/\/$/, '')
   return {
     gantry: service,
-    httpUrl,
-    metricsUrl: httpUrl.replace(/:\d+$/, `:${address.metricsPort}/metrics`),
+    ...urlsOf(server),
     readCertificatesAgain: tls && (() => tls.certificates.readAgain()),
     stop,
+  }
+}
+
+/** Where it listens. */
+function urlsOf({ address }: HttpServer): Readonly<{ httpUrl: string; metricsUrl: string }> {
+  if (!address) throw new TypeError('the server runs without an address')
+  const httpUrl = address.url.replace(/\/$/, '')
+  return { httpUrl, metricsUrl: httpUrl.replace(/:\d+$/, `:${address.metricsPort}/metrics`) }
+}
+
+/** What commands of this user are told; until engines and models are there the service is alive and not ready. */
+function healthOf(service: GantryService, server: HttpServer, path: string | undefined): HealthTelling {
+  const { name, version } = service
+  const { ready, reasons, tlsDoor } = service.readiness()
+  const [closed = null] = doorReasons(tlsDoor ?? undefined)
+  return {
+    ...{ name, version, pid: process.pid, pipeline: path ?? null, ready, closed },
+    reasons: reasons.filter((reason) => reason !== closed),
+    ...urlsOf(server),
   }
 }
 

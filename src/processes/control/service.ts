@@ -25,6 +25,7 @@ import type { ModelServerProcess } from '../model-server/model-server-process.js
 import type { StreamProcess } from '../stream/stream-process.js'
 import type { CameraPreview } from '../../api/preview-schema.js'
 import { CameraPreviews } from './camera-previews.js'
+import type { TlsDoorProcess } from '../tls-door/tls-door-process.js'
 import { CameraMoves } from './camera-moves.js'
 import { camerasEnsemble } from './cameras-ensemble.js'
 import { DecoderBudget } from './decoder-budget.js'
@@ -67,6 +68,7 @@ export type ServiceDeps = EnginesDeps &
     decoding: Readonly<{ share: number; intervalMs: number }>
     /** `undefined` where API clients get no models. */
     modelServer: ModelServerProcess | undefined
+    tlsDoor: TlsDoorProcess | undefined
   }>
 
 /** The running service: cameras and engines on one side, sinks, cache and clients on the other. */
