@@ -55,6 +55,11 @@ export const serverSchema = z.strictObject({
   token: z
     .string()
     .min(16)
+    // In a header the token ends at the first space, and control characters are no part of one.
+    .refine(
+      (token) => !/\s|\p{Cc}/u.test(token),
+      'holds a space or a control character, which no client can send; make one of letters and digits: openssl rand -hex 24',
+    )
     .optional()
     .describe('Bearer token every request must carry. Write ${NAME} or ${file:PATH}, not the token itself.'),
   insecure: z

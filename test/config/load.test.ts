@@ -562,3 +562,17 @@ describe('GPUs', () => {
     expect(problemsOf(`inference: { ${text} }`)).toMatchObject([{ path, message }])
   })
 })
+
+it.each([
+  ['a space', 'sixteen characters'],
+  ['a space at its end', 'sixteen-characters '],
+  ['a tab', 'sixteen\tcharacters'],
+  ['a line break inside', 'sixteen\ncharacters'],
+  ['NUL', 'sixteen\0characters'],
+  ['DEL', 'sixteen\x7fcharacters'],
+  ['a space of another kind', 'sixteen\u00a0characters'],
+])('S30: refuses a token with %s, which no client can send', (_, token) => {
+  expect(problemsOf(`server: { token: ${JSON.stringify(token)} }`)).toMatchObject([
+    { path: 'server.token', message: expect.stringContaining('which no client can send') as unknown },
+  ])
+})

@@ -21,6 +21,7 @@ it('speaks of every failure once', () => {
     ...[...numbers('S', 29), 'S37'],
   ])
   expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 90), ...numbers('S', 29)])
+  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 91), ...numbers('S', 30)])
 })
 
 it.each(rows)('$id names files with a test of that name', ({ id, files }) => {

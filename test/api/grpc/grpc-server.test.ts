@@ -2,6 +2,7 @@ import { status } from '@grpc/grpc-js'
 import { once } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startGrpc, type GrpcServer } from '../../../src/api/grpc/grpc-server.js'
+import { TokenGuesses } from '../../../src/api/token-guesses.js'
 import type { Message } from '../../../src/kserve/grpc-schema.js'
 import { ServingError } from '../../../src/tensors/serving-error.js'
 import { FakeModelServer } from '../../support/fake-model-server.js'
@@ -19,7 +20,9 @@ let server: FakeModelServer
 let grpc: GrpcServer
 let client: GrpcClient
 
-async function start(options: { token?: string; maxMessageBytes?: number } = {}): Promise<void> {
+async function start(
+  options: { token?: string; maxMessageBytes?: number; guesses?: TokenGuesses } = {},
+): Promise<void> {
   grpc = await startGrpc(server, { host: '127.0.0.1', port: 0, log: silentLog(), ...options })
   client = new GrpcClient(grpc.port)
 }
@@ -399,5 +402,26 @@ describe('access', () => {
     expect(await knowing.call('ServerMetadata', {})).toHaveProperty('version')
     expect(await knowing.call('ModelInfer', plain)).toHaveProperty('raw_output_contents', [values])
     knowing.close()
+  })
+
+  it('S21: counts wrong tokens of an address, until the right one is not looked at either', async () => {
+    await grpc.stop(0)
+    await start({ token: 'secret-token', guesses: new TokenGuesses(3) })
+    const told = async (token: string) => {
+      const guessing = new GrpcClient(grpc.port, { authorization: `Bearer ${token}` })
+      return guessing
+        .call('ServerMetadata', {})
+        .then(
+          () => status.OK,
+          (error: { code: status }) => error.code,
+        )
+        .finally(() => guessing.close())
+    }
+    expect(await told('secret-token')).toBe(status.OK)
+    // Each on a connection, and from a port, of its own.
+    for (let guess = 0; guess < 3; guess += 1)
+      expect(await told(`guess-${guess}`)).toBe(status.UNAUTHENTICATED)
+    expect(await told('secret-token')).toBe(status.RESOURCE_EXHAUSTED)
+    expect(await client.call('ServerLive', {})).toEqual({ live: true })
   })
 })
