@@ -397,6 +397,17 @@ export const statusSchema = readinessSchema
     gpus: z
       .array(gpuSchema)
       .describe('What nvidia-smi tells; empty where it is not there, or tells of no card.'),
+    kafka: z
+      .strictObject({
+        brokers: z.array(z.string()).describe('As host:port.'),
+        topic: z.string().describe('Of the results.'),
+        security: z
+          .enum(['PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL'])
+          .describe('How a client has to connect: `security.protocol`.'),
+        saslMechanism: z.string().nullable(),
+      })
+      .nullable()
+      .describe('Where records go; null where no broker is configured.'),
   })
   .describe('What the service runs and how it is doing.')
 

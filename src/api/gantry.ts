@@ -11,6 +11,8 @@ import type { CameraPreview } from './preview-schema.js'
 import type { StreamUpstream } from './stream-upstream.js'
 import type { ProcessHealth, WokenHealth } from '../lifecycle/process-health.js'
 import type { SinkHealth } from '../delivery/result-sink.js'
+import type { ModelView, ModelWork } from '../serving/model-view.js'
+import type { ModelControl } from '../serving/repository/load-planner.js'
 import type { GpuFigures } from '../metrics/gpu-metrics.js'
 
 export type EngineHealth = Omit<ProcessHealth, 'state'> &
@@ -107,6 +109,44 @@ export type EnsembleView = Readonly<{
   last: EnsembleOutcome | null
 }>
 
+/** What models did for cameras, in all engines. */
+export type CameraWork = Readonly<{
+  version: string
+  frames: number
+  runs: number
+  /** Frames that wait for an instance now. */
+  waiting: number
+  failures: number
+  /** Of the model alone, in all frames. */
+  inferMs: number
+  /** From arrival to answer; `null` before the first. */
+  latencyMs: ModelWork['latencyMs']
+}>
+
+/** Models of API clients and of cameras, and how they do. */
+export type ModelsView = Readonly<{
+  server: Readonly<{
+    state: ModelServerHealth['state'] | 'off'
+    reason: string
+    /** When models are loaded; `null` where there is no model server. */
+    control: ModelControl | null
+    /** Whether `items` are what the model server says now; else they are models of cameras alone. */
+    isTold: boolean
+  }>
+  /** What the cameras run. */
+  ensemble: string
+  items: readonly (ModelView & Readonly<{ forCameras: readonly CameraWork[] }>)[]
+}>
+
+/** Where records go, as far as a reader has to know it. */
+export type KafkaPlace = Readonly<{
+  brokers: readonly string[]
+  topic: string
+  /** How a client has to connect. */
+  security: 'PLAINTEXT' | 'SSL' | 'SASL_PLAINTEXT' | 'SASL_SSL'
+  saslMechanism: string | null
+}>
+
 /** A camera that was added or changed, with what is to be told of that. */
 export type AdmittedCamera = CameraView & Readonly<{ warnings?: readonly string[] }>
 
@@ -117,6 +157,8 @@ export type TakenSnapshot = SnapshotFacts & Readonly<{ jpeg: Uint8Array }>
 export interface Gantry {
   readonly name: string
   readonly version: string
+  /** `null` where no broker is configured. */
+  readonly kafka: KafkaPlace | null
   readonly stream: StreamUpstream
   cameras(): readonly CameraView[]
   /** @throws CameraNotFoundError */
@@ -146,6 +188,8 @@ export interface Gantry {
   /** @throws CameraNotFoundError of a camera that is to be the measure. */
   headroom(question: HeadroomQuestion): HeadroomView
   ensemble(): EnsembleView
+  /** Asks the model server, which is not woken for it. Never rejects. */
+  models(): Promise<ModelsView>
   /**
    * Begins to try another ensemble on the cameras; what becomes of it is in {@link ensemble}.
    *

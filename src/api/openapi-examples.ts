@@ -18,6 +18,7 @@ import {
 } from './api-schemas.js'
 import { ensembleSchema } from './ensemble-schema.js'
 import { cameraPreviewSchema } from './preview-schema.js'
+import { modelListSchema } from './models-schema.js'
 import {
   indexRequestSchema,
   indexSchema,
@@ -151,6 +152,65 @@ const readiness = {
   cameras: { total: 4, byState: { live: 4 } },
 }
 
+const kafka = {
+  brokers: ['127.0.0.1:9092'],
+  topic: 'gantry.detections.v1',
+  security: 'PLAINTEXT',
+  saslMechanism: null,
+}
+
+const none = { count: 0, ms: 0 }
+
+const models = {
+  server: { state: 'ready', reason: '', control: 'asked', isTold: true },
+  ensemble: 'ppe',
+  items: [
+    {
+      name: 'ppe_detect',
+      platform: 'onnxruntime_onnx',
+      maxBatchSize: 8,
+      inputs: [{ name: 'images', datatype: 'FP32', shape: [-1, 3, 448, 800] }],
+      outputs: [{ name: 'output0', datatype: 'FP32', shape: [-1, 11, 7_350] }],
+      steps: [],
+      isCached: false,
+      versions: [
+        {
+          version: '1',
+          state: 'READY',
+          reason: '',
+          loadMs: 412.6,
+          instances: { count: 2, ready: 2 },
+          places: ['cpu'],
+          failedPlaces: [],
+          work: {
+            waiting: 0,
+            items: 120,
+            runs: 96,
+            lastMs: 1_795_844_120_606,
+            durations: {
+              success: { count: 120, ms: 3_412.4 },
+              fail: none,
+              queue: { count: 120, ms: 84.2 },
+              compute_input: { count: 120, ms: 21.7 },
+              compute_infer: { count: 120, ms: 3_290.1 },
+              compute_output: { count: 120, ms: 16.4 },
+              cache_hit: none,
+              cache_miss: none,
+            },
+            latencyMs: { p50: 26.4, p99: 48.9 },
+            failures: {},
+            batches: [
+              { size: 1, runs: 72, inferMs: 1_742.3 },
+              { size: 2, runs: 24, inferMs: 1_547.8 },
+            ],
+          },
+        },
+      ],
+      forCameras: [],
+    },
+  ],
+}
+
 const headroom = {
   cameras: 5,
   limitedBy: 'cpu',
@@ -187,9 +247,13 @@ export const bodyExamples = new Map<z.ZodType, unknown>([
   [acceptedFrameSchema, { seq: 51 }],
   [readinessSchema, readiness],
   [readinessAnswerSchema, readiness],
-  [statusSchema, { name: 'ppe', version: '0.1.0', nowMs: 1_795_844_420_606, gpus: [], ...readiness }],
+  [
+    statusSchema,
+    { name: 'ppe', version: '0.1.0', nowMs: 1_795_844_420_606, gpus: [], kafka, ...readiness },
+  ],
   [headroomSchema, headroom],
   [ensembleSchema, { name: 'ppe', configured: 'ppe', state: 'steady', to: null, last: null }],
+  [modelListSchema, models],
   [healthSchema, { status: 'ok' }],
   [
     problemSchema,

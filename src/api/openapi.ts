@@ -19,6 +19,7 @@ import {
   statusSchema,
 } from './api-schemas.js'
 import { ensembleSchema } from './ensemble-schema.js'
+import { modelListSchema } from './models-schema.js'
 import { kserveOperations, type KserveOperation } from './kserve/kserve-operations.js'
 import {
   indexRequestSchema,
@@ -75,6 +76,7 @@ const answers = new Map<z.ZodType, string>([
   [statusSchema, 'Status'],
   [headroomSchema, 'Headroom'],
   [ensembleSchema, 'Ensemble'],
+  [modelListSchema, 'ModelList'],
   [healthSchema, 'Health'],
   [problemSchema, 'Problem'],
   [kserveErrorSchema, 'ModelServerError'],

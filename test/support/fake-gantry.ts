@@ -7,6 +7,9 @@ import type {
   Gantry,
   HeadroomQuestion,
   HeadroomView,
+  KafkaPlace,
+  ModelServerHealth,
+  ModelsView,
   Readiness,
   TakenSnapshot,
 } from '../../src/api/gantry.js'
@@ -52,6 +55,14 @@ export class FakeGantry implements Gantry {
   readonly added: CameraConfig[] = []
   readonly patched: CameraPatch[] = []
   readonly pushed: Readonly<{ id: string; bytes: number }>[] = []
+  kafka: KafkaPlace | null = null
+  modelServer: ModelServerHealth | null = null
+  /** What `models` answers. */
+  modelList: ModelsView = {
+    server: { state: 'off', reason: '', control: null, isTold: false },
+    ensemble: 'ppe',
+    items: [],
+  }
   reasons: string[] = []
   /** What `changeEnsemble` was asked. */
   changed: EnsembleChangeRequest | undefined
@@ -92,6 +103,10 @@ export class FakeGantry implements Gantry {
     const { changed } = this
     const to = changed && { name: changed.name, since: '2026-11-20T08:15:30.000Z' }
     return { name: 'ppe', configured: 'ppe', state: to ? 'loading' : 'steady', to: to ?? null, last: null }
+  }
+
+  async models(): Promise<ModelsView> {
+    return this.modelList
   }
 
   async changeEnsemble(request: EnsembleChangeRequest): Promise<EnsembleView> {
@@ -194,7 +209,7 @@ export class FakeGantry implements Gantry {
       sinks: this.sinks,
       cache: this.cache,
       stream: { state: 'ready', pid: 4243, restarts: 0, reason: '', clients: this.stream.clients },
-      modelServer: null,
+      modelServer: this.modelServer,
       tlsDoor: null,
       cameras: { total: this.#cameras.size, byState },
     }

@@ -2,6 +2,7 @@ import type { Route } from '../route.js'
 import { cameraRoutes } from './cameras.js'
 import { documentRoutes } from './documents.js'
 import { ensembleRoutes } from './ensemble.js'
+import { modelsRoutes } from './models.js'
 import { healthRoute, metricsRoute, operationRoutes } from './operations.js'
 import { resultRoutes } from './results.js'
 
@@ -10,6 +11,7 @@ export const apiRoutes: readonly Route[] = [
   ...cameraRoutes,
   ...resultRoutes,
   ...ensembleRoutes,
+  ...modelsRoutes,
   ...operationRoutes,
   ...documentRoutes,
 ]

@@ -70,6 +70,7 @@ export const operationRoutes = [
         version: context.gantry.version,
         nowMs: wallMs(),
         gpus: [...context.gantry.gpus()],
+        kafka: context.gantry.kafka,
         ...readinessView(context),
       },
     }),

@@ -26,9 +26,14 @@ export class ModelCounts {
     this.#engines.delete(engine)
   }
 
+  /** By engines, those that are gone too, for cameras. */
+  get cameras(): readonly CountedStatistics[] {
+    return addUp([...[...this.#engines.values()].flat(), ...this.#ended])
+  }
+
   /** Prometheus text of all models; of those of cameras alone where there is no model server, or none that answers. */
   async text(ask: AskModelServer): Promise<string> {
-    const cameras = addUp([...[...this.#engines.values()].flat(), ...this.#ended])
+    const { cameras } = this
     const clients = this.#clients
     const answer = await ask({ type: 'metrics', cameras, clients })
     if (answer === undefined) {

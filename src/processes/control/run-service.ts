@@ -26,7 +26,7 @@ import type { ResultSink } from '../../delivery/result-sink.js'
 import { CameraDirectory } from '../../cameras/camera-directory.js'
 import { CameraStore } from '../../cameras/camera-store.js'
 import { EngineLoads } from '../../cameras/engine-loads.js'
-import type { Gantry } from '../../api/gantry.js'
+import type { Gantry, KafkaPlace } from '../../api/gantry.js'
 import { ModelServerProcess } from '../model-server/model-server-process.js'
 import { DeviceStates } from '../device-states.js'
 import { HealthSocket, type HealthTelling } from '../health-socket.js'
@@ -110,6 +110,7 @@ export async function runService(
   const service = new GantryService({
     name: config.name,
     version,
+    kafka: kafkaPlace(config),
     epoch,
     engineDevices,
     engineSetup: {
@@ -206,6 +207,19 @@ function createServerTls(config: PipelineConfig, tls: ServerTls, { registry }: S
   const door = new TlsDoorProcess(config, () => certificates.current, metrics, log)
   certificates.onChange((material) => door.use(material))
   return { certificates, door }
+}
+
+/** What who reads the records has to know. Nothing of a login but its kind. */
+function kafkaPlace({ sinks: { kafka } }: PipelineConfig): KafkaPlace | null {
+  if (kafka === undefined) return null
+  const { brokers, topics, ssl, sasl } = kafka
+  const transport = ssl === false ? 'PLAINTEXT' : 'SSL'
+  return {
+    brokers,
+    topic: topics.detections,
+    security: sasl === undefined ? transport : `SASL_${transport}`,
+    saslMechanism: sasl?.mechanism.toUpperCase() ?? null,
+  }
 }
 
 /** kafkajs is loaded where there is a broker alone. */

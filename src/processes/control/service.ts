@@ -34,6 +34,7 @@ import { Engines, type EnginesDeps } from './engines.js'
 import type { EnsembleChange } from './ensemble-change.js'
 import type { GpuWatch } from './gpu-watch.js'
 import { ModelCounts } from './model-counts.js'
+import { modelsView } from './models-view.js'
 import { measureProviders } from './provider-report.js'
 import { readinessOf } from './readiness.js'
 import type { CameraView } from '../../cameras/camera-view.js'
@@ -44,6 +45,8 @@ import type {
   Gantry,
   HeadroomQuestion,
   HeadroomView,
+  KafkaPlace,
+  ModelsView,
   Readiness,
   TakenSnapshot,
 } from '../../api/gantry.js'
@@ -57,6 +60,7 @@ export type ServiceDeps = EnginesDeps &
   Readonly<{
     name: string
     version: string
+    kafka: KafkaPlace | null
     /** Tells the records of this run from those of another with the same numbers. */
     epoch: string
     directory: CameraDirectory
@@ -75,6 +79,7 @@ export type ServiceDeps = EnginesDeps &
 export class GantryService implements Gantry {
   readonly name: string
   readonly version: string
+  readonly kafka: KafkaPlace | null
   readonly stream: StreamProcess
   readonly #engines: Engines
   readonly #engineMetrics: EngineMetrics
@@ -94,6 +99,7 @@ export class GantryService implements Gantry {
     this.#deps = deps
     this.name = deps.name
     this.version = deps.version
+    this.kafka = deps.kafka
     this.stream = deps.stream
     this.#engineMetrics = new EngineMetrics(deps.metrics)
     deps.engineDevices.forEach((_, index) => this.#engineMetrics.begins(index))
@@ -222,6 +228,10 @@ export class GantryService implements Gantry {
 
   ensemble(): EnsembleView {
     return this.#ensemble.view
+  }
+
+  models(): Promise<ModelsView> {
+    return modelsView(this.#deps.modelServer, this.#modelCounts.cameras, this.#ensemble.view.name)
   }
 
   changeEnsemble(request: EnsembleChangeRequest): Promise<EnsembleView> {

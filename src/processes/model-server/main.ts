@@ -82,6 +82,8 @@ async function answer(
   switch (question.type) {
     case 'metrics':
       return host?.metrics(question) ?? { text: '', clients: [], ended: [] }
+    case 'models':
+      return host?.models() ?? []
     case 'drain':
       await host?.drain(question.withinMs)
       return null

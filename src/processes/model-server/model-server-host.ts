@@ -20,6 +20,7 @@ import { type DeviceFailure, onnxRuntimeBackend } from '../../backends/onnxrunti
 import { LocalModelServer } from '../../serving/local-model-server.js'
 import type { LoadedModel } from '../../runtime/loaded-model.js'
 import { MemoryAccounts } from '../../runtime/memory/memory-accounts.js'
+import { type ModelView, modelViews } from '../../serving/model-view.js'
 import { ModelOpener } from '../../serving/model-opener.js'
 import { KeptLoads } from '../../serving/repository/kept-loads.js'
 import { ModelManager } from '../../serving/repository/model-manager.js'
@@ -260,6 +261,10 @@ export class ModelServerHost implements Service {
   /** Metrics of the models, with what was counted elsewhere. */
   metrics(question: ModelMetricsQuestion): Promise<ModelMetrics> {
     return this.#counts.metrics(question)
+  }
+
+  models(): readonly ModelView[] {
+    return modelViews(this.#manager, this.#uses.all)
   }
 
   /** From here on it is not ready, and refuses what is new. Resolves when what was begun is answered, or after `withinMs`. */

@@ -28,6 +28,7 @@ import { failuresIn, type ProviderUse } from '../../backends/onnxruntime/provide
 import { ServingError } from '../../tensors/serving-error.js'
 import type { SizePx } from '../../vision/letterbox.js'
 import type { ModelServerHealth } from '../../api/gantry.js'
+import type { ModelView } from '../../serving/model-view.js'
 import type { ModelControl } from '../../serving/repository/load-planner.js'
 import { openGrpcDoor } from './grpc-door.js'
 import { GrpcListener, type OpenedGrpc } from './grpc-listener.js'
@@ -44,7 +45,7 @@ const listenAtMostMs = 60_000
 const busyCpuMs = 30_000
 /** Longest that whoever asks first waits for the process to listen. */
 const wakeAtMostMs = 30_000
-/** A scrape does not wait longer for figures of a process that is busy. */
+/** A scrape does not wait longer for figures of a process that is busy, nor does the page. */
 const metricsAtMostMs = 1_000
 /**
  * A young generation of 2 MB is collected every few large requests, and their memory, which lies outside of the heap, goes with it. At its
@@ -246,6 +247,22 @@ export class ModelServerProcess implements Service {
       return (await this.#process.ask(question, metricsAtMostMs)) as ModelMetrics
     } catch (error) {
       this.log.debug({ err: error }, 'metrics of the model server left out')
+      return undefined
+    }
+  }
+
+  /** When it loads models; known once it is started. */
+  get control(): ModelControl {
+    return this.#control
+  }
+
+  /** Its models and how they do; `undefined` while it is away, or does not tell in time. It is not woken for that. */
+  async modelViews(): Promise<readonly ModelView[] | undefined> {
+    if (!this.#process.ready) return undefined
+    try {
+      return (await this.#process.ask({ type: 'models' }, metricsAtMostMs)) as readonly ModelView[]
+    } catch (error) {
+      this.log.debug({ err: error }, 'the model server does not tell of its models')
       return undefined
     }
   }

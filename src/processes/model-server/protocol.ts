@@ -9,6 +9,7 @@ import type { AccessSettings } from '../../api/access.js'
 import type { Peer } from '../../api/peer.js'
 import type { CountedStatistics } from '../../runtime/counted-statistics.js'
 import type { SizePx } from '../../vision/letterbox.js'
+import type { ModelView } from '../../serving/model-view.js'
 import type { ModelControl } from '../../serving/repository/load-planner.js'
 
 /** What the model server needs to know once, at its start. Paths are absolute. */
@@ -63,10 +64,12 @@ export type ModelMetrics = Readonly<{
 /** A question with an answer: {@link FromModelServer} `answer` carries the same `requestId`. */
 export type ModelServerQuestion =
   | ModelMetricsQuestion
+  /** What there is of models and how they do. */
+  | Message<'models'>
   /** Take nothing new; answered when what was begun is, or after `withinMs`. */
   | Message<'drain', { withinMs: number }>
 
-export type ModelServerAnswers = { metrics: ModelMetrics; drain: null }
+export type ModelServerAnswers = { metrics: ModelMetrics; models: readonly ModelView[]; drain: null }
 
 /** Control -> model server. */
 export type ToModelServer =
