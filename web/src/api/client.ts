@@ -1,5 +1,5 @@
 import { savedToken } from './token.js'
-import type { Camera, CameraPreview, DetectionsMessage, Problem, Status } from './types.js'
+import type { Camera, CameraPreview, DetectionsMessage, ModelList, Problem, Status } from './types.js'
 
 /** An answer that is an error, with everything the server said about it. */
 export class ApiError extends Error {
@@ -34,7 +34,18 @@ export const api = {
     ask<CameraPreview>('api/v1/cameras/preview', { method: 'POST', body, signal }),
   setEnabled: (id: string, enabled: boolean) =>
     ask<Camera>(cameraPath(id), { method: 'PATCH', body: { enabled } }),
+  models: (signal?: AbortSignal) => ask<ModelList>('api/v1/models', { signal }),
+  /** Starts a model server that sleeps. */
+  wakeModels: () => ask<unknown>('v2/repository/index', { method: 'POST', body: {} }),
+  /** Where models are loaded as they are asked for, that loads it. */
+  askForModel: (name: string) => ask<unknown>(`v2/models/${encodeURIComponent(name)}`, {}),
+  loadModel: (name: string) => ask<unknown>(`${modelPath(name)}/load`, { method: 'POST', body: {} }),
+  unloadModel: (name: string) => ask<unknown>(`${modelPath(name)}/unload`, { method: 'POST', body: {} }),
   removeCamera: (id: string) => ask<undefined>(cameraPath(id), { method: 'DELETE' }),
+}
+
+function modelPath(name: string): string {
+  return `v2/repository/models/${encodeURIComponent(name)}`
 }
 
 function cameraPath(id: string): string {
@@ -67,6 +78,9 @@ async function ask<T>(path: string, { method = 'GET', body, signal }: Ask): Prom
 function problemOf(answer: unknown, status: number): ApiError['problem'] {
   if (typeof answer === 'object' && answer !== null && 'code' in answer && 'problems' in answer)
     return answer as Problem
+  // The form of the model server.
+  if (typeof answer === 'object' && answer !== null && 'error' in answer && typeof answer.error === 'string')
+    return { status, detail: answer.error, hint: '', code: 'GANTRY_INTERNAL', problems: [] }
   return {
     status,
     detail: `The service answered with status ${status}.`,

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { cameraViewSchema, statusSchema } from '../../../src/api/api-schemas.js'
+import type { modelListSchema } from '../../../src/api/models-schema.js'
 
 export type { DetectionsMessage } from '../../../src/messages/detections-message.js'
 export type { PictureHeader, ServerMessage } from '../../../src/messages/stream-protocol.js'
@@ -10,3 +11,8 @@ export type { Problem } from '../../../src/api/problem.js'
 /** What the server answers, typed by the very schemas it publishes. */
 export type Camera = Readonly<z.infer<typeof cameraViewSchema>>
 export type Status = Readonly<z.infer<typeof statusSchema>>
+export type ModelList = Readonly<z.infer<typeof modelListSchema>>
+export type Model = ModelList['items'][number]
+export type ModelVersion = Model['versions'][number]
+export type ModelWork = NonNullable<ModelVersion['work']>
+export type KafkaPlace = NonNullable<Status['kafka']>

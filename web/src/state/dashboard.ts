@@ -1,6 +1,7 @@
 import { api } from '../api/client.js'
 import { saveToken } from '../api/token.js'
 import type { Camera } from '../api/types.js'
+import { Models } from './models.js'
 import { Pictures } from './pictures.js'
 import { Poller } from './poller.js'
 import { Results } from './results.js'
@@ -15,6 +16,7 @@ export class Dashboard {
   readonly poller = new Poller()
   readonly results = new Results()
   readonly pictures = new Pictures()
+  readonly models = new Models()
   readonly toasts = new Store<readonly Toast[]>([])
   #toastCount = 0
 
@@ -37,6 +39,7 @@ export class Dashboard {
     if (this.poller.link.value.state !== 'up') return false
     this.results.retryNow()
     this.pictures.retryNow()
+    if (this.models.isWatched) void this.models.refresh()
     return true
   }
 
@@ -71,6 +74,31 @@ export class Dashboard {
       this.pictures.forget(id)
       return `Camera ${id} was removed.`
     })
+  }
+
+  /** @param how - where clients may not load, asking for a model loads it. @throws ApiError, UnreachableError */
+  loadModel(name: string, how: 'load' | 'ask'): Promise<void> {
+    const load = how === 'load' ? api.loadModel : api.askForModel
+    return this.#changeModels(load(name), `Model ${name} is loaded.`)
+  }
+
+  /** @throws ApiError, UnreachableError */
+  unloadModel(name: string): Promise<void> {
+    return this.#changeModels(api.unloadModel(name), `Model ${name} was unloaded.`)
+  }
+
+  /** Starts a model server that nobody has asked yet. @throws ApiError, UnreachableError */
+  wakeModels(): Promise<void> {
+    return this.#changeModels(api.wakeModels(), 'The model server was started.')
+  }
+
+  async #changeModels(change: Promise<unknown>, done: string): Promise<void> {
+    try {
+      await change
+      this.toast('done', done)
+    } finally {
+      await this.models.refresh()
+    }
   }
 
   toast(kind: Toast['kind'], text: string): void {

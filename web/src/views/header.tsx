@@ -1,5 +1,6 @@
 import type { JSX } from 'preact'
 import { useDashboard } from '../state/context.js'
+import { modelsHref } from '../state/place.js'
 import type { ServiceLink } from '../state/poller.js'
 import { useStore } from '../state/store.js'
 import { useStreamTrouble } from '../state/stream-trouble.js'
@@ -9,10 +10,15 @@ import type { StreamState } from '../stream/connection.js'
 import { milliseconds, perSecond } from './format.js'
 import { Icon } from './icon.js'
 
-type HeaderProps = Readonly<{ onAdd: () => void; onHelp: () => void }>
+type HeaderProps = Readonly<{
+  page: 'cameras' | 'models'
+  /** Absent where the service takes no cameras. */
+  onAdd: (() => void) | undefined
+  onHelp: () => void
+}>
 
 /** Name, state and the four figures one looks at first. */
-export function Header({ onAdd, onHelp }: HeaderProps): JSX.Element {
+export function Header({ page, onAdd, onHelp }: HeaderProps): JSX.Element {
   const { poller, results } = useDashboard()
   const status = useStore(poller.status)
   const link = useStore(poller.link)
@@ -33,6 +39,14 @@ export function Header({ onAdd, onHelp }: HeaderProps): JSX.Element {
           </p>
         </div>
       </div>
+      <nav class="pages" aria-label="Pages">
+        <a href="#/" aria-current={page === 'cameras' ? 'page' : undefined}>
+          Cameras
+        </a>
+        <a href={modelsHref()} aria-current={page === 'models' ? 'page' : undefined}>
+          Models
+        </a>
+      </nav>
       <div class="pills">
         <span
           class={`pill ${state.tone}`}
@@ -52,7 +66,7 @@ export function Header({ onAdd, onHelp }: HeaderProps): JSX.Element {
           {streamText(stream)}
         </span>
       </div>
-      <Figures cameras={cameras ?? []} />
+      {onAdd === undefined ? <div class="figures" /> : <Figures cameras={cameras ?? []} />}
       <div class="actions">
         <button
           type="button"
@@ -72,10 +86,12 @@ export function Header({ onAdd, onHelp }: HeaderProps): JSX.Element {
         >
           <Icon name="help" />
         </button>
-        <button type="button" class="button primary" onClick={onAdd} title="Add camera (a)">
-          <Icon name="add" />
-          <span>Add camera</span>
-        </button>
+        {onAdd !== undefined && (
+          <button type="button" class="button primary" onClick={onAdd} title="Add camera (a)">
+            <Icon name="add" />
+            <span>Add camera</span>
+          </button>
+        )}
       </div>
     </header>
   )

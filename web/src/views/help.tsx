@@ -1,7 +1,10 @@
 import type { JSX } from 'preact'
 import { labelColor } from '../live/label-colors.js'
 import { labelName } from '../live/label-name.js'
+import { useDashboard } from '../state/context.js'
+import { useStore } from '../state/store.js'
 import { Dialog } from './dialog.js'
+import { Steps } from './first-steps.js'
 import { Swatch } from './label-chips.js'
 
 const keys: readonly (readonly [string, string])[] = [
@@ -10,9 +13,11 @@ const keys: readonly (readonly [string, string])[] = [
   ['← →', 'camera before or after, while one is enlarged'],
   ['Delete', 'remove the camera'],
   ['a', 'add a camera'],
-  ['/', 'filter the detections'],
   ['b', 'boxes on or off'],
   ['n', 'names of classes on or off'],
+  ['c', 'the cameras'],
+  ['m', 'the models'],
+  ['/', 'filter the detections, or the models'],
   ['t', 'dark or light colours'],
   ['?', 'this help'],
   ['Esc', 'close'],
@@ -27,11 +32,17 @@ const labels: readonly (readonly [string, string])[] = [
   ['machinery', 'machines and vehicles'],
 ]
 
-/** Keys, colours and where the API is described. */
+/** The first steps, keys, colours and where the API is described. */
 export function Help({ onClose }: Readonly<{ onClose: () => void }>): JSX.Element {
+  const { poller } = useDashboard()
+  const status = useStore(poller.status)
+  const cameras = useStore(poller.cameras) ?? []
   return (
-    <Dialog title="Help" onClose={onClose} class="medium">
+    <Dialog title="Help" onClose={onClose} class="wide">
       <div class="help">
+        {status !== undefined && status.engines.length > 0 && (
+          <Steps status={status} cameras={cameras.length} />
+        )}
         <section>
           <h3>Keys</h3>
           <dl class="keys">

@@ -1,6 +1,13 @@
-export type Shortcut = 'add' | 'help' | 'filter' | 'theme'
+export type Shortcut = 'add' | 'help' | 'filter' | 'theme' | 'cameras' | 'models'
 
-const byKey: Readonly<Record<string, Shortcut>> = { a: 'add', '?': 'help', '/': 'filter', t: 'theme' }
+const byKey: Readonly<Record<string, Shortcut>> = {
+  a: 'add',
+  '?': 'help',
+  '/': 'filter',
+  t: 'theme',
+  c: 'cameras',
+  m: 'models',
+}
 
 /** What a key means on the page; nothing while someone types, while a window is open, or with Ctrl, Alt or Meta. */
 export function shortcutOf(event: KeyboardEvent): Shortcut | undefined {
