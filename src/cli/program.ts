@@ -11,6 +11,7 @@ import { modelsCommand } from './commands/models.js'
 import { optimizeCommand } from './commands/optimize.js'
 import { perfCommand } from './commands/perf.js'
 import { serveCommand } from './commands/serve.js'
+import { tokenCommand } from './commands/token.js'
 import type { CommandContext } from './command-context.js'
 import { exitCodeOf, exitCodes, reportFailure, UsageError, usageErrorOf, warningsOn } from './failure.js'
 import { readStandardInput } from '../config/standard-input.js'
@@ -84,6 +85,7 @@ function buildProgram(context: CommandContext, json: boolean): Command {
     evalCommand,
     batchCommand,
     completionCommand,
+    tokenCommand,
   ]) {
     const command = create(context)
     inheritSettings(command, program)

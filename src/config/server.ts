@@ -1,6 +1,9 @@
 import { z } from 'zod'
 import { allowedHostFault } from './allowed-host.js'
 
+/** Characters of a token. */
+export const shortestToken = 16
+
 const portSchema = z.number().int().min(0).max(65_535)
 
 const allowedHostSchema = z.string().superRefine((entry, context) => {
@@ -54,7 +57,7 @@ export const serverSchema = z.strictObject({
     ),
   token: z
     .string()
-    .min(16)
+    .min(shortestToken)
     // In a header the token ends at the first space, and control characters are no part of one.
     .refine(
       (token) => !/\s|\p{Cc}/u.test(token),
