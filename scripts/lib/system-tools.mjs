@@ -126,6 +126,12 @@ export const testTools = [
     apt: ['zsh', 'fish'],
     found: () => onPath('zsh') && onPath('fish'),
   },
+  {
+    name: 'systemd-analyze',
+    why: 'tests of the systemd unit',
+    apt: ['systemd'],
+    found: () => onPath('systemd-analyze'),
+  },
 ]
 
 const isRoot = () => process.getuid?.() === 0

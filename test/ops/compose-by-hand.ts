@@ -33,8 +33,7 @@ const { services } = parse(read('docker-compose.yml'), { merge: true }) as {
 }
 const folder = mkdtempSync(join(tmpdir(), 'gantry-compose-'))
 const started: ServerProcess[] = []
-const token = randomBytes(24).toString('hex')
-const authorization = `Bearer ${token}`
+let authorization = ''
 const cameras = new LoopingRtspServer()
 
 function run(name: string, command: string, args: readonly string[]): void {
@@ -85,6 +84,17 @@ async function startCamera(): Promise<number> {
   return (await cameras.start()).port
 }
 
+/** As the service `token` does it. */
+function makeToken(): void {
+  const file = join(folder, 'token')
+  const args = (services['token']?.command ?? []).map((arg) => arg.replace(/^\/run\/gantry\/token$/, file))
+  const { status, stderr } = spawnSync(process.execPath, [join(root, 'dist/cli/main.js'), ...args], {
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(stderr)
+  authorization = `Bearer ${readFileSync(file, 'utf8').trim()}`
+}
+
 async function startGantry(
   kafka: number,
   redis: number,
@@ -97,7 +107,6 @@ async function startGantry(
     .replace('/app/models', join(root, 'models'))
     .replace('path: /data', `path: ${join(folder, 'data')}`)
   writeFileSync(join(folder, 'pipeline.yaml'), pipeline)
-  writeFileSync(join(folder, 'token'), token, { mode: 0o600 })
   const [http, metrics] = [await freePort(), await freePort()]
   Object.assign(process.env, services['gantry']?.environment, {
     GANTRY__SERVER__TOKEN_FILE: join(folder, 'token'),
@@ -117,7 +126,7 @@ async function startPrometheus(metrics: number): Promise<string> {
   const port = await freePort()
   const config = read('deploy/prometheus/prometheus.yml')
     .replace('gantry:8002', `127.0.0.1:${metrics}`)
-    .replace('/run/secrets/gantry_token', join(folder, 'token'))
+    .replace('/run/gantry/token', join(folder, 'token'))
   writeFileSync(join(folder, 'prometheus.yml'), config)
   writeFileSync(join(folder, 'alerts.yml'), read('deploy/prometheus/alerts.yml'))
   const args = (services['prometheus']?.command ?? []).map((arg) =>
@@ -202,6 +211,7 @@ async function examine(api: string): Promise<Record<string, unknown>> {
 
 try {
   const [kafka, redis, camera] = [await startKafka(), await startRedis(), await startCamera()]
+  makeToken()
   const { http, metrics } = await startGantry(kafka, redis, camera)
   const prometheus = await startPrometheus(metrics)
   await beClients(http)

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Ajv } from 'ajv'
 import { validate, ValidationSeverity } from 'dockerfile-utils'
@@ -8,6 +8,7 @@ import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { Guides } from '../../src/api/docs/guides.js'
+import { cudaFor, cudaMajors, cudaOf } from '../../src/cli/gpu/nvidia-driver.js'
 import { loadPipeline } from '../../src/config/load.js'
 import { serverSchema } from '../../src/config/server.js'
 import { GpuMetrics } from '../../src/metrics/gpu-metrics.js'
@@ -30,11 +31,14 @@ type ComposeService = Readonly<{
   build?: Readonly<{ target: string }>
   command?: readonly string[]
   stop_grace_period?: string
+  profiles?: readonly string[]
+  environment?: Readonly<Record<string, string>>
+  depends_on?: Readonly<Record<string, { condition: string }>>
+  deploy?: object
 }>
 type Compose = Readonly<{
   services: Readonly<Record<string, ComposeService>>
   volumes: Readonly<Record<string, unknown>>
-  secrets: Readonly<Record<string, { file: string }>>
 }>
 
 const compose = parse(read('docker-compose.yml'), { merge: true }) as Compose
@@ -81,9 +85,37 @@ describe('docker-compose.yml', () => {
     expect(files.length).toBeGreaterThan(5)
   })
 
-  it('keeps the token out of the repository', () => {
-    const { file } = compose.secrets.gantry_token ?? { file: '' }
-    expect(spawnSync('git', ['check-ignore', '-q', file], { cwd: root }).status).toBe(0)
+  it('R97: makes the token before anybody reads it, and all read the same file', () => {
+    const { token, gantry, 'gantry-gpu': gpu, prometheus } = compose.services
+    const [command, file = '', ...flags] = token?.command ?? []
+    expect([command, flags]).toEqual(['token', ['--mode=644', expect.stringMatching(/^--read-by=.* cat /)]])
+    expect(flags[1]?.endsWith(` ${file}`)).toBe(true)
+    for (const reader of [gantry, gpu, prometheus]) {
+      expect(reader?.depends_on?.['token']).toEqual({ condition: 'service_completed_successfully' })
+      expect(reader?.volumes).toContain(`gantry-token:${dirname(file)}:ro`)
+    }
+    expect(token?.volumes).toEqual([`gantry-token:${dirname(file)}`])
+    expect(gantry?.environment?.['GANTRY__SERVER__TOKEN_FILE']).toBe(file)
+    expect(read('deploy/prometheus/prometheus.yml')).toContain(`credentials_file: ${file}\n`)
+    // A new volume takes its owner from the image.
+    expect(read('Dockerfile')).toMatch(new RegExp(`install -d -o gantry -g gantry .*${dirname(file)}`))
+    expect(read('docker-compose.yml')).not.toContain('openssl')
+  })
+
+  it('runs Gantry once: on the CPU where no profile is named, on a card by the profile gpu', () => {
+    const byDefault = /^COMPOSE_PROFILES=(.*)$/m.exec(read('.env'))?.[1]
+    const running = (profile?: string) =>
+      services
+        .filter(([, { profiles }]) => profiles === undefined || profiles.includes(profile ?? ''))
+        .map(([name]) => name)
+        .filter((name) => name.startsWith('gantry'))
+    expect([running(byDefault), running('gpu')]).toEqual([['gantry'], ['gantry-gpu']])
+    const { gantry, 'gantry-gpu': gpu } = compose.services
+    const same = ({ image: _i, build: _b, profiles: _p, deploy: _d, ...rest }: ComposeService) => rest
+    expect(same(gpu ?? {})).toEqual(same(gantry ?? {}))
+    expect(gpu?.deploy).toEqual(
+      (parse(read('deploy/compose/gpu.yaml')) as Compose).services['gantry']?.deploy,
+    )
   })
 
   it('runs a pipeline that Gantry accepts', () => {
@@ -154,12 +186,95 @@ describe('Dockerfile', () => {
   })
 })
 
+describe('what images are built from', () => {
+  it('R98: is enough to build them', () => {
+    const folder = join(tempDir(), 'app')
+    const sent = read('.dockerignore')
+      .split('\n')
+      .filter((line) => line.startsWith('!'))
+      .map((line) => line.slice(1))
+    // The last build, so that the compiler reads all and writes little.
+    for (const path of ['dist', ...sent]) cpSync(join(root, path), join(folder, path), { recursive: true })
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+    const { status, stdout, stderr } = spawnSync('npm', ['run', 'build:server'], {
+      cwd: folder,
+      encoding: 'utf8',
+    })
+    expect(status, stdout + stderr).toBe(0)
+    const main = join(folder, 'dist/cli/main.js')
+    const asked = spawnSync(process.execPath, [main, 'models', 'list'], { cwd: '/', encoding: 'utf8' })
+    expect([asked.status, asked.stdout]).toEqual([0, expect.stringContaining('ppe_detect')])
+  }, 300_000)
+
+  it('needs no more than is sent: every file that npm run build names', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+    const names = ['build:server', 'build:web', 'build:inventory'].map((name) => scripts[name] ?? '')
+    const files = names.flatMap((line) => line.match(/\b(?:scripts\/\S+|tsconfig\S+|web)\b/g) ?? [])
+    const sent = read('.dockerignore')
+    expect(files.filter((file) => !sent.includes(`!${file.replace(/^scripts\/.*/, 'scripts')}\n`))).toEqual(
+      [],
+    )
+  })
+
+  it('is for the CUDA that fits: the newest that the command brings, with the driver that it wants', () => {
+    const text = read('Dockerfile')
+    const newest = Math.max(...cudaMajors)
+    expect([...text.matchAll(/^ARG CUDA=(\d+)$/gm)].map(([, major]) => Number(major))).toEqual([
+      newest,
+      newest,
+    ])
+    expect(text).toContain('NVIDIA_REQUIRE_CUDA="cuda>=${CUDA}.0"')
+    expect(text).toContain('NVIDIA_DRIVER_CAPABILITIES=compute,utility,video')
+    const runs = (version: string) => cudaFor({ version, cuda: cudaOf(version) })
+    const named = /CUDA (\d+) runs on driver (\d+) and newer; for older ones, from (\d+) on/.exec(text) ?? []
+    const [, major = '', driver = '', older = ''] = named
+    expect([Number(major), runs(driver), runs(`${Number(driver) - 1}`), runs(older)]).toEqual([
+      newest,
+      newest,
+      12,
+      12,
+    ])
+    expect(() => runs(`${Number(older) - 1}`)).toThrow('runs CUDA up to 11')
+  })
+})
+
+const analyze = spawnSync('systemd-analyze', ['--version']).status === 0
+if (!analyze)
+  process.stderr.write('\nSKIPPED: systemd-analyze is missing, the unit is not checked (Debian: systemd)\n')
+
+describe.skipIf(!analyze)('the systemd unit', () => {
+  const unit = join(root, 'deploy/systemd/gantry.service')
+  const asked = (...args: string[]) => {
+    const { status, stdout, stderr } = spawnSync('systemd-analyze', args, { encoding: 'utf8' })
+    return { status, output: stdout + stderr }
+  }
+
+  it('is one that systemd reads without a complaint', () => {
+    expect(asked('verify', unit)).toEqual({ status: 0, output: '' })
+  })
+
+  it('S35: leaves the service few rights', () => {
+    const { status, output } = asked('security', '--offline=yes', '--no-pager', '--threshold=20', unit)
+    expect(status, output).toBe(0)
+  })
+
+  it('leaves it what it needs: to compile JavaScript, to see processors and memory, to find cards', () => {
+    const text = readFileSync(unit, 'utf8')
+    expect(text).not.toMatch(/^(?:MemoryDenyWriteExecute|ProcSubset|PrivateDevices|PrivateNetwork)=/m)
+    expect(text).toMatch(/^DeviceAllow=char-nvidia\* rw$/m)
+    expect(text).toMatch(/^RestrictAddressFamilies=.*\bAF_NETLINK\b/m)
+    // Only who tells systemd that it is ready may be of that type.
+    expect(text).toMatch(/^Type=exec$/m)
+  })
+})
+
 describe('the time that is granted for a stop', () => {
   const seconds = (path: string, pattern: RegExp) => Number(pattern.exec(read(path))?.[1])
 
   it('R20: is server.drainSeconds and 10 s more, wherever it is said', () => {
     const needed = serverSchema.parse({}).drainSeconds + 10
-    expect(compose.services.gantry?.stop_grace_period).toBe(`${needed}s`)
+    for (const name of ['gantry', 'gantry-gpu'])
+      expect(compose.services[name]?.stop_grace_period).toBe(`${needed}s`)
     expect(seconds('deploy/systemd/gantry.service', /^TimeoutStopSec=(\d+)$/m)).toBe(needed)
     expect(seconds('docs/stopping.md', /terminationGracePeriodSeconds: (\d+)/)).toBe(needed)
     expect(seconds('docs/stopping.md', /TimeoutStopSec=(\d+)/)).toBe(needed)
@@ -182,7 +297,7 @@ describe.skipIf(!promtool)('Prometheus', () => {
     const folder = tempDir()
     const token = join(folder, 'token')
     writeFileSync(token, 'x')
-    const config = read('deploy/prometheus/prometheus.yml').replace('/run/secrets/gantry_token', token)
+    const config = read('deploy/prometheus/prometheus.yml').replace('/run/gantry/token', token)
     writeFileSync(join(folder, 'prometheus.yml'), config)
     writeFileSync(join(folder, 'alerts.yml'), read('deploy/prometheus/alerts.yml'))
     const { status, stdout, stderr } = spawnSync(
@@ -239,8 +354,8 @@ async function metricNames(): Promise<Set<string>> {
 
 const metricsIn = (text: string) =>
   [...new Set(text.match(/\b(?:gantry|nv)_[a-z0-9_]+/g) ?? [])].filter(
-    // A secret, and a label.
-    (name) => name !== 'gantry_token' && name !== 'gantry_url',
+    // A label.
+    (name) => name !== 'gantry_url',
   )
 
 describe('dashboard and alerts', () => {

@@ -53,7 +53,8 @@ export function cudaFor(driver: NvidiaDriver | undefined, asked?: CudaMajor): Cu
   return asked ?? newest
 }
 
-function cudaOf(driver: string): string {
+/** The newest CUDA that a driver of that version runs. */
+export function cudaOf(driver: string): string {
   const line = Number.parseInt(driver, 10)
   return firstDrivers.find(([first]) => line >= first)?.[1] ?? '10'
 }
