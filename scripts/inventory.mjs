@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 // What the installed service consists of: `sbom.cdx.json` (CycloneDX, by npm) and `licences.txt`, the licence and its text of each
-// package that it needs to run. `node scripts/inventory.mjs [FOLDER]`, into dist/ by default.
+// package that it needs to run. `node scripts/inventory.mjs [FOLDER [INSTALLED]]`, into dist/ by default; of the packages of this
+// repository, or of another folder with package.json and node_modules, which may be for another platform. SOURCE_DATE_EPOCH makes the
+// same list of the same packages.
 import './lib/right-node.mjs'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -8,9 +10,10 @@ import { npmOutput } from './lib/npm.mjs'
 import { root } from './lib/root.mjs'
 
 const folder = resolve(process.argv[2] ?? join(root, 'dist'))
+const installed = resolve(process.argv[3] ?? root)
 const { name, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const packages = new Map(
-  npmOutput(['ls', '--all', '--parseable', '--omit', 'dev'], root)
+  npmOutput(['ls', '--all', '--parseable', '--omit', 'dev'], installed)
     .split('\n')
     .filter((place) => place.includes('node_modules'))
     .map((place) => {
@@ -20,7 +23,7 @@ const packages = new Map(
 )
 
 // Of all, since npm leaves out too much when it is to leave out what only tests and builds need.
-const sbom = JSON.parse(npmOutput(['sbom', '--sbom-format', 'cyclonedx'], root))
+const sbom = JSON.parse(npmOutput(['sbom', '--sbom-format', 'cyclonedx'], installed))
 const isNeeded = (component) => packages.has(`${component.name}@${component.version}`)
 sbom.components = sbom.components.filter(isNeeded)
 const refs = new Set([sbom.metadata.component, ...sbom.components].map((component) => component['bom-ref']))
@@ -29,6 +32,12 @@ sbom.dependencies = sbom.dependencies
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((of) => refs.has(of)) }))
 // npm takes the name of the folder.
 sbom.metadata.component.name = name
+const epoch = process.env.SOURCE_DATE_EPOCH
+if (epoch) {
+  sbom.metadata.timestamp = new Date(Number(epoch) * 1000).toISOString()
+  // It is unique by its form, and may be left out.
+  delete sbom.serialNumber
+}
 
 const components = sbom.components.map((component) => {
   const id = `${component.name}@${component.version}`

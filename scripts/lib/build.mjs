@@ -21,10 +21,19 @@ const toolchain = ['package-lock.json', 'tsconfig.json']
 
 /** Compiles `src/` to `dist/` when it has changed since the last time. */
 export function buildServer(beforehand = () => {}) {
-  return whenChanged('dist/.stamp-server', ['src', 'tsconfig.build.json', ...toolchain], () => {
-    beforehand()
-    node('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.build.json'], 'compiling src/')
-  })
+  return whenChanged(
+    'dist/.stamp-server',
+    ['src', 'tsconfig.build.json', 'tsconfig.types.json', ...toolchain],
+    () => {
+      beforehand()
+      node('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.build.json'], 'compiling src/')
+      node(
+        'node_modules/typescript/bin/tsc',
+        ['-p', 'tsconfig.types.json'],
+        'writing the types of gantry/backend',
+      )
+    },
+  )
 }
 
 /** Bundles the dashboard to `dist/web` when it has changed since the last time. */

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { debianLibraries } from './debian-libraries.mjs'
 import { root } from './root.mjs'
 import { onPath } from './system-tools.mjs'
 
@@ -83,31 +84,10 @@ function installPerfAnalyzer(folder, say) {
   return undefined
 }
 
-/** Downloads the libraries of a newer Debian release into a folder, installs nothing. How to start a program with them. */
+/** Libraries of a newer Debian release, beside those of the system. How to start a program with them. */
 function newerLibraries(folder, say) {
-  const mirror = debianMirror()
-  if (mirror === undefined) return undefined
-  say(`fetching ${libraries.join(' ')} of Debian ${libraryRelease} (apt-get download) ...`)
-  for (const name of ['lists/partial', 'cache/archives/partial', 'root'])
-    mkdirSync(join(folder, name), { recursive: true })
-  const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg'
-  writeFileSync(join(folder, 'sources.list'), `deb [signed-by=${keyring}] ${mirror} ${libraryRelease} main\n`)
-  const apart = {
-    'Dir::Etc::sourcelist': join(folder, 'sources.list'),
-    'Dir::Etc::sourceparts': '/dev/null',
-    'Dir::State::lists': join(folder, 'lists'),
-    'Dir::Cache': join(folder, 'cache'),
-    'APT::Sandbox::User': 'root',
-  }
-  const options = Object.entries(apart).flatMap(([name, value]) => ['-o', `${name}=${value}`])
-  const fetched =
-    run('apt-get', [...options, 'update']) !== undefined &&
-    run('apt-get', [...options, 'download', ...libraries], { cwd: folder }) !== undefined
-  if (!fetched) return undefined
-  for (const file of readdirSync(folder).filter((name) => name.endsWith('.deb')))
-    run('dpkg-deb', ['-x', join(folder, file), join(folder, 'root')])
-  for (const name of ['lists', 'cache']) rmSync(join(folder, name), { recursive: true, force: true })
-  return loaderOf(join(folder, 'root'))
+  const unpacked = debianLibraries(folder, { release: libraryRelease, packages: libraries }, say)
+  return unpacked && loaderOf(unpacked)
 }
 
 function loaderOf(unpacked) {
@@ -115,13 +95,4 @@ function loaderOf(unpacked) {
   const folder = join(unpacked, 'usr/lib', triplet ?? '')
   const loader = readdirSync(folder).find((name) => name.startsWith('ld-linux'))
   return loader === undefined ? undefined : [join(folder, loader), '--library-path', folder]
-}
-
-/** The mirror that this system itself uses; undefined on systems that are not Debian. */
-function debianMirror() {
-  if (!onPath('apt-get') || !onPath('dpkg-deb')) return undefined
-  const targets =
-    run('apt-get', ['indextargets', '--format', '$(ORIGIN) $(REPO_URI)', 'Created-By: Packages']) ?? ''
-  const own = targets.split('\n').find((line) => line.startsWith('Debian ') && !line.includes('security'))
-  return own?.split(' ')[1]
 }

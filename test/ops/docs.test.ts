@@ -64,7 +64,7 @@ describe('documentation', () => {
   it('names npm scripts that exist', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
     const named = pages.flatMap((page) =>
-      [...read(page).matchAll(/npm run ([a-z:]+)/g)].map(([, name = '']) => name),
+      [...read(page).matchAll(/npm run ([a-z0-9:]+)/g)].map(([, name = '']) => name),
     )
     expect(named.filter((name) => !(name in scripts))).toEqual([])
   })

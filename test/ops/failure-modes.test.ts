@@ -23,6 +23,10 @@ it('speaks of every failure once', () => {
   expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 90), ...numbers('S', 29)])
   expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 91), ...numbers('S', 30)])
   expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 89), 'R105', 'R106', 'R107', ...numbers('S', 29)])
+    ...['R95', 'R96', 'R97', 'R98'],
+    ...numbers('S', 29),
+    ...['S34', 'S35', 'S36'],
+  ])
 })
 
 it.each(rows)('$id names files with a test of that name', ({ id, files }) => {

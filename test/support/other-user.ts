@@ -2,8 +2,14 @@ import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-const asOther =
-  process.getuid?.() === 0 ? ['setpriv', '--reuid', '64321', '--regid', '64321', '--clear-groups'] : []
+/** Its number, and that of its group: one without rights where this is root, which permissions do not bind. */
+export const otherUid = process.getuid?.() === 0 ? 64_321 : (process.getuid?.() ?? 0)
+
+/** What starts a command as that user. */
+export const asOther: readonly string[] =
+  process.getuid?.() === 0
+    ? ['setpriv', '--reuid', `${otherUid}`, '--regid', `${otherUid}`, '--clear-groups']
+    : []
 
 /** Whether a process of a user without rights can be started here. */
 export const otherUserWorks =

@@ -1,4 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { loadPipeline } from '../../config/load.js'
 import { addSettingFlags, flagSettings, type GlobalOptions, type PipelineOptions } from '../options.js'
@@ -26,7 +28,7 @@ export function demoCommand(context: CommandContext): Command {
           { flag: '--cameras', path: 'cameras', text: JSON.stringify(cameras) },
           ...flagSettings(options),
         ],
-        env: context.terminal.env,
+        env: { GANTRY_DEMO_STORE: storeOf(context.terminal.env), ...context.terminal.env },
         toServe: true,
       })
     }
@@ -36,6 +38,13 @@ export function demoCommand(context: CommandContext): Command {
       await stopCameras()
     }
   })
+}
+
+/** Beside the sources in a clone; what was installed for all users, or is removed with the next version, is no place for data. */
+function storeOf(env: NodeJS.ProcessEnv): string {
+  if (existsSync(join(installation, 'src'))) return join(installation, 'data/demo')
+  const data = env.XDG_DATA_HOME || join(env.HOME || homedir(), '.local/share')
+  return join(data, 'gantry', 'demo')
 }
 
 function cameraCount(text: string): number {
