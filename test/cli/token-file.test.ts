@@ -18,7 +18,7 @@ async function gantry(...args: string[]) {
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
 describe('gantry token', () => {
-  it('S34: makes a token that only its owner reads, once, and says how to read it', async () => {
+  it('S31: makes a token that only its owner reads, once, and says how to read it', async () => {
     const file = join(tempDir(), 'new/token')
     expect(await gantry(file)).toMatchObject({ code: 0, stdout: `${file}: made; read it: cat ${file}\n` })
     const token = readFileSync(file, 'utf8')
@@ -34,7 +34,7 @@ describe('gantry token', () => {
     expect(config.server.token).toBe(token.trim())
   })
 
-  it('S34: tells nobody the token itself', async () => {
+  it('S31: tells nobody the token itself', async () => {
     const file = join(tempDir(), 'token')
     const { stdout, stderr } = await gantry(file, '--json')
     expect(JSON.parse(stdout)).toEqual({ file, made: true })
@@ -64,7 +64,7 @@ describe('gantry token', () => {
     ['is empty', ' \n'],
     ['holds a token of 5 characters, which is too short', 'short\n'],
     ['cannot hold a token: it is UTF-16', Buffer.from('\ufefftoken-of-many-letters', 'utf16le')],
-  ])('R97: leaves alone a file that %s, and says what to do', async (problem, content) => {
+  ])('R94: leaves alone a file that %s, and says what to do', async (problem, content) => {
     const file = join(tempDir(), 'token')
     writeFileSync(file, content)
     const { code, stdout, stderr } = await gantry(file)
@@ -74,13 +74,13 @@ describe('gantry token', () => {
     expect(readFileSync(file)).toEqual(Buffer.from(content))
   })
 
-  it('R97: says so where there is a folder of that name', async () => {
+  it('R94: says so where there is a folder of that name', async () => {
     const file = join(tempDir(), 'token')
     mkdirSync(file)
     expect((await gantry(file)).stderr).toContain(`${file} cannot hold a token: EISDIR`)
   })
 
-  it.skipIf(!otherUserWorks)('R97: says so where this user may not write', () => {
+  it.skipIf(!otherUserWorks)('R94: says so where this user may not write', () => {
     const folder = tempDir()
     chmodSync(folder, 0o755)
     expect(
@@ -91,7 +91,7 @@ describe('gantry token', () => {
     })
   })
 
-  it('R97: of several that make it at once all have the same', async () => {
+  it('R94: of several that make it at once all have the same', async () => {
     const file = join(tempDir(), 'token')
     const children = Array.from({ length: 6 }, () =>
       spawn(process.execPath, [mainScript, 'token', file, '--json'], {

@@ -4,7 +4,7 @@ import { rtspCameras } from '../support/demo-cameras.js'
 import { TestService } from '../support/service.js'
 import { until } from '../support/until.js'
 
-it('R109: a snapshot is as large as the camera, with the boxes of that very picture; size=analysed is as before', async () => {
+it('R105: a snapshot is as large as the camera, with the boxes of that very picture; size=analysed is as before', async () => {
   const rtsp = await rtspCameras(1)
   try {
     await using service = await TestService.start({

@@ -85,7 +85,7 @@ describe('docker-compose.yml', () => {
     expect(files.length).toBeGreaterThan(5)
   })
 
-  it('R97: makes the token before anybody reads it, and all read the same file', () => {
+  it('R94: makes the token before anybody reads it, and all read the same file', () => {
     const { token, gantry, 'gantry-gpu': gpu, prometheus } = compose.services
     const [command, file = '', ...flags] = token?.command ?? []
     expect([command, flags]).toEqual(['token', ['--mode=644', expect.stringMatching(/^--read-by=.* cat /)]])
@@ -187,7 +187,7 @@ describe('Dockerfile', () => {
 })
 
 describe('what images are built from', () => {
-  it('R98: is enough to build them', () => {
+  it('R95: is enough to build them', () => {
     const folder = join(tempDir(), 'app')
     const sent = read('.dockerignore')
       .split('\n')
@@ -253,7 +253,7 @@ describe.skipIf(!analyze)('the systemd unit', () => {
     expect(asked('verify', unit)).toEqual({ status: 0, output: '' })
   })
 
-  it('S35: leaves the service few rights', () => {
+  it('S32: leaves the service few rights', () => {
     const { status, output } = asked('security', '--offline=yes', '--no-pager', '--threshold=20', unit)
     expect(status, output).toBe(0)
   })

@@ -24,7 +24,7 @@ describe('the package', () => {
       .map((entry) => join(entry.parentPath, entry.name))
   const within = (path: string) => path.slice(installed.place.length + 1)
 
-  it('R95: holds one platform, and nothing of the tests or the build', () => {
+  it('R92: holds one platform, and nothing of the tests or the build', () => {
     const paths = files().map(within)
     const binaries = paths.filter((path) => path.endsWith('.node'))
     const others = binaries.filter((path) => !path.includes('linux') || !path.includes(process.arch))
@@ -52,7 +52,7 @@ describe('the package', () => {
     expect(components.length).toBeGreaterThan(100)
   })
 
-  it('S36: has nothing that runs when it is installed', () => {
+  it('S33: has nothing that runs when it is installed', () => {
     const running = files()
       .filter((path) => /\/node_modules\/(?:@[^/]+\/)?[^/]+\/(?:package\.json|binding\.gyp)$/.test(path))
       .filter((path) => {
@@ -64,7 +64,7 @@ describe('the package', () => {
     expect(running.map(within)).toEqual([])
   })
 
-  it('R96: runs without a registry, by a user who cannot write at home, and leaves its own folder alone', async () => {
+  it('R93: runs without a registry, by a user who cannot write at home, and leaves its own folder alone', async () => {
     const before = files()
     expect(await installed.gantry('--version')).toMatchObject({
       code: 0,
@@ -108,7 +108,7 @@ describe('the package', () => {
     expect(files()).toEqual(before)
   }, 120_000)
 
-  it('R96: shows the demo, and keeps what it keeps in the folder of the user', async () => {
+  it('R93: shows the demo, and keeps what it keeps in the folder of the user', async () => {
     const before = files()
     const free = ['--http-port', '0', '--metrics-port', '0', '--set', 'server.grpcPort=0']
     await whileRunning(installed.start('demo', '--cameras', '1', ...free, '--json'), async (url) => {

@@ -69,13 +69,13 @@ describe('npm run pack', () => {
     [['constructor'], 'there is no package for "constructor"'],
     [['linux-x64', 'linux-arm64'], '"linux-arm64" is not understood'],
     [['linux-x64', '--out'], '--out wants a folder'],
-  ])('R95: %j is answered by what can be asked for', (args, problem) => {
+  ])('R92: %j is answered by what can be asked for', (args, problem) => {
     const { status, stdout, stderr } = pack(root, args)
     expect([status, stdout]).toEqual([2, ''])
     expect(stderr).toBe(`[pack] ${problem}\n[pack] npm run pack -- linux-x64 | linux-arm64 [--out FOLDER]\n`)
   })
 
-  it('R95: says what to do where there is nothing to build with, or no git', () => {
+  it('R92: says what to do where there is nothing to build with, or no git', () => {
     const folder = clone()
     rmSync(join(folder, '.git'), { recursive: true })
     expect(pack(folder, ['linux-x64']).stderr).toMatch(
@@ -96,7 +96,7 @@ describe('npm run pack', () => {
 })
 
 describe('npm pack', () => {
-  it('R95, S36: takes what `files` names, and nothing that lies about', () => {
+  it('R92, S33: takes what `files` names, and nothing that lies about', () => {
     const folder = clone()
     const strays = [
       '.env',

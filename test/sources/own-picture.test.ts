@@ -42,7 +42,7 @@ async function apart(one: Uint8Array | string, other: Uint8Array): Promise<numbe
 }
 
 describe('the picture that a camera sent', () => {
-  it('R108: is its newest key frame, of RTSP, without another session at the camera', async () => {
+  it('R104: is its newest key frame, of RTSP, without another session at the camera', async () => {
     const rtsp = await rtspCameras(1)
     onTestFinished(() => rtsp.stop())
     const watched = await watch({ url: rtsp.url('/cam1') })

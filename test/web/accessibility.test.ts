@@ -156,7 +156,7 @@ describe.skipIf(skipsBrowser())('the page for everybody', () => {
   afterAll(() => browser?.close())
 
   it.each(cases)(
-    'R104: on a %s, %s, with %i cameras, %s',
+    'R100: on a %s, %s, with %i cameras, %s',
     { timeout: 60_000 },
     async (screen, colorScheme, cameras, open) => {
       const gantry = await busyService(cameras)
@@ -186,7 +186,7 @@ describe.skipIf(skipsBrowser())('the page for everybody', () => {
     },
   )
 
-  it('R104: shows the reasons of 16 cameras to their end', { timeout: 60_000 }, async () => {
+  it('R100: shows the reasons of 16 cameras to their end', { timeout: 60_000 }, async () => {
     const gantry = await busyService(16)
     const { url } = await serveFake({}, { gantry })
     const { page } = await openPage(browser, url)

@@ -21,7 +21,7 @@ function computer(offMs: number) {
 }
 
 describe('the clock of the service', () => {
-  it.each([0, -600_000, 600_000, 3 * 365 * 86_400_000])('R101: is right on a computer %d ms off', (offMs) => {
+  it.each([0, -600_000, 600_000, 3 * 365 * 86_400_000])('R97: is right on a computer %d ms off', (offMs) => {
     const { time, ask, errorMs } = computer(offMs)
     ask(20, 20)
     expect(errorMs()).toBe(0)
@@ -29,7 +29,7 @@ describe('the clock of the service', () => {
     expect(errorMs()).toBe(0)
   })
 
-  it('R101: believes the quickest answer, not the last', () => {
+  it('R97: believes the quickest answer, not the last', () => {
     const { ask, errorMs } = computer(-600_000)
     ask(400, 10)
     expect(errorMs()).toBe(195)
@@ -38,7 +38,7 @@ describe('the clock of the service', () => {
     expect(errorMs()).toBe(0)
   })
 
-  it('R101: goes on when this clock is set, follows when that of the service is, and after a sleep', () => {
+  it('R97: goes on when this clock is set, follows when that of the service is, and after a sleep', () => {
     const { time, clock, ask, errorMs } = computer(0)
     ask(5, 5)
     time.offMs = 3_600_000
@@ -78,16 +78,16 @@ describe('the heartbeat', () => {
     return Number.POSITIVE_INFINITY
   }
 
-  it('R100: finds a line that died within 9 s, whenever it does', () => {
+  it('R96: finds a line that died within 9 s, whenever it does', () => {
     for (let deadAtMs = 10_000; deadAtMs < 14_000; deadAtMs += 100)
       expect(foundAfterS(deadAtMs)).toBeLessThanOrEqual(9)
   })
 
-  it('R100: leaves alone a line that is only slow', () => {
+  it('R96: leaves alone a line that is only slow', () => {
     expect(foundAfterS(Number.POSITIVE_INFINITY, 4_500)).toBe(Number.POSITIVE_INFINITY)
   })
 
-  it('R100: gives a tab that slept the time to hear what has come', () => {
+  it('R96: gives a tab that slept the time to hear what has come', () => {
     const heartbeat = new Heartbeat()
     heartbeat.begin(0)
     expect(heartbeat.tick(1_000)).toBe('ask')
@@ -97,7 +97,7 @@ describe('the heartbeat', () => {
     expect(heartbeat.tick(3_605_000)).toBe('dead')
   })
 
-  it('R100: waits longer each time for lines that it gave up in vain', () => {
+  it('R96: waits longer each time for lines that it gave up in vain', () => {
     const heartbeat = new Heartbeat()
     const patience = [1, 2, 3, 4].map(() => {
       heartbeat.begin(0)
@@ -120,7 +120,7 @@ describe('the pace of pictures', () => {
   const stale = (pace: PicturePace, atMs: number, flowing = true, more = told): number | undefined =>
     pace.staleMs(wall + atMs, atMs, flowing, more)
 
-  it('R102: calls a picture old after 5 s, or three that did not come', () => {
+  it('R98: calls a picture old after 5 s, or three that did not come', () => {
     const quick = new PicturePace()
     const lastMs = shown(quick, 200, 20)
     expect([stale(quick, lastMs + 4_900), stale(quick, lastMs + 5_100)]).toEqual([undefined, 5_100])
@@ -133,7 +133,7 @@ describe('the pace of pictures', () => {
     expect(stale(slow, slowLastMs + 6_000, false, rare)).toBe(6_000)
   })
 
-  it('R102: does not learn from pauses of the page', () => {
+  it('R98: does not learn from pauses of the page', () => {
     const pace = new PicturePace()
     let lastMs = shown(pace, 200, 2)
     for (let i = 0; i < 5; i += 1) {
@@ -143,7 +143,7 @@ describe('the pace of pictures', () => {
     expect(stale(pace, lastMs + 6_000)).toBe(6_000)
   })
 
-  it('R102: goes by how long a picture is here, where captures lie in the future', () => {
+  it('R98: goes by how long a picture is here, where captures lie in the future', () => {
     const pace = new PicturePace()
     pace.shown(wall + 3_600_000, 1_000)
     expect(stale(pace, 8_000)).toBe(7_000)

@@ -69,7 +69,7 @@ describe.skipIf(skipsBrowser())('a camera edited on the page', () => {
     await page.context().close()
   })
 
-  it('S37: never overwrites what somebody else changed meanwhile unseen', async () => {
+  it('S34: never overwrites what somebody else changed meanwhile unseen', async () => {
     const { page, form, gantry } = await opened({ width: 1_440, height: 900 })
     await form.locator('[name="sampleFps"]').fill('2')
     await gantry.patchCamera('dock', { transport: 'udp' })

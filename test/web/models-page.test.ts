@@ -73,7 +73,7 @@ describe.skipIf(skipsBrowser())('the page of the models', { timeout: 120_000 }, 
     await deep.context().close()
   })
 
-  it('R105: is where a service without engines begins, which offers no camera that it would refuse', async () => {
+  it('R101: is where a service without engines begins, which offers no camera that it would refuse', async () => {
     const gantry = gantryWith(fakeModelList([fakeModel('ppe_detect')]))
     gantry.engines = []
     const { url } = await serveFake({}, { gantry })
@@ -191,7 +191,7 @@ describe.skipIf(skipsBrowser())('the page of the models', { timeout: 120_000 }, 
     await page.context().close()
   })
 
-  it('R106: says what the model server is at while it is away, and keeps what it told, as old', async () => {
+  it('R102: says what the model server is at while it is away, and keeps what it told, as old', async () => {
     const gantry = gantryWith(fakeModelList([fakeModel('ppe_detect')]))
     const { url } = await serveFake({}, { gantry })
     const { page, misdeeds } = await openPage(browser, `${url}/#/models`)

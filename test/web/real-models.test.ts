@@ -142,7 +142,7 @@ describe.skipIf(skipsBrowser() || missing !== undefined)('the first ten minutes'
     await browser?.close()
   })
 
-  it('R107: gives commands that work as they stand, and no token', { timeout: perTest }, async () => {
+  it('R103: gives commands that work as they stand, and no token', { timeout: perTest }, async () => {
     const { page, misdeeds } = await openPage(browser, service.url)
     await page.locator('[name=token]').fill(token)
     await page.getByRole('button', { name: 'Continue' }).click()

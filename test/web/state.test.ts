@@ -46,7 +46,7 @@ describe('Series', () => {
     expect(series.points(3 * bucketMs + 3_000).map(({ fps }) => fps)).toEqual([0.5, 0.5])
   })
 
-  it('R103: ends at a break, and is filled where things were captured once they are replayed', () => {
+  it('R99: ends at a break, and is filled where things were captured once they are replayed', () => {
     const series = new Series()
     series.opened(0)
     const at = (bucket: number): number => bucket * bucketMs + 10
@@ -62,7 +62,7 @@ describe('Series', () => {
     ])
   })
 
-  it('R103: does not call unknown what was lost for good a standstill', () => {
+  it('R99: does not call unknown what was lost for good a standstill', () => {
     const series = new Series()
     series.opened(0)
     series.add(bucketMs, 40)

@@ -52,7 +52,7 @@ describe.skipIf(skipsBrowser())('the page tells the truth', () => {
   afterAll(() => browser?.close())
 
   it(
-    'R100: says that a stream died without a word, opens it anew and resumes',
+    'R96: says that a stream died without a word, opens it anew and resumes',
     { timeout: perTest },
     async () => {
       const { gantry, url } = await flowing()
@@ -83,7 +83,7 @@ describe.skipIf(skipsBrowser())('the page tells the truth', () => {
     },
   )
 
-  it('R100: notices it by itself where only the open streams were lost', { timeout: perTest }, async () => {
+  it('R96: notices it by itself where only the open streams were lost', { timeout: perTest }, async () => {
     const { url } = await flowing()
     const line = await throughLine(url)
     const { page } = await openPage(browser, `http://127.0.0.1:${line.port}`)
@@ -95,7 +95,7 @@ describe.skipIf(skipsBrowser())('the page tells the truth', () => {
     await page.context().close()
   })
 
-  it('R102: says so when requests are lost while the streams go on', { timeout: perTest }, async () => {
+  it('R98: says so when requests are lost while the streams go on', { timeout: perTest }, async () => {
     const { url } = await flowing()
     const line = await throughLine(url)
     const { page } = await openPage(browser, `http://127.0.0.1:${line.port}`)
@@ -107,7 +107,7 @@ describe.skipIf(skipsBrowser())('the page tells the truth', () => {
     await page.context().close()
   })
 
-  it('R102: marks the pictures of the one camera whose pictures stop', { timeout: perTest }, async () => {
+  it('R98: marks the pictures of the one camera whose pictures stop', { timeout: perTest }, async () => {
     const { url, quiet } = await flowing(2)
     const { page } = await openPage(browser, url)
     for (const id of ['cam-1', 'cam-2']) await moves(page, id)
@@ -123,7 +123,7 @@ describe.skipIf(skipsBrowser())('the page tells the truth', () => {
   })
 
   it(
-    'R101: tells ages by the clock of the service, whatever the browser says',
+    'R97: tells ages by the clock of the service, whatever the browser says',
     { timeout: perTest },
     async () => {
       const { url, gantry } = await flowing()
@@ -166,7 +166,7 @@ describe.skipIf(skipsBrowser())('the page tells the truth', () => {
   )
 
   it(
-    'R104: switches boxes and names off by button and key, and remembers it',
+    'R100: switches boxes and names off by button and key, and remembers it',
     { timeout: perTest },
     async () => {
       const { url } = await flowing()
@@ -201,7 +201,7 @@ describe.skipIf(skipsBrowser())('the page tells the truth', () => {
     },
   )
 
-  it('R104: goes past cameras and detections in a few steps of Tab', { timeout: perTest }, async () => {
+  it('R100: goes past cameras and detections in a few steps of Tab', { timeout: perTest }, async () => {
     const { url } = await flowing(24)
     const { page } = await openPage(browser, url)
     await expect.poll(() => page.locator('.sighting').count(), patient).toBeGreaterThanOrEqual(24)

@@ -202,7 +202,7 @@ describe('wrong input', () => {
     expect(client.of('subscribed')).toHaveLength(3)
   })
 
-  it('R100: answers a ping with its time, before and after a subscribe, and refuses a flood of them', async () => {
+  it('R96: answers a ping with its time, before and after a subscribe, and refuses a flood of them', async () => {
     fixture = await startHub({ maxPings: 3 })
     const client = await TestClient.connect(fixture.port)
     const beganMs = Date.now()

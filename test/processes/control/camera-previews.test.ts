@@ -50,7 +50,7 @@ describe('a preview of a camera', () => {
   })
   afterAll(() => rtsp.stop())
 
-  it('R111: shows a camera that is not added yet: picture, size, codec, rate and time', async () => {
+  it('R106: shows a camera that is not added yet: picture, size, codec, rate and time', async () => {
     const { directory, look } = setting()
     const region = { x: 0.5, y: 0.5, width: 0.5, height: 0.5 }
     const seen = await look({ url: rtsp.url('/cam1'), enabled: false, region })
@@ -74,7 +74,7 @@ describe('a preview of a camera', () => {
     expect(JSON.stringify(seen)).not.toContain('canary')
   })
 
-  it('R112: of a camera that is there takes its login along, and its mask for nothing', async () => {
+  it('R107: of a camera that is there takes its login along, and its mask for nothing', async () => {
     const guard = new DigestGuard('viewer', 'p@ss:w/rd')
     const picture = await plainPicture('red')
     const server = await startHttpServer((request, response) => {
