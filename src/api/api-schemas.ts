@@ -393,7 +393,9 @@ export const statusSchema = readinessSchema
   .extend({
     name: z.string().describe('Name of the pipeline.'),
     version: z.string(),
-    nowMs: z.number().describe('Wall time of the service, in ms since the epoch: the clock of every time that it tells.'),
+    nowMs: z
+      .number()
+      .describe('Wall time of the service, in ms since the epoch: the clock of every time that it tells.'),
     gpus: z
       .array(gpuSchema)
       .describe('What nvidia-smi tells; empty where it is not there, or tells of no card.'),

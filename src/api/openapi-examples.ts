@@ -247,10 +247,7 @@ export const bodyExamples = new Map<z.ZodType, unknown>([
   [acceptedFrameSchema, { seq: 51 }],
   [readinessSchema, readiness],
   [readinessAnswerSchema, readiness],
-  [
-    statusSchema,
-    { name: 'ppe', version: '0.1.0', nowMs: 1_795_844_420_606, gpus: [], kafka, ...readiness },
-  ],
+  [statusSchema, { name: 'ppe', version: '0.1.0', nowMs: 1_795_844_420_606, gpus: [], kafka, ...readiness }],
   [headroomSchema, headroom],
   [ensembleSchema, { name: 'ppe', configured: 'ppe', state: 'steady', to: null, last: null }],
   [modelListSchema, models],

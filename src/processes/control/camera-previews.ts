@@ -70,7 +70,9 @@ export class CameraPreviews {
       log: log.child({ cameraId: camera.id, preview: true }),
     }
     let jpeg: Promise<Readonly<{ jpeg: Uint8Array; size: SizePx }>> | undefined
-    const picture = (frame: Frame) => (jpeg = frameAsJpeg(frame, format, quality))
+    const picture = (frame: Frame): void => {
+      jpeg = frameAsJpeg(frame, format, quality)
+    }
     // The region is drawn into the whole picture.
     const { region: _, ...whole } = camera
     const look = await lookAtCamera(whole, setting, { withinMs, openMs, countedMs, format, signal, picture })

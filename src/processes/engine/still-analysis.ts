@@ -27,8 +27,8 @@ export class StillAnalysis {
   ): Promise<FoundInStill | undefined> {
     const { format } = model.info
     const cut = { region: camera.region, maxWidthPx: camera.maxWidthPx }
-    const { rgbHwc, sent } = await decodeStill(jpeg, cut as CameraConfig, { format, pool: model.pool })
-    const { source, regionPx, letterbox } = geometryOf(sent, cut as CameraConfig, format)
+    const { rgbHwc, sent } = await decodeStill(jpeg, cut, { format, pool: model.pool })
+    const { source, regionPx, letterbox } = geometryOf(sent, cut, format)
     // No camera has such a name.
     const cameraId = `${camera.id} still ${(this.#count += 1)}`
     const times = { capturedAtMs: wallMs(), arrivedMs: nowMs(), ptsMs: 0 }
