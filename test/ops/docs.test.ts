@@ -39,7 +39,9 @@ describe('documentation', () => {
   it('names exactly the commands there are', async () => {
     const terminal = fakeTerminal()
     await run(['--help'], terminal)
-    const commands = [...terminal.stdout().matchAll(/^ {2}([a-z]+)(?: \[| {2})/gm)].map(([, name]) => name)
+    const commands = [...terminal.stdout().matchAll(/^ {2}([a-z]+)(?: [[<]|$| {2,})/gm)].map(
+      ([, name]) => name,
+    )
     const documented = [...readme.matchAll(/^\| `gantry ([a-z]+)/gm)].map(([, name]) => name)
     expect(documented).toEqual(commands.filter((name) => name !== 'help'))
   })
