@@ -17,6 +17,12 @@ export class UnreachableError extends Error {
   }
 }
 
+export type Snapshot = Readonly<{
+  blob: Blob
+  /** `isOwn`: in the resolution of the camera, else as the model saw it. */
+  facts: Readonly<{ isOwn: boolean; size: string; capturedAt: string | undefined }>
+}>
+
 export type NewCameraForm = Readonly<Record<string, unknown>>
 
 /** Paths are relative to the page, so that it also works under a path of a reverse proxy. */
@@ -32,6 +38,19 @@ export const api = {
     ask<Camera>(cameraPath(id), { method: 'PATCH', body: changes }),
   preview: (body: NewCameraForm, signal: AbortSignal) =>
     ask<CameraPreview>('api/v1/cameras/preview', { method: 'POST', body, signal }),
+  /** A picture in the resolution of the camera, where there is one. */
+  snapshot: async (id: string, overlay: boolean, signal: AbortSignal): Promise<Snapshot> => {
+    const response = await answerOf(`${cameraPath(id)}/snapshot.jpg?overlay=${overlay ? 1 : 0}`, { signal })
+    const { headers } = response
+    return {
+      blob: await response.blob(),
+      facts: {
+        isOwn: headers.get('gantry-picture') === 'own',
+        size: (headers.get('gantry-picture-size') ?? '').replace('x', ' × '),
+        capturedAt: headers.get('gantry-captured-at') ?? undefined,
+      },
+    }
+  },
   setEnabled: (id: string, enabled: boolean) =>
     ask<Camera>(cameraPath(id), { method: 'PATCH', body: { enabled } }),
   models: (signal?: AbortSignal) => ask<ModelList>('api/v1/models', { signal }),
@@ -55,12 +74,18 @@ function cameraPath(id: string): string {
 type Ask = Readonly<{ method?: string; body?: unknown; signal?: AbortSignal | undefined }>
 
 /** @throws ApiError, UnreachableError */
-async function ask<T>(path: string, { method = 'GET', body, signal }: Ask): Promise<T> {
+async function ask<T>(path: string, asked: Ask): Promise<T> {
+  const response = await answerOf(path, asked)
+  return response.status === 204 ? (undefined as T) : ((await response.json()) as T)
+}
+
+/** An answer that is no error. @throws ApiError, UnreachableError */
+async function answerOf(path: string, { method = 'GET', body, signal }: Ask): Promise<Response> {
   const token = savedToken()
   const response = await fetch(path, {
     method,
     headers: {
-      accept: 'application/json',
+      accept: 'application/json, image/jpeg',
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     },
@@ -69,10 +94,9 @@ async function ask<T>(path: string, { method = 'GET', body, signal }: Ask): Prom
   }).catch((error: unknown) => {
     throw signal?.aborted ? error : new UnreachableError(error)
   })
-  if (response.status === 204) return undefined as T
+  if (response.ok) return response
   const answer: unknown = await response.json().catch(() => undefined)
-  if (!response.ok) throw new ApiError(problemOf(answer, response.status))
-  return answer as T
+  throw new ApiError(problemOf(answer, response.status))
 }
 
 function problemOf(answer: unknown, status: number): ApiError['problem'] {

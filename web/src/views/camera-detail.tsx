@@ -11,8 +11,12 @@ import { count, duration, milliseconds, moment, perSecond, share, timeZone } fro
 import { FrameFates } from './frame-fates.js'
 import { Icon } from './icon.js'
 import { OverlaySwitches } from './overlay-switches.js'
+import { isTyping } from './shortcuts.js'
 import { usePictureAge } from './use-picture-age.js'
 import { usePlayer } from './use-player.js'
+import { useSnapshots, type Snapshots } from './use-snapshots.js'
+import { fullSize, toggleFullSize } from '../state/full-size.js'
+import { overlay } from '../state/overlay.js'
 import { useEachSecond } from '../state/seconds.js'
 import { serviceClock } from '../state/service-clock.js'
 
@@ -59,7 +63,9 @@ export function CameraDetail({ id, onClose, onShow, onRemove }: DetailProps): JS
       <div class="detail-body">
         <div>
           <Picture key={id} camera={camera} />
-          <OverlaySwitches />
+          <OverlaySwitches>
+            <FullSizeSwitch />
+          </OverlaySwitches>
         </div>
         <div class="detail-side">
           <Facts camera={camera} />
@@ -102,6 +108,16 @@ function Picture({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null)
   const hasPicture = usePlayer(canvas, camera.id, camera.status.state !== 'disabled')
   const age = usePictureAge(camera)
+  const wantsFull = useStore(fullSize) && camera.status.state === 'live'
+  const { boxes } = useStore(overlay)
+  const snapshots = useSnapshots(camera.id, wantsFull, boxes)
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key === 'f' && !event.ctrlKey && !event.metaKey && !isTyping(event.target)) toggleFullSize()
+    }
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
+  }, [])
   return (
     <div class="screen large" data-state={age === undefined ? camera.status.state : 'stale'}>
       <canvas
@@ -110,6 +126,10 @@ function Picture({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
         role="img"
         aria-label={`${age === undefined ? 'Live picture' : `Picture of ${age} ago`} of ${cameraName(camera)}`}
       />
+      {snapshots.url !== undefined && (
+        <img class="full-size" src={snapshots.url} alt={`Picture of ${cameraName(camera)} in full size`} />
+      )}
+      {wantsFull && <FullSizeNote {...snapshots} />}
       <StateNotice camera={camera} hasPicture={hasPicture} age={age} />
       {age !== undefined && (
         <div class="tile-top">
@@ -119,6 +139,38 @@ function Picture({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
       )}
       {camera.status.state === 'live' && <SeenNow id={camera.id} most={8} />}
     </div>
+  )
+}
+
+function FullSizeSwitch(): JSX.Element {
+  const isOn = useStore(fullSize)
+  return (
+    <button
+      type="button"
+      class="switch"
+      aria-pressed={isOn}
+      aria-keyshortcuts="f"
+      title="Pictures in the resolution of the camera, one after the other, in place of the live ones that the model saw (f)"
+      onClick={toggleFullSize}
+    >
+      <Icon name={isOn ? 'eye' : 'eye-off'} />
+      Full size <kbd aria-hidden="true">f</kbd>
+    </button>
+  )
+}
+
+/** Of when and how large the picture is, or why there is none. */
+function FullSizeNote({ facts, trouble }: Snapshots): JSX.Element {
+  const taken =
+    facts?.capturedAt === undefined ? '' : `, of ${moment(Date.parse(facts.capturedAt), serviceClock.now())}`
+  return (
+    <p class="full-size-note" role="status">
+      {trouble !== ''
+        ? trouble
+        : facts === undefined
+          ? 'Taking a picture…'
+          : `${facts.size}${facts.isOwn ? '' : ' (as the model saw it: no larger one is at hand)'}${taken}`}
+    </p>
   )
 }
 

@@ -1,4 +1,4 @@
-import type { JSX } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
 import { overlay, toggleOverlay, type OverlayPart } from '../state/overlay.js'
 import { useStore } from '../state/store.js'
 import { Icon } from './icon.js'
@@ -8,8 +8,8 @@ const parts: readonly Readonly<{ part: OverlayPart; text: string; key: string; t
   { part: 'names', text: 'Names', key: 'n', title: 'Names of the classes over the pictures' },
 ]
 
-/** What is drawn over the pictures. The keys work wherever nobody types. */
-export function OverlaySwitches(): JSX.Element {
+/** What is drawn over the pictures. The keys work wherever nobody types. @param children - further switches of the place. */
+export function OverlaySwitches({ children }: Readonly<{ children?: ComponentChildren }>): JSX.Element {
   const shown = useStore(overlay)
   return (
     <div class="overlay-switches" role="group" aria-label="Over the pictures">
@@ -27,6 +27,7 @@ export function OverlaySwitches(): JSX.Element {
           {text} <kbd aria-hidden="true">{key}</kbd>
         </button>
       ))}
+      {children}
     </div>
   )
 }
