@@ -10,19 +10,18 @@ import { until } from './until.js'
 /** Three masters that share the slots, without replicas. */
 export async function redisCluster(args: readonly string[] = []) {
   const nodes: RedisServer[] = []
+  const startNode = async (): Promise<RedisServer> =>
+    RedisServer.start([
+      '--cluster-enabled',
+      'yes',
+      '--cluster-node-timeout',
+      '2000',
+      '--cluster-port',
+      String(await freePort()),
+      ...args,
+    ])
   try {
-    for (let count = 0; count < 3; count += 1)
-      nodes.push(
-        await RedisServer.start([
-          '--cluster-enabled',
-          'yes',
-          '--cluster-node-timeout',
-          '2000',
-          '--cluster-port',
-          String(await freePort()),
-          ...args,
-        ]),
-      )
+    for (let count = 0; count < 3; count += 1) nodes.push(await startNode())
     await joinNodes(nodes)
   } catch (error) {
     await Promise.all(nodes.map((node) => node.stop()))
@@ -41,8 +40,43 @@ export async function redisCluster(args: readonly string[] = []) {
       }
       return found
     },
+    /** One more node, which has what the first one has, and takes its place when that dies. */
+    addReplica: async () => {
+      const replica = await startNode()
+      const [first, busPort] = [nodes[0], busPortOf(replica)]
+      nodes.push(replica)
+      const [client, own] = [first?.client(), replica.client()]
+      try {
+        await client?.call('CLUSTER', 'MEET', '127.0.0.1', String(replica.port), busPort)
+        const id = String(await client?.call('CLUSTER', 'MYID'))
+        const follows = async () => (await own.call('CLUSTER', 'REPLICATE', id)) === 'OK'
+        await until('a replica', follows, 60_000)
+        await until(
+          'its copy',
+          async () => /master_link_status:up/.test(await own.info('replication')),
+          60_000,
+        )
+        // Its master tells the others of it, who have to vote for it.
+        const known = async (node: RedisServer) => {
+          const asked = node.client()
+          const told = String(await asked.call('CLUSTER', 'NODES'))
+          asked.disconnect()
+          return new RegExp(`:${replica.port}@\\d+\\S* slave ${id} `).test(told)
+        }
+        const all = async () => (await Promise.all(nodes.slice(0, 3).map(known))).every(Boolean)
+        await until('a replica that all know', all, 60_000)
+      } finally {
+        client?.disconnect()
+        own.disconnect()
+      }
+      return replica
+    },
     stop: () => Promise.all(nodes.map((node) => node.stop())),
   }
+}
+
+function busPortOf({ args }: RedisServer): string {
+  return args[args.indexOf('--cluster-port') + 1] ?? ''
 }
 
 async function joinNodes(nodes: readonly RedisServer[]): Promise<void> {
@@ -58,10 +92,8 @@ async function joinNodes(nodes: readonly RedisServer[]): Promise<void> {
       await client.call('CLUSTER', 'SET-CONFIG-EPOCH', String(index + 1))
     }
     const [first] = clients
-    for (const { port, args } of nodes.slice(1)) {
-      const busPort = args[args.indexOf('--cluster-port') + 1] ?? ''
-      await first?.call('CLUSTER', 'MEET', '127.0.0.1', String(port), busPort)
-    }
+    for (const node of nodes.slice(1))
+      await first?.call('CLUSTER', 'MEET', '127.0.0.1', String(node.port), busPortOf(node))
     await until(
       'the cluster',
       async () => {
