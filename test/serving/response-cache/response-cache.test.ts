@@ -8,6 +8,7 @@ import { decodeTensors, encodeTensors } from '../../../src/serving/response-cach
 import type { Tensor } from '../../../src/tensors/tensor.js'
 import { FakeLoadedModel } from '../../support/fake-loaded-model.js'
 import { freePort } from '../../support/free-port.js'
+import { redisCluster, redisWithSentinels } from '../../support/redis-groups.js'
 import { redisMissing, RedisServer } from '../../support/redis.js'
 import { silentLog } from '../../support/silent-log.js'
 
@@ -186,4 +187,31 @@ describe('the cache in Redis', () => {
     redis.resume()
     await expect.poll(async () => (await two?.get('a'))?.length, { timeout: 5_000 }).toBe(1)
   })
+  it.skipIf(noRedis).each(['cluster', 'sentinels'] as const)(
+    'R79: shares answers between services by a Redis of many: %s',
+    { timeout: 240_000 },
+    async (kind) => {
+      const password = 'sentinel-secret'
+      const group = kind === 'cluster' ? await redisCluster() : await redisWithSentinels('plant', password)
+      onTestFinished(async () => void (await group.stop()))
+      const redis =
+        kind === 'cluster'
+          ? { nodes: group.addresses }
+          : { sentinels: group.addresses, name: 'plant', sentinelPassword: password }
+      // The machine may be busy, and its time limit is not the subject here.
+      const settings = { redis, ttlSeconds: 60, commandTimeoutMs: 5_000 }
+      const [one, two] = [1, 2].map(() => new RedisResponseCache(settings, silentLog()))
+      onTestFinished(async () => void (await Promise.all([one?.close(), two?.close()])))
+      for (const key of ['a', 'b', 'c', 'd', 'e', 'f'])
+        await expect
+          .poll(
+            async () => {
+              await one?.put(key, [tensor('out', 1)])
+              return (await two?.get(key))?.map(({ name, data }) => [name, ...data])
+            },
+            { timeout: 60_000 },
+          )
+          .toEqual([['out', 1]])
+    },
+  )
 })
