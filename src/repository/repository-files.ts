@@ -1,8 +1,9 @@
 import { existsSync, lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
-import { basename, dirname, join, relative, sep } from 'node:path'
+import { join, relative, sep } from 'node:path'
 import { isThere } from '../lifecycle/system-limit.js'
 import { ModelConfigError, ModelNotFoundError } from './errors.js'
 import { folderReason, repositoryError } from './repository-folder.js'
+import { repositoryNames } from './repository-names.js'
 
 const plainName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/
 const versionName = /^[1-9]\d{0,14}$/
@@ -61,13 +62,14 @@ export function scanRepositories(
       found.set(name, [...(found.get(name) ?? []), modelFolder(name, repository, repositories, configName)])
   const folders = new Map<string, ModelFolder>()
   const ambiguous = new Map<string, string>()
+  const names = repositoryNames(repositories)
   for (const [name, places] of found) {
     const [only, ...others] = places
     if (only !== undefined && others.length === 0) folders.set(name, only)
     else
       ambiguous.set(
         name,
-        `model '${name}' is not unique across all model repositories: ${places.map(({ dir }) => join(basename(dirname(dir)), name)).join(' and ')}`,
+        `model '${name}' is not unique across all model repositories: ${places.map(({ repository }) => `${names.get(repository)}/${name}`).join(' and ')}`,
       )
   }
   return { folders, ambiguous }

@@ -16,6 +16,7 @@ import {
   readDefinition,
   stepsOf,
 } from '../../repository/model-definition.js'
+import { repositoryNames } from '../../repository/repository-names.js'
 import { backendOf } from '../../repository/supported-config.js'
 import { messageOf } from './model-lifecycle.js'
 import type { ModelRecords } from './model-records.js'
@@ -124,9 +125,11 @@ export class LoadPlanner {
     if (folder !== undefined) return folder
     const ambiguous = scan.ambiguous.get(name)
     if (ambiguous !== undefined) throw notPolled(name, ambiguous)
+    const unreadable = [...this.unreadable()]
+    const names = repositoryNames(unreadable.map(([dir]) => dir))
     throw notPolled(
       name,
-      [...this.unreadable()].map(([dir, reason]) => unreadableText(basename(dir), reason)).join('; '),
+      unreadable.map(([dir, reason]) => unreadableText(names.get(dir) ?? basename(dir), reason)).join('; '),
     )
   }
 
