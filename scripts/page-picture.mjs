@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // `node scripts/page-picture.mjs [URL] [SECONDS]`: docs/dashboard.jpg, of the demo that `npm start` runs. The charts want some minutes.
+import './lib/right-node.mjs'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
 import sharp from 'sharp'
