@@ -92,6 +92,22 @@ describe('cameras', () => {
     }
   })
 
+  it('takes a camera back as it is shown, with masks for its logins', async () => {
+    const { url } = await serveFake()
+    const at = `${url}/api/v1/cameras/dock-1`
+    await ask(`${url}/api/v1/cameras`, { method: 'POST', body: dock })
+    const shown = { url: 'rtsp://***@192.0.2.10/1', analyseUrl: 'rtsp://***@192.0.2.10/2' }
+    for (const body of [shown, { ...shown, username: '***', password: '***' }])
+      expect((await ask(at, { method: 'PATCH', body })).status).toBe(200)
+    // What is wrong beside them is told all the same.
+    const wrong = { ...shown, displayAspectRatio: '16:9', sampleAspectRatio: '2:1', sampleFps: 'x' }
+    const reply = await ask(at, { method: 'PATCH', body: wrong })
+    expect(problemSchema.parse(reply.json).problems.map(({ path }) => path)).toEqual([
+      'sampleFps',
+      'sampleAspectRatio',
+    ])
+  })
+
   it('changes a camera, takes a setting away with null, and removes it', async () => {
     const { url } = await serveFake()
     await ask(`${url}/api/v1/cameras`, { method: 'POST', body: { ...dock, name: 'Dock' } })

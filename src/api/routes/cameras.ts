@@ -1,6 +1,7 @@
 import { cameraPatchSchema, newCameraSchema } from '../../config/camera.js'
 import { cameraPreviewRequestSchema } from '../../config/camera-preview.js'
 import { cameraFaults } from '../../config/camera-setting-faults.js'
+import { mask } from '../../config/redact.js'
 import {
   acceptedFrameSchema,
   admittedCameraSchema,
@@ -25,6 +26,14 @@ function faultsOf(body: unknown): FieldProblem[] {
     path: setting,
     message: `${problem}. ${fix}`,
   }))
+}
+
+/** Of a change. What is given back as it is shown, with a mask for the login, stays as it is: the camera that is there decides. */
+function faultsOfChange(body: unknown): FieldProblem[] {
+  if (typeof body !== 'object' || body === null) return []
+  const isMasked = (value: unknown): boolean =>
+    typeof value === 'string' && (value === mask || value.includes(`${mask}@`))
+  return faultsOf(Object.fromEntries(Object.entries(body).filter(([, value]) => !isMasked(value))))
 }
 
 const snapshotHeaders = {
@@ -71,7 +80,7 @@ export const cameraRoutes = [
     tag: 'cameras',
     summary: 'Try a camera before it is added or changed: its first picture, or why there is none',
     bodySchema: cameraPreviewRequestSchema,
-    alsoWrong: faultsOf,
+    alsoWrong: faultsOfChange,
     responses: {
       200: { description: 'What the camera gives. Nothing is stored.', schema: cameraPreviewSchema },
     },
@@ -102,7 +111,7 @@ export const cameraRoutes = [
     summary: 'Change a camera; what is absent stays as it is',
     pathSchema: cameraPathSchema,
     bodySchema: cameraPatchSchema,
-    alsoWrong: faultsOf,
+    alsoWrong: faultsOfChange,
     responses: { 200: { description: 'The camera as it is now.', schema: admittedCameraSchema } },
     problems: [400, 404, 415, 503],
     find: cameraOfPath,
