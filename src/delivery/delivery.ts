@@ -140,7 +140,7 @@ export class Delivery implements Service {
       if (this.#abort.signal.aborted) return false
       const waiting = { count: this.queue.length, oldestMs: this.#oldestMs(), draining: this.#draining }
       const decision = decideSend(waiting, this.settings)
-      if (decision.kind === 'send') this.#leaseMore()
+      if (decision.kind === 'send') await this.#leaseMore()
       else if (decision.kind === 'wait') await this.#sleep(decision.forMs)
       else if (this.#draining) return false
       else await this.#sleep(undefined)
@@ -149,12 +149,13 @@ export class Delivery implements Service {
   }
 
   /** Fills the batch: behind records that are not taken now there may be some that are. */
-  #leaseMore(): void {
+  async #leaseMore(): Promise<void> {
     const { maxBatchRecords, maxBatchBytes } = this.settings
     const bytes = this.#leased.reduce((sum, { value }) => sum + value.length, 0)
     const places = maxBatchRecords - this.#leased.length
-    if (places > 0 && bytes < maxBatchBytes)
-      this.#leased = [...this.#leased, ...this.queue.lease(places, maxBatchBytes - bytes)]
+    if (places <= 0 || bytes >= maxBatchBytes) return
+    const more = await this.queue.lease(places, maxBatchBytes - bytes)
+    this.#leased = [...this.#leased, ...more]
   }
 
   async #send(link: RecordLink): Promise<void> {
@@ -162,7 +163,7 @@ export class Delivery implements Service {
     try {
       await this.#search(link).deliver(records)
     } catch (error) {
-      this.#learn(error, records)
+      await this.#learn(error, records)
       throw error
     }
     this.#failures = 0
@@ -189,12 +190,12 @@ export class Delivery implements Service {
   }
 
   /** How the next attempt differs from the one that failed. */
-  #learn(error: unknown, sent: readonly QueuedRecord[]): void {
+  async #learn(error: unknown, sent: readonly QueuedRecord[]): Promise<void> {
     const { closed, missed } = this.links.failureOf(error)
     this.#careful ||= closed || missed
     if (closed) this.#closers.closed(sent)
     if (missed) this.#sendDeadlineMs = Math.min(this.#sendDeadlineMs * 2, this.settings.maxSendDeadlineMs)
-    if (closed || error instanceof RecordsRefusedError) this.#leaseMore()
+    if (closed || error instanceof RecordsRefusedError) await this.#leaseMore()
   }
 
   #settle(records: readonly QueuedRecord[]): void {

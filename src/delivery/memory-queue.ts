@@ -27,7 +27,7 @@ export class MemoryQueue implements RecordQueue {
     return dropped
   }
 
-  lease(maxRecords: number, maxBytes: number): readonly QueuedRecord[] {
+  async lease(maxRecords: number, maxBytes: number): Promise<readonly QueuedRecord[]> {
     const leased: QueuedRecord[] = []
     let bytes = 0
     for (let next = this.#records[this.#first]; next !== undefined; next = this.#records[this.#first]) {

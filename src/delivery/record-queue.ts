@@ -26,7 +26,7 @@ export interface RecordQueue {
   /** @returns how many of the oldest had to go. */
   push(record: QueuedRecord): number
   /** The oldest records, at most so many and so large; one at least while there is any. */
-  lease(maxRecords: number, maxBytes: number): readonly QueuedRecord[]
+  lease(maxRecords: number, maxBytes: number): Promise<readonly QueuedRecord[]>
   /** The leased records need no further delivery. */
   settle(leased: readonly QueuedRecord[]): void
   /** The leased records go back to where they were. */

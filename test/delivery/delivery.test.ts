@@ -167,7 +167,7 @@ describe('Delivery', () => {
     await subject.stop(50)
     await subject.stop(50)
     expect(delivered).toEqual([])
-    expect(queue.lease(10, 1e6).map(({ id }) => id)).toEqual(['1', '2', '3', '4', '5'])
+    expect((await queue.lease(10, 1e6)).map(({ id }) => id)).toEqual(['1', '2', '3', '4', '5'])
   })
 
   it('tries on for its time when the far side is away, and ends with it', async () => {

@@ -106,7 +106,7 @@ export class KafkaSink implements ResultSink {
     await this.#delivery.stop(drainMs)
     const left = this.#queue.length
     if (left > 0) {
-      this.#queue.settle(this.#queue.lease(left, Number.POSITIVE_INFINITY))
+      this.#queue.settle(await this.#queue.lease(left, Number.POSITIVE_INFINITY))
       this.#drop(left)
       this.log.warn({ sink: name, records: left }, 'records not delivered before the end')
     }
