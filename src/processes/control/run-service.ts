@@ -22,6 +22,7 @@ import { createTlsMetrics } from '../../metrics/tls-metrics.js'
 import { isLoopbackHost } from '../../api/access.js'
 import { grpcPortFree } from '../../api/free-port.js'
 import { createHttpServer, type HttpServer } from '../../api/http-server.js'
+import { MemoryQueue } from '../../delivery/memory-queue.js'
 import type { ResultSink } from '../../delivery/result-sink.js'
 import { CameraDirectory } from '../../cameras/camera-directory.js'
 import { CameraStore } from '../../cameras/camera-store.js'
@@ -229,8 +230,10 @@ async function sinksOf(
   log: Log,
 ): Promise<ResultSink[]> {
   if (kafka === undefined) return []
-  const { KafkaSink } = await import('../../delivery/kafka/kafka-sink.js')
-  return [new KafkaSink(kafka, metrics, log)]
+  const { createKafkaSink } = await import('../../delivery/kafka/kafka-sink.js')
+  const { maxQueuedRecords, maxQueuedBytes } = kafka
+  const queue = new MemoryQueue({ maxRecords: maxQueuedRecords, maxBytes: maxQueuedBytes })
+  return [createKafkaSink(kafka, queue, metrics, log)]
 }
 
 /**

@@ -15,7 +15,7 @@ const missing = await kafkaMissing()
 /** Of the broker; far more than its usual batches. */
 const maxRequestBytes = 300_000
 
-describe.skipIf(missing !== undefined)('KafkaSink behind a network that fails', () => {
+describe.skipIf(missing !== undefined)('The sink of Kafka behind a network that fails', () => {
   let broker: KafkaBroker
   let proxy: TcpProxy
   let address: string

@@ -2,7 +2,8 @@ import { kafkaSchema, type KafkaConfig } from '../../../src/config/outputs.js'
 import { detectionsRecordId } from '../../../src/messages/cloud-event.js'
 import type { DetectionsMessage } from '../../../src/messages/detections-message.js'
 import { createServiceMetrics } from '../../../src/metrics/service-metrics.js'
-import { KafkaSink } from '../../../src/delivery/kafka/kafka-sink.js'
+import { createKafkaSink } from '../../../src/delivery/kafka/kafka-sink.js'
+import { MemoryQueue } from '../../../src/delivery/memory-queue.js'
 import { textOf } from '../../support/detections.js'
 import { recordingLog } from '../../support/silent-log.js'
 
@@ -22,7 +23,9 @@ export function kafkaSink(address: string, topic: string, overrides: Partial<Kaf
   }
   const metrics = createServiceMetrics()
   const { log, lines } = recordingLog()
-  const sink = new KafkaSink(config, metrics, log)
+  const { maxQueuedRecords, maxQueuedBytes } = config
+  const queue = new MemoryQueue({ maxRecords: maxQueuedRecords, maxBytes: maxQueuedBytes })
+  const sink = createKafkaSink(config, queue, metrics, log)
   return {
     sink,
     lines,

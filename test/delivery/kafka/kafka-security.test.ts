@@ -18,7 +18,7 @@ function told(reason: string, words: RegExp): boolean {
   throw new Error(reason)
 }
 
-describe.skipIf((await kafkaMissing()) !== undefined)('KafkaSink and brokers as plants run them', () => {
+describe.skipIf((await kafkaMissing()) !== undefined)('The sink of Kafka and brokers as plants run them', () => {
   let secure: Awaited<ReturnType<typeof secureBroker>>
   const ended: (() => Promise<void>)[] = []
   beforeAll(async () => {

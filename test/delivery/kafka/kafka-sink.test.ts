@@ -29,7 +29,7 @@ afterEach(async () => {
 
 const ids = (records: readonly ReceivedRecord[]) => records.map(({ headers }) => headers['ce_id'])
 
-describe('KafkaSink without a broker', () => {
+describe('The sink of Kafka without a broker', () => {
   it('R12: starts and accepts at once, keeps the newest records in its bounds, and counts what went', async () => {
     const { sink, accept, counted, up, lines } = kafkaSink(`127.0.0.1:${await freePort()}`, 'none', {
       maxQueuedRecords: 100,
@@ -64,7 +64,7 @@ describe('KafkaSink without a broker', () => {
   })
 })
 
-describe.skipIf(missing !== undefined)('KafkaSink on a running broker', () => {
+describe.skipIf(missing !== undefined)('The sink of Kafka on a running broker', () => {
   let broker: Awaited<ReturnType<typeof sharedKafka>>
   let address: string
   beforeAll(async () => {
@@ -176,7 +176,7 @@ describe.skipIf(missing !== undefined)('KafkaSink on a running broker', () => {
   }, 90_000)
 })
 
-describe.skipIf(missing !== undefined)('KafkaSink and a broker that comes and goes', () => {
+describe.skipIf(missing !== undefined)('The sink of Kafka and a broker that comes and goes', () => {
   it('R13: delivers once the broker appears, and loses nothing acknowledged when it is killed in flight', async () => {
     const broker = await KafkaBroker.prepare()
     const topic = ownTopic()
@@ -223,7 +223,7 @@ describe.skipIf(missing !== undefined)('KafkaSink and a broker that comes and go
   }, 240_000)
 })
 
-describe.skipIf(missing !== undefined)('KafkaSink on a broker that gives it no producer id', () => {
+describe.skipIf(missing !== undefined)('The sink of Kafka on a broker that gives it no producer id', () => {
   /** Everything is allowed but producer ids. */
   async function refuseProducerIds(kafka: Kafka): Promise<void> {
     const admin = kafka.admin()

@@ -15,7 +15,7 @@ const boxPx = { x1: 1, y1: 1, x2: 2, y2: 2 }
 /** Some 20 kB. */
 const crowd = Array.from({ length: 200 }, (_, i) => ({ label: `label-${i}`, score: 0.5, boxPx }))
 
-describe.skipIf(missing !== undefined)('KafkaSink and records that the broker refuses', () => {
+describe.skipIf(missing !== undefined)('The sink of Kafka and records that the broker refuses', () => {
   let broker: Awaited<ReturnType<typeof sharedKafka>>
   let admin: Admin
   const ended: (() => Promise<unknown>)[] = []

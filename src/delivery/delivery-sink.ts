@@ -1,0 +1,181 @@
+import { eventTypes } from '../messages/cloud-event.js'
+import type { DetectionsText } from '../messages/detections-json.js'
+import { nowMs } from '../lifecycle/clock.js'
+import type { Log } from '../lifecycle/log.js'
+import type { ServiceMetrics } from '../metrics/service-metrics.js'
+import { Delivery, type DeliverySettings } from './delivery.js'
+import type { RecordLinks } from './record-link.js'
+import type { QueuedRecord, RecordQueue } from './record-queue.js'
+import type { Refusal } from './refusal.js'
+import type { ResultSink, SinkHealth } from './result-sink.js'
+
+/** While the far side stays away, say so again this often. */
+const remindMs = 60_000
+
+/** Records rejected for one reason, how many of them the log knows, and since when. */
+type Rejections = { records: number; told: number; toldMs: number }
+
+export type DeliverySinkMetrics = Pick<
+  ServiceMetrics,
+  'sinkRecords' | 'sinkRejected' | 'sinkQueued' | 'sinkUp' | 'publish'
+>
+
+/** What one sink differs in from the others. */
+export type DeliverySinkParts = Readonly<{
+  /** Of the sink in metrics, log and health. */
+  name: string
+  /** Between acceptance and delivery; this sink's alone. */
+  queue: RecordQueue
+  links: RecordLinks
+  settings: DeliverySettings
+  /** Sentences of the log. */
+  words: Readonly<{ up: string; down: string; refused: string }>
+}>
+
+/**
+ * Results as CloudEvents records, each with its camera for a key. Accepting costs a push onto a queue; everything else happens behind it, so
+ * a far side that is down, slow or gone delays nothing. At least once: records can repeat with the same id.
+ */
+export class DeliverySink implements ResultSink {
+  readonly #queue: RecordQueue
+  readonly #delivery: Delivery
+  #state: SinkHealth['state'] = 'connecting'
+  #reason = 'not started'
+  #delivered = 0
+  #dropped = 0
+  readonly #rejected = new Map<string, Rejections>()
+  #remindedMs = Number.NEGATIVE_INFINITY
+  #stopping: Promise<void> | undefined
+
+  constructor(
+    readonly parts: DeliverySinkParts,
+    readonly metrics: DeliverySinkMetrics,
+    readonly log: Log,
+  ) {
+    this.#queue = parts.queue
+    this.#delivery = new Delivery(parts.queue, parts.links, parts.settings, {
+      up: () => this.#up(),
+      down: (reason, attempt) => this.#down(reason, attempt),
+      delivered: (records) => this.#count(records),
+      rejected: (record, refusal) => this.#reject(record, refusal),
+    })
+  }
+
+  get name(): string {
+    return this.parts.name
+  }
+
+  get health(): SinkHealth {
+    return {
+      name: this.name,
+      state: this.#state,
+      reason: this.#reason,
+      queued: this.#queue.length + this.#delivery.inFlight,
+      delivered: this.#delivered,
+      dropped: this.#dropped,
+      rejected: Object.fromEntries([...this.#rejected].map(([reason, { records }]) => [reason, records])),
+    }
+  }
+
+  start(): void {
+    this.#reason = 'connecting'
+    this.metrics.sinkUp.set({ sink: this.name }, 0)
+    this.#delivery.start()
+  }
+
+  accept(recordId: string, { cameraId, capturedAtMs, json }: DetectionsText): void {
+    if (this.#stopping !== undefined) {
+      this.#drop(1)
+      return
+    }
+    const dropped = this.#queue.push({
+      id: recordId,
+      type: eventTypes.detections,
+      cameraId,
+      time: new Date(capturedAtMs).toISOString(),
+      value: json,
+      acceptedMs: nowMs(),
+    })
+    if (dropped > 0) this.#drop(dropped)
+    this.#delivery.notify()
+    this.#showQueue()
+  }
+
+  stop(drainMs: number): Promise<void> {
+    this.#stopping ??= this.#stop(drainMs)
+    return this.#stopping
+  }
+
+  async #stop(drainMs: number): Promise<void> {
+    const { queued } = this.health
+    if (queued > 0)
+      this.log.info({ sink: this.name, records: queued, drainMs }, 'delivering what is queued before the end')
+    await this.#delivery.stop(drainMs)
+    const left = this.#queue.length
+    if (left > 0) {
+      this.#queue.settle(await this.#queue.lease(left, Number.POSITIVE_INFINITY))
+      this.#drop(left)
+      this.log.warn({ sink: this.name, records: left }, 'records not delivered before the end')
+    }
+    this.#state = 'stopped'
+    this.#reason = 'stopped'
+    this.metrics.sinkUp.set({ sink: this.name }, 0)
+    this.#showQueue()
+  }
+
+  #up(): void {
+    if (this.#state !== 'up')
+      this.log.info({ sink: this.name, queued: this.#queue.length }, this.parts.words.up)
+    this.#state = 'up'
+    this.#reason = 'connected'
+    this.#remindedMs = Number.NEGATIVE_INFINITY
+    this.metrics.sinkUp.set({ sink: this.name }, 1)
+  }
+
+  #down(reason: string, attempt: number): void {
+    this.#state = 'down'
+    this.#reason = reason
+    this.metrics.sinkUp.set({ sink: this.name }, 0)
+    const atMs = nowMs()
+    if (atMs - this.#remindedMs < remindMs) return
+    this.#remindedMs = atMs
+    this.log.warn({ sink: this.name, reason, attempt, queued: this.#queue.length }, this.parts.words.down)
+  }
+
+  #count(records: readonly QueuedRecord[]): void {
+    const atMs = nowMs()
+    for (const { acceptedMs, cameraId: camera } of records)
+      this.metrics.publish.observe({ sink: this.name, camera }, (atMs - acceptedMs) / 1000)
+    this.#delivered += records.length
+    this.metrics.sinkRecords.inc({ sink: this.name, result: 'delivered' }, records.length)
+    this.#showQueue()
+  }
+
+  /** Told at once for each reason, then with what came since as often as that the broker is away. */
+  #reject({ id, cameraId }: QueuedRecord, { reason, detail }: Refusal): void {
+    this.#dropped += 1
+    this.metrics.sinkRecords.inc({ sink: this.name, result: 'rejected' })
+    this.metrics.sinkRejected.inc({ sink: this.name, reason })
+    const known = this.#rejected.get(reason) ?? { records: 0, told: 0, toldMs: Number.NEGATIVE_INFINITY }
+    known.records += 1
+    this.#rejected.set(reason, known)
+    const atMs = nowMs()
+    if (atMs - known.toldMs < remindMs) return
+    const records = known.records - known.told
+    known.told = known.records
+    known.toldMs = atMs
+    this.log.warn(
+      { sink: this.name, reason, detail, records, recordId: id, cameraId },
+      this.parts.words.refused,
+    )
+  }
+
+  #drop(records: number): void {
+    this.#dropped += records
+    this.metrics.sinkRecords.inc({ sink: this.name, result: 'dropped' }, records)
+  }
+
+  #showQueue(): void {
+    this.metrics.sinkQueued.set({ sink: this.name }, this.#queue.length + this.#delivery.inFlight)
+  }
+}
