@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { collectDefaultMetrics, Registry, type Metric } from 'prom-client'
 import { GpuMetrics } from '../src/metrics/gpu-metrics.js'
 import { createServiceMetrics } from '../src/metrics/service-metrics.js'
+import { createStoreMetrics } from '../src/metrics/store-metrics.js'
 import { createTlsMetrics } from '../src/metrics/tls-metrics.js'
 import { ServingMetrics } from '../src/serving/metrics/serving-metrics.js'
 
@@ -52,6 +53,8 @@ export async function describedMetrics(): Promise<ReadonlyMap<string, readonly D
   createServiceMetrics(service)
   const tls = new Registry()
   createTlsMetrics(tls)
+  const store = new Registry()
+  createStoreMetrics(store)
   const control = new Registry()
   collectDefaultMetrics({ register: control })
   const ofService = await metricsOf(service)
@@ -66,6 +69,7 @@ export async function describedMetrics(): Promise<ReadonlyMap<string, readonly D
     ['Models of API clients', await metricsOf(new ServingMetrics(() => []).registry)],
     ['Graphics cards', await metricsOf(new GpuMetrics(() => []).registry)],
     ['TLS', await metricsOf(tls)],
+    ['Store', await metricsOf(store)],
     ['The control process, by prom-client', await metricsOf(control)],
   ])
 }

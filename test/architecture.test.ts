@@ -31,6 +31,7 @@ const floors = [
   'detector',
   'ensemble',
   'serving',
+  'store',
   'sources',
   'cache',
   'delivery',

@@ -358,6 +358,13 @@ export const readinessSchema = z
       })
       .describe('The process that serves WebSocket clients; it never decides whether the service is ready.'),
     cache: z.strictObject({ backend: z.enum(['memory', 'redis']), state: linkState, reason: z.string() }),
+    store: z
+      .strictObject({
+        state: z.enum(['starting', 'up', 'degraded', 'stopped']),
+        reason: z.string(),
+        bytes: z.number().int().min(0).describe('What stored results and events take.'),
+      })
+      .describe('`degraded`: results are published without being stored, and are lost with the process.'),
     cameras: z.strictObject({ total: count, byState: z.record(z.string(), count) }),
   })
   .describe(

@@ -1,4 +1,5 @@
 import type { RecentPage, RecentQuery, CacheHealth } from '../cache/result-cache.js'
+import type { StoreHealth } from '../store/record-store.js'
 import type { CameraPatch, NewCamera } from '../config/camera.js'
 import type { CameraPreviewRequest } from '../config/camera-preview.js'
 import type { EnsembleChangeRequest } from '../config/ensemble-change.js'
@@ -50,6 +51,7 @@ export type Readiness = Readonly<{
   engines: readonly EngineHealth[]
   sinks: readonly SinkHealth[]
   cache: CacheHealth
+  store: StoreHealth
   stream: StreamHealth
   /** `null` where the service has none. */
   modelServer: ModelServerHealth | null

@@ -138,6 +138,7 @@ const readiness = {
   ],
   sinks: [{ name: 'kafka', state: 'up', reason: '', queued: 0, delivered: 1_204, dropped: 0, rejected: {} }],
   cache: { backend: 'memory', state: 'up', reason: 'results are kept in this process' },
+  store: { state: 'up', reason: 'records are stored', bytes: 48_234_496 },
   stream: { state: 'ready', pid: 8602, restarts: 0, reason: '', clients: 1 },
   modelServer: {
     state: 'ready',

@@ -21,8 +21,12 @@ export function paddedTime(wallMs: number): string {
   return String(clipped).padStart(timeDigits, '0')
 }
 
-export function timeOfKey(key: OrderKey): number {
-  return Number(key.slice(0, timeDigits))
+export function placeOfKey(key: OrderKey): Readonly<{ timeMs: number; cameraId: string; seq: number }> {
+  return {
+    timeMs: Number(key.slice(0, timeDigits)),
+    cameraId: cameraOfKey(key),
+    seq: Number(key.slice(-seqDigits)),
+  }
 }
 
 export function cameraOfKey(key: OrderKey): string {

@@ -46,14 +46,16 @@ export const kafkaSchema = z.strictObject({
     .number()
     .int()
     .min(1)
-    .default(10_000)
-    .describe('Records kept while the broker is away; then oldest go.'),
+    .optional()
+    .describe(
+      'Replaced by `store.maxBytes`. Records that may wait in memory where they are not stored; default: 10000.',
+    ),
   maxQueuedBytes: z
     .number()
     .int()
     .min(64 * 1024)
-    .default(32 * 1024 ** 2)
-    .describe('Bytes of record values kept while the broker is away; then oldest go.'),
+    .optional()
+    .describe('Replaced by `store.maxBytes`. Bytes of the same; default: 32 MiB.'),
   compression: z
     .enum(['none', 'gzip', 'snappy', 'lz4', 'zstd'])
     .default('gzip')
@@ -65,6 +67,14 @@ export const kafkaSchema = z.strictObject({
   sasl: kafkaLoginSchema.optional(),
 })
 export type KafkaConfig = Readonly<z.infer<typeof kafkaSchema>>
+
+/** What may wait in memory alone: results that are not stored, as `store.durability` wants it or as the disk is full. */
+export function unstoredLimits({ maxQueuedRecords, maxQueuedBytes }: Partial<KafkaConfig>): Readonly<{
+  maxRecords: number
+  maxBytes: number
+}> {
+  return { maxRecords: maxQueuedRecords ?? 10_000, maxBytes: maxQueuedBytes ?? 32 * 1024 ** 2 }
+}
 
 export const cacheSchema = z.strictObject({
   redis: redisSchema

@@ -7,6 +7,7 @@ import { inferenceSchema } from './inference.js'
 import { modelServerSchema, modelsSchema } from './models.js'
 import { cacheSchema, kafkaSchema } from './outputs.js'
 import { serverSchema } from './server.js'
+import { storeSchema } from './store.js'
 
 /** Cameras whose id an earlier one has. Takes input that may have failed every other check. */
 export function duplicateCameras(cameras: unknown): { path: (string | number)[]; message: string }[] {
@@ -53,6 +54,18 @@ function errorsNobodySees(
   const message =
     'needs models.control (none, poll or explicit): without it, beside cameras, models load when they are first asked for, none at the start'
   return [{ path: ['models', 'exitOnError'], message }]
+}
+
+/** Both say how much may wait. */
+function boundsTwice(
+  { kafka }: Readonly<{ kafka?: z.infer<typeof kafkaSchema> | undefined }>,
+  { maxBytes, maxAge }: z.infer<typeof storeSchema>,
+): { path: string[]; message: string }[] {
+  if (maxBytes === undefined && maxAge === undefined) return []
+  const message = 'is replaced by store.maxBytes and store.maxAge, which are given too: leave it out'
+  return (['maxQueuedRecords', 'maxQueuedBytes'] as const)
+    .filter((name) => kafka?.[name] !== undefined)
+    .map((name) => ({ path: ['sinks', 'kafka', name], message }))
 }
 
 /** The pipeline file, `pipelines/*.yaml`. */
@@ -113,11 +126,7 @@ export const pipelineSchema = z
       .describe('None in this version: leave the list empty.'),
     sinks: z.strictObject({ kafka: kafkaSchema.optional() }).prefault({}),
     cache: cacheSchema.prefault({}),
-    store: z
-      .strictObject({
-        path: z.string().default('./data').describe('Folder for what must survive a restart.'),
-      })
-      .prefault({}),
+    store: storeSchema.prefault({}),
     log: z
       .strictObject({
         level: z
@@ -128,12 +137,13 @@ export const pipelineSchema = z
       })
       .prefault({}),
   })
-  .superRefine(({ cameras, engines, server, models, modelServer }, context) => {
+  .superRefine(({ cameras, engines, server, models, modelServer, sinks, store }, context) => {
     for (const { path, message } of [
       ...duplicateCameras(cameras),
       ...(modelServer.enabled ? sharedPorts(server) : []),
       ...camerasWithoutEngine(cameras, engines),
       ...errorsNobodySees(models, engines),
+      ...boundsTwice(sinks, store),
     ])
       context.addIssue({ code: 'custom', path, message })
   })

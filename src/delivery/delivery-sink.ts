@@ -1,5 +1,3 @@
-import { eventTypes } from '../messages/cloud-event.js'
-import type { DetectionsText } from '../messages/detections-json.js'
 import { nowMs } from '../lifecycle/clock.js'
 import type { Log } from '../lifecycle/log.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
@@ -34,7 +32,7 @@ export type DeliverySinkParts = Readonly<{
 
 /**
  * Results as CloudEvents records, each with its camera for a key. Accepting costs a push onto a queue; everything else happens behind it, so
- * a far side that is down, slow or gone delays nothing. At least once: records can repeat with the same id.
+ * a far side that is down, slow or gone delays nothing. At least once: records can repeat with the same id, also over a restart.
  */
 export class DeliverySink implements ResultSink {
   readonly #queue: RecordQueue
@@ -83,19 +81,14 @@ export class DeliverySink implements ResultSink {
     this.#delivery.start()
   }
 
-  accept(recordId: string, { cameraId, capturedAtMs, json }: DetectionsText): void {
+  accept(record: QueuedRecord): void {
+    if (record.sink !== undefined && record.sink !== this.name) return
     if (this.#stopping !== undefined) {
-      this.#drop(1)
+      // The next run delivers what is stored.
+      if (!record.isStored) this.#drop(1)
       return
     }
-    const dropped = this.#queue.push({
-      id: recordId,
-      type: eventTypes.detections,
-      cameraId,
-      time: new Date(capturedAtMs).toISOString(),
-      value: json,
-      acceptedMs: nowMs(),
-    })
+    const dropped = this.#queue.push(record)
     if (dropped > 0) this.#drop(dropped)
     this.#delivery.notify()
     this.#showQueue()
@@ -111,12 +104,13 @@ export class DeliverySink implements ResultSink {
     if (queued > 0)
       this.log.info({ sink: this.name, records: queued, drainMs }, 'delivering what is queued before the end')
     await this.#delivery.stop(drainMs)
-    const left = this.#queue.length
-    if (left > 0) {
-      this.#queue.settle(await this.#queue.lease(left, Number.POSITIVE_INFINITY))
-      this.#drop(left)
-      this.log.warn({ sink: this.name, records: left }, 'records not delivered before the end')
+    const { lost, kept } = this.#queue.close()
+    if (lost > 0) {
+      this.#drop(lost)
+      this.log.warn({ sink: this.name, records: lost }, 'records not delivered before the end')
     }
+    if (kept > 0)
+      this.log.info({ sink: this.name, records: kept }, 'records that the next start delivers are stored')
     this.#state = 'stopped'
     this.#reason = 'stopped'
     this.metrics.sinkUp.set({ sink: this.name }, 0)

@@ -1,4 +1,4 @@
-import type { QueuedRecord } from './record-queue.js'
+import type { OutgoingRecord } from './record-queue.js'
 import type { Refusal } from './refusal.js'
 
 /**
@@ -11,9 +11,9 @@ export interface RecordLink {
    *
    * @throws when it is not certain that all are. Those of some partitions may have been taken; of one partition all or none.
    */
-  send(records: readonly QueuedRecord[], deadlineMs: number): Promise<void>
+  send(records: readonly OutgoingRecord[], deadlineMs: number): Promise<void>
   /** What the record shares its fate and its order with, as of the last `send`. */
-  partitionOf(record: QueuedRecord): string
+  partitionOf(record: OutgoingRecord): string
   /** At once; what is under way fails. Idempotent. */
   close(): void
 }

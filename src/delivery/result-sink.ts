@@ -1,5 +1,5 @@
 import type { Service } from '../lifecycle/service.js'
-import type { DetectionsText } from '../messages/detections-json.js'
+import type { QueuedRecord } from './record-queue.js'
 
 /** How a sink is doing, for readiness and the page. */
 export type SinkHealth = Readonly<{
@@ -19,8 +19,8 @@ export interface ResultSink extends Service {
   readonly health: SinkHealth
   /** Starts connecting; does not wait for the far side. */
   start(): void
-  /** @param recordId - stable across retries of this record. */
-  accept(recordId: string, result: DetectionsText): void
+  /** Results and events, in the order of their positions. */
+  accept(record: QueuedRecord): void
   /** Idempotent, never rejects. Delivers what is queued for at most `drainMs`. */
   stop(drainMs: number): Promise<void>
 }

@@ -1,6 +1,18 @@
 /** Types of the records Gantry emits; the version is part of the type. */
-export const eventTypes = { detections: 'gantry.detections.v1', events: 'gantry.events.v1' } as const
+export const eventTypes = {
+  detections: 'gantry.detections.v1',
+  events: 'gantry.events.v1',
+  /** Records that a sink did not get. */
+  gap: 'gantry.gap.v1',
+} as const
 export type EventType = (typeof eventTypes)[keyof typeof eventTypes]
+
+/** Version of the schema of each type; a minor one adds fields. */
+const schemaVersions: Readonly<Record<EventType, string>> = {
+  'gantry.detections.v1': '1.1',
+  'gantry.events.v1': '1.0',
+  'gantry.gap.v1': '1.0',
+}
 
 /**
  * Headers of CloudEvents 1.0 in Kafka's binary content mode.
@@ -20,6 +32,7 @@ export function cloudEventHeaders(record: {
     ce_type: record.type,
     ce_source: `/cameras/${encodeURIComponent(record.cameraId)}`,
     ce_time: record.time,
+    ce_schemaversion: schemaVersions[record.type],
     'content-type': 'application/json',
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { batchErrorSchema, batchLineSchema } from './batch-line.js'
 import { eventTypes } from './cloud-event.js'
+import { gapMessageSchema } from './gap-message.js'
 import { detectionsMessageSchema } from './detections-message.js'
 import { clientMessageSchema, pictureHeaderSchema, serverMessageSchema } from './stream-protocol.js'
 
@@ -29,6 +30,7 @@ export function messageSchemas(): Readonly<Record<string, JsonSchema>> {
       detectionsMessageSchema,
       `Value of a Kafka record of type ${eventTypes.detections}`,
     ),
+    [`${eventTypes.gap}.json`]: sent(gapMessageSchema, `Value of a record of type ${eventTypes.gap}`),
     'gantry.batch.v1.json': sent(batchLineSchema, 'Line of the JSONL that gantry batch writes'),
     'gantry.batch-error.v1.json': sent(batchErrorSchema, 'Line of the errors that gantry batch writes'),
     'stream.server-message.v1.json': sent(serverMessageSchema, 'Text message a server of gantry.v1 sends'),

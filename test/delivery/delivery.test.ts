@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { defaultDelivery, Delivery } from '../../src/delivery/delivery.js'
 import { kafkaFailure, KafkaUnavailableError } from '../../src/delivery/kafka/kafka-errors.js'
-import { MemoryQueue } from '../../src/delivery/memory-queue.js'
 import type { RecordLink, RecordLinks } from '../../src/delivery/record-link.js'
 import type { QueuedRecord } from '../../src/delivery/record-queue.js'
 import { nowMs } from '../../src/lifecycle/clock.js'
+import { unstoredQueue } from '../support/unstored-queue.js'
 import { until } from '../support/until.js'
 
 type Answer = 'ok' | 'lost' | 'too_large' | 'silent' | 'bad_time'
@@ -35,7 +35,7 @@ function farSide(answers: Answer[]) {
 }
 
 function delivery(open: RecordLinks['open'], overrides = {}) {
-  const queue = new MemoryQueue({ maxRecords: 1_000, maxBytes: 1e6 })
+  const queue = unstoredQueue({ maxRecords: 1_000, maxBytes: 1e6 })
   const delivered: string[] = []
   const rejected: string[] = []
   const downs: number[] = []
@@ -72,6 +72,8 @@ const record = (id: number): QueuedRecord => ({
   cameraId: 'dock-1',
   time: '2026-11-20T08:15:30.120Z',
   value: Buffer.from('{}'),
+  position: id,
+  isStored: false,
   acceptedMs: nowMs(),
 })
 

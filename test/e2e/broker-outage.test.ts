@@ -167,7 +167,7 @@ describe.skipIf(missing !== undefined)('a service and its broker', () => {
     )
   }, 240_000)
 
-  it('R15: loses nothing that was acknowledged when it is killed, and starts anew with ids of its own', async () => {
+  it('R15: loses nothing that it published when it is killed, and starts anew with ids of its own', async () => {
     const { broker, url } = await brokerAndCamera()
     await broker.start()
     let service = await running(url, [broker.address])
@@ -187,14 +187,11 @@ describe.skipIf(missing !== undefined)('a service and its broker', () => {
       expect(service.startedInMs).toBeLessThanOrEqual(bound)
     }
     await service.end()
-    const stored = await storedIn(broker, acknowledged)
+    const stored = await storedIn(broker, Math.max(acknowledged, new Set(runs.flat()).size))
     const names = new Set(stored.map(({ value }) => nameOf(detectionsMessageSchema.parse(value))))
     expect(names.size).toBeGreaterThanOrEqual(acknowledged)
     expect(new Set(stored.map(({ headers }) => headers['ce_id'])).size).toBe(names.size)
-    // What a viewer saw and the broker did not get can only be the newest: the records under way.
-    for (const seen of runs) {
-      const kept = seen.filter((name) => names.has(name))
-      expect(kept).toEqual(seen.slice(0, kept.length))
-    }
+    // What a viewer saw was stored before: the next run delivers it.
+    for (const seen of runs) expect(seen.filter((name) => !names.has(name))).toEqual([])
   }, 600_000)
 })

@@ -233,7 +233,7 @@ describe('a service that is asked to stop with requests in it', () => {
     ['answers nothing', true],
     ['is away', false],
   ])(
-    'R20: with a broker that %s it ends in time, and says how many records it lost',
+    'R20: with a broker that %s it ends in time, and says how many records wait for the next start',
     async (_, there) => {
       const sockets = new Set<Socket>()
       const broker = createServer((socket) => void sockets.add(socket.on('error', () => undefined)))
@@ -273,7 +273,7 @@ describe('a service that is asked to stop with requests in it', () => {
       expect(performance.now() - askedMs).toBeLessThan(6_000)
       const told = service.stderr
         .split('\n')
-        .find((line) => line.includes('records not delivered before the end'))
+        .find((line) => line.includes('records that the next start delivers are stored'))
       expect(JSON.parse(told ?? '{}')).toMatchObject({ sink: 'kafka', records: 1 })
     },
     90_000,

@@ -13,6 +13,7 @@ import { loadPipeline } from '../../src/config/load.js'
 import { serverSchema } from '../../src/config/server.js'
 import { GpuMetrics } from '../../src/metrics/gpu-metrics.js'
 import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
+import { createStoreMetrics } from '../../src/metrics/store-metrics.js'
 import { createTlsMetrics } from '../../src/metrics/tls-metrics.js'
 import { ServingMetrics } from '../../src/serving/metrics/serving-metrics.js'
 import { tempDir } from '../support/temp-dir.js'
@@ -336,6 +337,7 @@ async function serviceMetrics() {
 async function tlsMetrics() {
   const registry = new Registry()
   createTlsMetrics(registry)
+  createStoreMetrics(registry)
   return registry.getMetricsAsJSON()
 }
 

@@ -56,7 +56,7 @@ it.each(recorded.map((each, index) => [each.name, each, index] as const))(
     })
     const json = closedDetectionsJson(readResult(carried(left.frame(0))).text, captureToPublishMs)
     expect(json.equals(Buffer.from(text))).toBe(true)
-    const published = publishedFields({ cameraId, json, atMs: 1 })
+    const published = publishedFields({ position: 1, cameraId, json, atMs: 1 })
     const arrived = readPublished(carried(published.frame(json.length), json))
     if (!('json' in arrived)) throw new Error('it was left out')
     const rendering = new Rendering(`e1-${index + 1}`, arrived.json)

@@ -208,6 +208,7 @@ export class FakeGantry implements Gantry {
       engines: this.engines,
       sinks: this.sinks,
       cache: this.cache,
+      store: { state: 'up' as const, reason: 'records are stored', bytes: 0 },
       stream: { state: 'ready', pid: 4243, restarts: 0, reason: '', clients: this.stream.clients },
       modelServer: this.modelServer,
       tlsDoor: null,

@@ -8,6 +8,8 @@ export function queuedRecord(id: string): QueuedRecord {
     cameraId: id.replace(/\d+/, ''),
     time: '2026-11-20T08:15:30.120Z',
     value: Buffer.from('{}'),
+    position: Number(/\d+/.exec(id)?.[0] ?? 0),
+    isStored: false,
     acceptedMs: 0,
   }
 }

@@ -90,7 +90,8 @@ export const operationRoutes = [
 ]
 
 function readinessView({ gantry, draining }: RouteContext): ReadinessView {
-  const { ready, reasons, engines, sinks, cache, stream, modelServer, tlsDoor, cameras } = gantry.readiness()
+  const { ready, reasons, engines, sinks, cache, store, stream, modelServer, tlsDoor, cameras } =
+    gantry.readiness()
   const stopping = draining()
   return {
     ready: ready && !stopping,
@@ -101,6 +102,7 @@ function readinessView({ gantry, draining }: RouteContext): ReadinessView {
     })),
     sinks: [...sinks],
     cache,
+    store,
     stream,
     modelServer:
       modelServer === null ? null : { ...modelServer, providerFailures: [...modelServer.providerFailures] },

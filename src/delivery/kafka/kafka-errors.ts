@@ -18,6 +18,17 @@ export class KafkaUnavailableError extends GantryError {
   }
 }
 
+/** The topic that a record is for is not there. */
+export class TopicAbsentError extends GantryError {
+  readonly code = 'GANTRY_SINK_UNAVAILABLE'
+  readonly hint = 'Create the topic, or let sinks.kafka.createTopics do so.'
+  readonly type = 'TOPIC_ABSENT'
+  constructor(topic: string) {
+    super(`kafka: there is no topic ${topic}`)
+    this.name = 'TopicAbsentError'
+  }
+}
+
 /** The error and what caused it, outermost first; kafkajs wraps errors of the broker several times. */
 export function* causes(error: unknown): Generator<Error> {
   let next: unknown = error
@@ -64,7 +75,7 @@ export function reasonOf(error: unknown): string {
   return messages.at(-1) ?? String(error)
 }
 
-const ofTheRecord = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD'])
+const ofTheRecord = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD', 'TOPIC_ABSENT'])
 const perhapsOfTheRecord = new Set(['INVALID_TIMESTAMP', 'CORRUPT_MESSAGE', 'UNKNOWN'])
 /** What the client library throws when it cannot put a record into bytes. */
 const ofEncoding = new Set(['TypeError', 'RangeError', 'SyntaxError', 'ReferenceError'])

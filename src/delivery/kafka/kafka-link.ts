@@ -16,10 +16,16 @@ import type { Log } from '../../lifecycle/log.js'
 import { useCodec } from './codecs.js'
 import { connectionAdvice } from './kafka-advice.js'
 import { KafkaClients, loginSecrets } from './kafka-client.js'
-import { kafkaFailure, KafkaUnavailableError, reasonOf, refusesIdempotence } from './kafka-errors.js'
+import {
+  kafkaFailure,
+  KafkaUnavailableError,
+  reasonOf,
+  refusesIdempotence,
+  TopicAbsentError,
+} from './kafka-errors.js'
 import { kafkaLog } from './kafka-log.js'
 import type { RecordLink, RecordLinks } from '../record-link.js'
-import type { QueuedRecord } from '../record-queue.js'
+import type { OutgoingRecord } from '../record-queue.js'
 import { SocketGuard } from './socket-guard.js'
 
 const connectTimeoutMs = 2_000
@@ -76,7 +82,7 @@ export class KafkaLinks implements RecordLinks {
       const codec = await useCodec(this.config.compression)
       const kafka = await this.#client(guard)
       const producer = await unlessAborted(this.#connect(kafka, careful), signal)
-      return new KafkaLink(producer, guard, this.#partitions, this.config, codec)
+      return new KafkaLink(producer, guard, this.#partitions, this.config, codec, () => topicsOf(kafka))
     } catch (error) {
       guard.close()
       this.#clients.forgetLogin()
@@ -126,8 +132,9 @@ export class KafkaLinks implements RecordLinks {
     await admin.connect()
     try {
       const { partitions, replicationFactor, retentionMs } = this.config
-      const topic = this.config.topics.detections
-      if ((await admin.listTopics()).includes(topic)) return
+      const there = new Set(await admin.listTopics())
+      const missing = [...new Set(Object.values(this.config.topics))].filter((topic) => !there.has(topic))
+      if (missing.length === 0) return
       const configEntries = [
         { name: 'retention.ms', value: String(retentionMs) },
         { name: 'cleanup.policy', value: 'delete' },
@@ -135,10 +142,15 @@ export class KafkaLinks implements RecordLinks {
         { name: 'message.timestamp.type', value: 'LogAppendTime' },
       ]
       const created = await admin.createTopics({
-        topics: [{ topic, numPartitions: partitions, replicationFactor, configEntries }],
+        topics: missing.map((topic) => ({
+          topic,
+          numPartitions: partitions,
+          replicationFactor,
+          configEntries,
+        })),
         timeout: openDeadlineMs,
       })
-      if (created) this.log.info({ topic, partitions, retentionMs }, 'topic created')
+      if (created) this.log.info({ topics: missing, partitions, retentionMs }, 'topics created')
     } catch (error) {
       this.log.warn({ reason: reasonOf(error) }, 'topic could not be created')
     } finally {
@@ -167,16 +179,30 @@ class PartitionsOfKeys {
   }
 }
 
+async function topicsOf(kafka: Kafka): Promise<ReadonlySet<string>> {
+  const admin = kafka.admin({ retry: connectRetry })
+  await admin.connect()
+  try {
+    return new Set(await admin.listTopics())
+  } finally {
+    void admin.disconnect().catch(() => undefined)
+  }
+}
+
 class KafkaLink implements RecordLink {
+  #there: Promise<ReadonlySet<string>> | undefined
+
   constructor(
     readonly producer: Producer,
     readonly guard: SocketGuard,
     readonly partitions: PartitionsOfKeys,
     readonly config: KafkaConfig,
     readonly codec: CompressionTypes,
+    readonly topics: () => Promise<ReadonlySet<string>>,
   ) {}
 
-  async send(records: readonly QueuedRecord[], deadlineMs: number): Promise<void> {
+  async send(records: readonly OutgoingRecord[], deadlineMs: number): Promise<void> {
+    await this.#checkEvents(records)
     const work = this.producer
       .sendBatch({
         acks: -1,
@@ -191,7 +217,7 @@ class KafkaLink implements RecordLink {
     throw new KafkaUnavailableError(`no acknowledgement within ${deadlineMs} ms`)
   }
 
-  partitionOf(record: QueuedRecord): string {
+  partitionOf(record: OutgoingRecord): string {
     return this.partitions.of(this.#topicOf(record), record.cameraId)
   }
 
@@ -199,7 +225,15 @@ class KafkaLink implements RecordLink {
     this.guard.close()
   }
 
-  #byTopic(records: readonly QueuedRecord[]): Map<string, Message[]> {
+  /** Results do not wait for a topic of events that nobody has made. @throws TopicAbsentError */
+  async #checkEvents(records: readonly OutgoingRecord[]): Promise<void> {
+    const { events } = this.config.topics
+    if (!records.some((record) => this.#topicOf(record) === events)) return
+    this.#there ??= this.topics()
+    if (!(await this.#there).has(events)) throw new TopicAbsentError(events)
+  }
+
+  #byTopic(records: readonly OutgoingRecord[]): Map<string, Message[]> {
     const byTopic = new Map<string, Message[]>()
     const timestamp = String(wallMs())
     for (const record of records) {
@@ -211,12 +245,12 @@ class KafkaLink implements RecordLink {
     return byTopic
   }
 
-  #topicOf({ type }: QueuedRecord): string {
+  #topicOf({ type }: OutgoingRecord): string {
     const { topics } = this.config
-    return type === eventTypes.events ? topics.events : topics.detections
+    return type === eventTypes.detections ? topics.detections : topics.events
   }
 }
 
-function kafkaMessage({ id, type, cameraId, time, value }: QueuedRecord): Message {
+function kafkaMessage({ id, type, cameraId, time, value }: OutgoingRecord): Message {
   return { key: cameraId, value, headers: cloudEventHeaders({ id, type, cameraId, time }) }
 }

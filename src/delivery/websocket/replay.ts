@@ -1,47 +1,43 @@
-import type { KeptMessage, ResumeRing } from './resume-ring.js'
+import type { StoredMessage } from '../../store/stored-stream.js'
+import type { ResumeRing } from './resume-ring.js'
 import { Rendering } from './rendering.js'
 import type { StreamClient } from './stream-client.js'
-import type { MessageFilter } from './message-filter.js'
 
-/** The kept message as this client wants it: as it is, or made anew when it filters. */
-function render(kept: KeptMessage, epoch: string, filter: MessageFilter): Buffer {
-  return new Rendering(formatCursor(epoch, kept.position), kept.json.bytes).for(filter)
-}
+/** What went out before the oldest message of the ring. */
+export type StreamPast = Readonly<{
+  /** @returns a place in the stream of an earlier run as a position of now; undefined where nothing is known of that run. */
+  placeOf(epoch: string, position: number): number | undefined
+  /** Between two positions, oldest first, at most so many. */
+  read(after: number, below: number, limit: number): readonly StoredMessage[]
+}>
+
+type Message = Readonly<{ position: number; cameraId: string; bytes: Buffer }>
 
 /**
- * Sends a returning client what it missed, at the pace at which it reads, until it is up to date and live again. A client that
- * reads slower than the stream is written falls off the end of the ring and is told so.
+ * Sends a returning client what it missed, at the pace at which it reads, until it is up to date and live again: what the ring does not
+ * hold any more comes from the store. What neither has is told.
  */
 export class Replay {
   #cancelled = false
+  #sent = 0
+  /** Rendered and not yet sent: who waits for the end of a part waits for its last message. */
+  #last: Buffer | undefined
 
   constructor(
     readonly client: StreamClient,
     readonly ring: ResumeRing,
+    readonly past: StreamPast | undefined,
     readonly settings: Readonly<{ epoch: string; chunk: number }>,
     /** The client is up to date: `nextPosition` is the first live one. */
     readonly done: (sent: number) => void,
   ) {}
 
-  #sent = 0
-
   /** @param position - first message to send. */
   run(position: number): void {
-    const next = this.#skipExpired(position)
-    let last: Buffer | undefined
-    let at = next
-    for (; at <= this.ring.newest && at - next < this.settings.chunk; at += 1) {
-      const message = this.#messageAt(at)
-      if (message === undefined) continue
-      if (last !== undefined) this.client.send(last)
-      last = message
-      this.#sent += 1
-      if (this.client.isBehind) {
-        at += 1
-        break
-      }
-    }
+    const at = position < this.ring.oldest ? this.#replayStored(position) : this.#replayKept(position)
     const upToDate = at > this.ring.newest
+    const last = this.#last
+    this.#last = undefined
     if (last !== undefined) this.client.send(last, upToDate ? undefined : () => this.#goOn(at))
     else if (!upToDate) setImmediate(() => this.#goOn(at))
     if (!upToDate) return
@@ -57,21 +53,61 @@ export class Replay {
     if (!this.#cancelled && this.client.isOpen) this.run(position)
   }
 
-  #messageAt(position: number): Buffer | undefined {
-    const kept = this.ring.at(position)
-    if (kept === undefined || !this.client.wantsCamera(kept.cameraId)) return undefined
-    return render(kept, this.settings.epoch, this.client.filter)
+  /** @returns where to go on. */
+  #replayKept(from: number): number {
+    let at = from
+    for (let count = 0; count < this.settings.chunk; count += 1) {
+      const kept = this.ring.next(at)
+      if (kept === undefined) return this.ring.newest + 1
+      at = kept.position + 1
+      this.#offer({ ...kept, bytes: kept.json.bytes })
+      if (this.client.isBehind) break
+    }
+    return at
   }
 
-  #skipExpired(position: number): number {
-    if (position >= this.ring.oldest) return position
-    const missed = this.client.wantsAllCameras ? this.ring.oldest - position : 0
-    this.client.tell({ type: 'gap', dropped: missed, reason: 'resume_expired' })
-    return this.ring.oldest
+  /** @returns where to go on. */
+  #replayStored(from: number): number {
+    const { oldest } = this.ring
+    const { chunk } = this.settings
+    const stored = this.past?.read(from - 1, oldest, chunk) ?? []
+    let at = from
+    for (const { position, cameraId, value } of stored) {
+      this.#tellGap(position - at)
+      at = position + 1
+      if (value.length > 0)
+        this.#offer({ position, cameraId, bytes: Buffer.from(value.buffer, value.byteOffset, value.length) })
+      if (this.client.isBehind) return at
+    }
+    if (stored.length === chunk) return at
+    this.#tellGap(oldest - at)
+    return oldest
+  }
+
+  /** The message as this client wants it: as it is, or made anew when it filters. */
+  #offer({ position, cameraId, bytes }: Message): void {
+    if (!this.client.wantsCamera(cameraId)) return
+    this.#sendLast()
+    const cursor = formatCursor(this.settings.epoch, position)
+    this.#last = new Rendering(cursor, bytes).for(this.client.filter)
+    this.#sent += 1
+  }
+
+  /** Whose they were is not known. */
+  #tellGap(missed: number): void {
+    if (missed === 0) return
+    this.#sendLast()
+    const dropped = this.client.wantsAllCameras ? missed : 0
+    this.client.tell({ type: 'gap', dropped, reason: 'resume_expired' })
+  }
+
+  #sendLast(): void {
+    if (this.#last !== undefined) this.client.send(this.#last)
+    this.#last = undefined
   }
 }
 
-/** Position in the stream of one run of the service. */
+/** Position in the stream, as one run of the service counts it. */
 export function formatCursor(epoch: string, position: number): string {
   return `${epoch}-${position}`
 }

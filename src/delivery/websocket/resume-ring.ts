@@ -5,27 +5,34 @@ export type KeptMessage = Readonly<{ position: number; cameraId: string; json: K
 
 /**
  * The newest messages of the stream, for clients that come back. Bounded by count and bytes; the oldest go, and the newest take over
- * their memory. Positions have no holes.
+ * their memory. Positions grow; not each has a message.
  */
 export class ResumeRing {
   readonly #kept: (KeptMessage | undefined)[]
-  #oldest = 1
-  #newest = 0
+  /** Messages so far, and how many of them are not kept any more. */
+  #pushed = 0
+  #gone = 0
+  #oldest: number
+  #newest: number
   #bytes = 0
 
+  /** @param newest - position of the last message before the first that is pushed. */
   constructor(
     readonly maxMessages: number,
     readonly maxBytes: number,
+    newest = 0,
   ) {
     this.#kept = new Array<KeptMessage | undefined>(maxMessages)
+    this.#newest = newest
+    this.#oldest = newest + 1
   }
 
-  /** Position of the newest message, 0 before the first. */
+  /** Position of the newest message. */
   get newest(): number {
     return this.#newest
   }
 
-  /** Position of the oldest message still kept; `newest + 1` while none is. */
+  /** Every message of this position and behind it is kept; `newest + 1` while none is. */
   get oldest(): number {
     return this.#oldest
   }
@@ -35,38 +42,56 @@ export class ResumeRing {
     return this.#bytes
   }
 
-  /** @returns the position of the message. */
-  push(cameraId: string, json: Uint8Array): number {
-    const position = this.#newest + 1
-    if (position - this.#oldest === this.maxMessages) this.#oldest += 1
-    const slot = position % this.maxMessages
+  /** @param position - behind the newest; default: right behind it. @returns the position of the message. */
+  push(cameraId: string, json: Uint8Array, position = this.#newest + 1): number {
+    // What lies between was none of the stream's, unless nothing is kept: then it may have come before this ring.
+    if (this.#pushed === this.#gone) this.#oldest = position
+    if (this.#pushed - this.#gone === this.maxMessages) this.#forgetOldest()
+    const slot = this.#pushed % this.maxMessages
     const kept = this.#kept[slot]?.json ?? new KeptText()
-    this.#bytes -= kept.capacity
+    this.#bytes -= this.#kept[slot] === undefined ? 0 : kept.capacity
     kept.write(json)
     this.#bytes += kept.capacity
     this.#kept[slot] = { position, cameraId, json: kept }
+    this.#pushed += 1
     this.#newest = position
-    while (this.#bytes > this.maxBytes && this.#oldest < this.#newest) this.#dropOldest()
+    while (this.#bytes > this.maxBytes && this.#pushed - this.#gone > 1) this.#dropOldest()
     return position
   }
 
-  /** So many messages never came. Those before them go: positions have no holes. */
+  /** So many messages never came. Those before them go: what is kept has no hole. */
   skip(count: number): void {
-    while (this.#oldest <= this.#newest) this.#dropOldest()
+    while (this.#gone < this.#pushed) this.#dropOldest()
     this.#newest += count
     this.#oldest = this.#newest + 1
   }
 
-  /** @returns the message, whose text stands until the next push. */
-  at(position: number): KeptMessage | undefined {
-    if (position < this.#oldest || position > this.#newest) return undefined
-    return this.#kept[position % this.maxMessages]
+  /** @returns the first message of this position or behind it, whose text stands until the next push. */
+  next(position: number): KeptMessage | undefined {
+    let low = this.#gone
+    let high = this.#pushed
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2)
+      if ((this.#at(middle)?.position ?? 0) < position) low = middle + 1
+      else high = middle
+    }
+    return low < this.#pushed ? this.#at(low) : undefined
   }
 
+  #at(index: number): KeptMessage | undefined {
+    return this.#kept[index % this.maxMessages]
+  }
+
+  /** Its memory goes with it. */
   #dropOldest(): void {
-    const slot = this.#oldest % this.maxMessages
+    const slot = this.#gone % this.maxMessages
     this.#bytes -= this.#kept[slot]?.json.capacity ?? 0
+    this.#forgetOldest()
     this.#kept[slot] = undefined
-    this.#oldest += 1
+  }
+
+  #forgetOldest(): void {
+    this.#oldest = (this.#at(this.#gone)?.position ?? 0) + 1
+    this.#gone += 1
   }
 }

@@ -4,7 +4,11 @@ import type { WebSocket } from 'ws'
 import type { DetectionsText } from '../../messages/detections-json.js'
 
 /** What the hub asks of a result. */
-export type PublishedText = Pick<DetectionsText, 'cameraId' | 'json'>
+export type PublishedText = Pick<DetectionsText, 'cameraId' | 'json'> &
+  Readonly<{
+    /** Place among all that was published; it grows, and not each has a message. Default: right behind the one before. */
+    position?: number
+  }>
 
 /** The WebSocket side of `gantry.v1`: who is connected, what each wants, and what each missed. */
 export interface StreamHub extends Service {

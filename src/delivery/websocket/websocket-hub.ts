@@ -17,7 +17,7 @@ import {
 } from './client-message.js'
 import { PictureDemand } from './picture-demand.js'
 import { serverFrame } from './server-frame.js'
-import { formatCursor, parseCursor, Replay } from './replay.js'
+import { formatCursor, parseCursor, Replay, type StreamPast } from './replay.js'
 import { ResumeRing } from './resume-ring.js'
 import { closeCodes, StreamClient } from './stream-client.js'
 import { StreamFigures } from './stream-figures.js'
@@ -29,6 +29,8 @@ export type HubSettings = Readonly<{
   version: string
   /** Id of this run of the service, `[0-9a-z]+`; part of every cursor. */
   epoch: string
+  /** Position of the last message before its first; default 0. */
+  newest?: number
 }>
 
 /** What the hub keeps about a connection besides the client itself. */
@@ -58,8 +60,10 @@ export class WebSocketHub implements StreamHub {
     readonly settings: HubSettings,
     readonly log: Log,
     readonly limits: StreamLimits = defaultStreamLimits,
+    /** What was sent before the hub was there, or is kept no more. */
+    readonly past?: StreamPast,
   ) {
-    this.#ring = new ResumeRing(limits.resumeMessages, limits.resumeBytes)
+    this.#ring = new ResumeRing(limits.resumeMessages, limits.resumeBytes, settings.newest)
     const load = new LoopLoad()
     this.#broadcaster = new Broadcaster<StreamClient>(limits, {
       clients: () => this.#clientList(),
@@ -97,9 +101,9 @@ export class WebSocketHub implements StreamHub {
     })
   }
 
-  publish({ cameraId, json }: PublishedText, picture?: Uint8Array, atMs = nowMs()): void {
+  publish({ cameraId, json, position: place }: PublishedText, picture?: Uint8Array, atMs = nowMs()): void {
     if (this.#stopping !== undefined) return
-    const position = this.#ring.push(cameraId, json)
+    const position = this.#ring.push(cameraId, json, place)
     if (this.#connections.size === 0) return
     this.#broadcaster.push({
       position,
@@ -190,17 +194,21 @@ export class WebSocketHub implements StreamHub {
     connection.replay = new Replay(
       client,
       this.#ring,
+      this.past,
       { epoch: this.settings.epoch, chunk: replayChunk },
       (sent) => this.figures.count('sent', sent),
     )
     connection.replay.run(from === 'expired' ? this.#ring.oldest : from)
   }
 
-  /** @returns first position to replay; `expired` for a cursor of an earlier run, of which nothing is known. */
+  /** @returns first position to replay; `expired` for a cursor of a run of which nothing is known. */
   #resumePosition({ resumeAfter, detections }: Subscription): number | 'expired' | undefined {
     if (resumeAfter === undefined || !detections) return undefined
     const { epoch, position } = parseCursor(resumeAfter)
-    if (epoch !== this.settings.epoch) return 'expired'
+    if (epoch !== this.settings.epoch) {
+      const place = this.past?.placeOf(epoch, position)
+      return place === undefined ? 'expired' : place + 1
+    }
     if (position > this.#ring.newest) throw new StreamCursorError(resumeAfter)
     return position + 1
   }

@@ -2,6 +2,7 @@ import type { EngineHealth, Readiness } from '../../api/gantry.js'
 import type { CameraDirectory } from '../../cameras/camera-directory.js'
 import type { ResultCache } from '../../cache/result-cache.js'
 import type { ResultSink } from '../../delivery/result-sink.js'
+import type { StoreHealth } from '../../store/record-store.js'
 import type { EngineProcess } from '../engine/engine-process.js'
 import type { ProcessHealth } from '../../lifecycle/process-health.js'
 import type { ModelServerProcess } from '../model-server/model-server-process.js'
@@ -14,6 +15,7 @@ export type ServiceParts = Readonly<{
   directory: CameraDirectory
   sinks: readonly ResultSink[]
   cache: ResultCache
+  store: Readonly<{ health: StoreHealth }>
   stream: StreamProcess
   modelServer: ModelServerProcess | undefined
   /** `undefined` where nothing ends TLS. */
@@ -40,6 +42,7 @@ export function readinessOf(parts: ServiceParts, isDraining: boolean): Readiness
       ...inTheWay,
       ...left.map(standing),
       ...providerFailures(parts.engines, modelServer),
+      ...degraded(parts.store.health),
       ...engines.flatMap(strangeScores),
       ...engines.flatMap(warming),
       ...(modelServer?.warming ?? []),
@@ -47,6 +50,7 @@ export function readinessOf(parts: ServiceParts, isDraining: boolean): Readiness
     engines,
     sinks: parts.sinks.map((sink) => sink.health),
     cache: parts.cache.health,
+    store: parts.store.health,
     stream: parts.stream.health,
     modelServer: modelServer?.health ?? null,
     tlsDoor: tlsDoor?.health ?? null,
@@ -72,6 +76,11 @@ function camerasByState(directory: CameraDirectory): Record<string, number> {
 export function doorReasons(door: ProcessHealth | undefined): readonly string[] {
   if (door === undefined || door.state === 'ready') return []
   return [`the process that ends TLS is ${door.state}${door.reason && `: ${door.reason}`}`]
+}
+
+/** Results go on, and are lost with the process. */
+function degraded({ state, reason }: StoreHealth): readonly string[] {
+  return state === 'degraded' ? [`results are not stored: ${reason}`] : []
 }
 
 function standing({ index, state, reason }: EngineHealth): string {

@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { collectDefaultMetrics } from 'prom-client'
 import { createResultCache } from '../../cache/create-cache.js'
+import type { ResultCache } from '../../cache/result-cache.js'
+import { StoredResults } from '../../cache/stored-results.js'
 import { repositoriesOf, type LoadedPipeline } from '../../config/load.js'
+import { unstoredLimits } from '../../config/outputs.js'
 import { connectsAtOnce, type PipelineConfig } from '../../config/pipeline.js'
 import type { ServerTls } from '../../config/server.js'
+import { storeBounds } from '../../config/store.js'
 import { repositoriesFrom, repositoryWith } from '../../repository/repository-files.js'
 import {
   checkRepositories,
@@ -18,16 +22,18 @@ import { DescriptorWatch } from '../../lifecycle/descriptor-watch.js'
 import type { Log } from '../../lifecycle/log.js'
 import { tryTemporaryFolder, whyNotWritable } from '../../lifecycle/temporary-folder.js'
 import { createServiceMetrics, type ServiceMetrics } from '../../metrics/service-metrics.js'
+import { createStoreMetrics } from '../../metrics/store-metrics.js'
 import { createTlsMetrics } from '../../metrics/tls-metrics.js'
 import { isLoopbackHost } from '../../api/access.js'
 import { grpcPortFree } from '../../api/free-port.js'
 import { createHttpServer, type HttpServer } from '../../api/http-server.js'
-import { MemoryQueue } from '../../delivery/memory-queue.js'
+import { OutboxQueue } from '../../delivery/outbox-queue.js'
 import type { ResultSink } from '../../delivery/result-sink.js'
 import { CameraDirectory } from '../../cameras/camera-directory.js'
 import { CameraStore } from '../../cameras/camera-store.js'
 import { EngineLoads } from '../../cameras/engine-loads.js'
 import type { Gantry, KafkaPlace } from '../../api/gantry.js'
+import { RecordStore } from '../../store/record-store.js'
 import { ModelServerProcess } from '../model-server/model-server-process.js'
 import { DeviceStates } from '../device-states.js'
 import { HealthSocket, type HealthTelling } from '../health-socket.js'
@@ -102,7 +108,8 @@ export async function runService(
       { setting: 'store.path', path: config.store.path, reason: unwritable },
       'store.path cannot be written: cameras cannot be kept over a restart, and models are tried again at each',
     )
-  const sinks = await unlessAborted(sinksOf(config, metrics, log), signal)
+  const store = createStore(config, epoch, metrics, log)
+  const sinks = await unlessAborted(sinksOf(config, store, metrics, log), signal)
   const tls = config.server.tls && createServerTls(config, config.server.tls, metrics, log)
   const modelServer = config.modelServer.enabled
     ? new ModelServerProcess(config, version, unreadable, devices, metrics, log, tls?.certificates)
@@ -130,9 +137,16 @@ export async function runService(
     admission: config.admission,
     latencyObjectiveMs: config.latencyObjectiveMs,
     lookAtCameras: () => lookAtCameras(directory),
-    cache: createResultCache(config.cache, metrics, log),
+    cache: cacheOf(config, store, metrics, log),
+    store,
     sinks,
-    stream: new StreamProcess(config, { service: config.name, version, epoch }, metrics, log),
+    stream: new StreamProcess(
+      config,
+      { service: config.name, version, epoch },
+      config.store.durability.detections === 'outbox' ? store.path : undefined,
+      metrics,
+      log,
+    ),
     metrics,
     decoding: {
       share: config.decoding.gpuMemoryShare,
@@ -226,14 +240,61 @@ function kafkaPlace({ sinks: { kafka } }: PipelineConfig): KafkaPlace | null {
 /** kafkajs is loaded where there is a broker alone. */
 async function sinksOf(
   { sinks: { kafka } }: PipelineConfig,
+  store: RecordStore,
   metrics: ServiceMetrics,
   log: Log,
 ): Promise<ResultSink[]> {
   if (kafka === undefined) return []
   const { createKafkaSink } = await import('../../delivery/kafka/kafka-sink.js')
-  const { maxQueuedRecords, maxQueuedBytes } = kafka
-  const queue = new MemoryQueue({ maxRecords: maxQueuedRecords, maxBytes: maxQueuedBytes })
+  const queue = new OutboxQueue('kafka', store, unstoredLimits(kafka))
+  store.onPlaces = (places) => {
+    for (const place of places) if (place.sink === queue.sink) queue.resume(place, store.newest)
+  }
   return [createKafkaSink(kafka, queue, metrics, log)]
+}
+
+/** Results of the past are those that are stored; without, those that the cache keeps. */
+function cacheOf(
+  { cache, store: settings }: PipelineConfig,
+  store: RecordStore,
+  metrics: ServiceMetrics,
+  log: Log,
+): ResultCache {
+  if (settings.durability.detections === 'memory') return createResultCache(cache, metrics, log)
+  // Of a camera the store keeps more than memory could.
+  const hot = createResultCache(
+    cache.redis === undefined ? { ...cache, recentPerCamera: 1 } : cache,
+    metrics,
+    log,
+  )
+  return new StoredResults(hot, store, storeBounds(settings).maxAgeMs)
+}
+
+function createStore(
+  config: PipelineConfig,
+  epoch: string,
+  { registry }: ServiceMetrics,
+  log: Log,
+): RecordStore {
+  const { store, sinks } = config
+  if (store.durability.detections === 'outbox')
+    for (const name of ['maxQueuedRecords', 'maxQueuedBytes'] as const)
+      if (sinks.kafka?.[name] !== undefined)
+        log.warn(
+          { setting: `sinks.kafka.${name}` },
+          `sinks.kafka.${name} is replaced by store.maxBytes: it bounds now what waits in memory while nothing can be stored`,
+        )
+  return new RecordStore(
+    {
+      folder: store.path,
+      epoch,
+      detections: store.durability.detections,
+      sinks: sinks.kafka === undefined ? [] : ['kafka'],
+      ...storeBounds(store),
+    },
+    createStoreMetrics(registry),
+    log,
+  )
 }
 
 /**

@@ -15,6 +15,7 @@ import { type GpuFigures, GpuMetrics } from '../../metrics/gpu-metrics.js'
 import { metricsText } from '../../metrics/metrics-text.js'
 import type { ServiceMetrics } from '../../metrics/service-metrics.js'
 import type { ResultSink } from '../../delivery/result-sink.js'
+import type { RecordStore } from '../../store/record-store.js'
 import type { CameraDirectory } from '../../cameras/camera-directory.js'
 import type { CameraEntry } from '../../cameras/camera-entry.js'
 import { EngineUnavailableError } from '../../cameras/engine-errors.js'
@@ -34,6 +35,7 @@ import { Engines, type EnginesDeps } from './engines.js'
 import type { EnsembleChange } from './ensemble-change.js'
 import type { GpuWatch } from './gpu-watch.js'
 import { ModelCounts } from './model-counts.js'
+import { Outlet } from './outlet.js'
 import { modelsView } from './models-view.js'
 import { measureProviders } from './provider-report.js'
 import { readinessOf } from './readiness.js'
@@ -65,6 +67,7 @@ export type ServiceDeps = EnginesDeps &
     epoch: string
     directory: CameraDirectory
     cache: ResultCache
+    store: RecordStore
     sinks: readonly ResultSink[]
     stream: StreamProcess
     metrics: ServiceMetrics
@@ -81,6 +84,7 @@ export class GantryService implements Gantry {
   readonly version: string
   readonly kafka: KafkaPlace | null
   readonly stream: StreamProcess
+  readonly #outlet: Outlet
   readonly #engines: Engines
   readonly #engineMetrics: EngineMetrics
   readonly #deps: ServiceDeps
@@ -101,6 +105,7 @@ export class GantryService implements Gantry {
     this.version = deps.version
     this.kafka = deps.kafka
     this.stream = deps.stream
+    this.#outlet = new Outlet(deps)
     this.#engineMetrics = new EngineMetrics(deps.metrics)
     deps.engineDevices.forEach((_, index) => this.#engineMetrics.begins(index))
     this.#engines = new Engines(deps, {
@@ -133,8 +138,7 @@ export class GantryService implements Gantry {
   /** Starts the engines and gives them their cameras. @throws GantryError when the model cannot be used. */
   async start(): Promise<void> {
     this.#deps.gpus.start()
-    this.#deps.cache.start()
-    for (const sink of this.#deps.sinks) sink.start()
+    await this.#outlet.start()
     const cameras = this.#engines.start()
     // Cameras first: a service is ready without its model server. But an engine that waits for its GPU holds nobody up.
     await Promise.race([cameras, this.#engines.firstEnd])
@@ -167,7 +171,7 @@ export class GantryService implements Gantry {
     this.#moves.close()
     this.#capacity.watch.stop()
     await this.#engines.stop(deadline.leftMs)
-    await Promise.all([...this.#deps.sinks.map((sink) => sink.stop(deadline.leftMs)), this.stream.stop()])
+    await this.#outlet.stop(deadline.leftMs)
   }
 
   /** Ends what {@link drain} left, which others may have needed until now. Idempotent, never rejects. */
@@ -414,9 +418,6 @@ export class GantryService implements Gantry {
     this.#ensemble.published(result, captureToPublishMs)
     const json = closedDetectionsJson(result.text, captureToPublishMs)
     const text: DetectionsText = { cameraId, seq, capturedAtMs, json }
-    this.stream.publish(text, result.picture)
-    this.#deps.cache.put(text)
-    const recordId = detectionsRecordId(this.#deps.epoch, entry.life, text)
-    for (const sink of this.#deps.sinks) sink.accept(recordId, text)
+    this.#outlet.publish(detectionsRecordId(this.#deps.epoch, entry.life, text), text, result.picture)
   }
 }

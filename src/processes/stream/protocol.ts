@@ -10,6 +10,8 @@ import type { UpgradeRequest } from '../../api/stream-upstream.js'
 export type StreamSetup = Readonly<{
   hub: HubSettings
   maxClients: number
+  /** File of what was published, where results are stored. */
+  storePath: string | undefined
   log: LogSettings
 }>
 

@@ -2,7 +2,7 @@ import type { PublishedText } from '../../delivery/websocket/stream-hub.js'
 import { FieldReader, FieldWriter, lengthBytes, numberBytes, textBytes } from '../frame-fields.js'
 
 /** What goes to the clients. */
-export type Published = PublishedText &
+export type Published = Required<PublishedText> &
   Readonly<{
     /** A picture message of the same frame. */
     picture?: Buffer
@@ -14,11 +14,12 @@ export type Published = PublishedText &
 export type LeftOut = Readonly<{ cameraId: string; results: number }>
 
 /** Fields of a result; behind them come its text, of so many bytes, and its picture. */
-export function publishedFields({ cameraId, json, atMs }: Published): FieldWriter {
-  const fields = new FieldWriter(textBytes(cameraId) + 2 * numberBytes + lengthBytes)
+export function publishedFields({ cameraId, json, position, atMs }: Published): FieldWriter {
+  const fields = new FieldWriter(textBytes(cameraId) + 3 * numberBytes + lengthBytes)
   fields.text(cameraId)
   // None is left out.
   fields.number(0)
+  fields.number(position)
   fields.number(atMs)
   fields.length(json.length)
   return fields
@@ -37,8 +38,9 @@ export function readPublished(body: Buffer): Published | LeftOut {
   const cameraId = fields.text()
   const results = fields.number()
   if (results > 0) return { cameraId, results }
+  const position = fields.number()
   const atMs = fields.number()
   const json = fields.bytes(fields.length())
   const picture = fields.rest()
-  return { cameraId, atMs, json, ...(picture.length > 0 && { picture }) }
+  return { cameraId, position, atMs, json, ...(picture.length > 0 && { picture }) }
 }

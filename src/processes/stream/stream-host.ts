@@ -1,7 +1,9 @@
 import type { Socket } from 'node:net'
 import type { Log } from '../../lifecycle/log.js'
 import type { StreamReading } from '../../delivery/websocket/stream-figures.js'
+import { defaultStreamLimits } from '../../delivery/websocket/stream-limits.js'
 import { WebSocketHub } from '../../delivery/websocket/websocket-hub.js'
+import { StoredStream } from '../../store/stored-stream.js'
 import { ClientAcceptor } from './client-acceptor.js'
 import type { FromStream, StreamSetup } from './protocol.js'
 import type { LeftOut, Published } from './published-frame.js'
@@ -25,7 +27,9 @@ export class StreamHost {
     readonly tell: (message: FromStream) => void,
     log: Log,
   ) {
-    this.#hub = new WebSocketHub(setup.hub, log)
+    const { storePath } = setup
+    const past = storePath === undefined ? undefined : new StoredStream(storePath, log)
+    this.#hub = new WebSocketHub(setup.hub, log, defaultStreamLimits, past)
     this.#hub.onPictureCameras = (cameras) => tell({ type: 'pictures', cameras: [...cameras] })
     this.#hub.onClients = () => this.#clientsChanged()
     this.#acceptor = new ClientAcceptor(this.#hub, setup.maxClients)

@@ -42,6 +42,8 @@ export class StreamProcess implements StreamUpstream {
   readonly #process: SupervisedProcess<FromStream, ToStream>
   #pictureCameras: ReadonlySet<string> = new Set()
   #clients = 0
+  /** Position of the last that was published. */
+  #newest = 0
   #waiting: Published[] = []
   #flushTimer: NodeJS.Timeout | undefined
   #cpuSeconds = 0
@@ -53,13 +55,15 @@ export class StreamProcess implements StreamUpstream {
   constructor(
     { server, log: logSettings }: PipelineConfig,
     hub: HubSettings,
+    /** File of what was published; undefined where results are not stored. */
+    storePath: string | undefined,
     readonly metrics: ServiceMetrics,
     readonly log: Log,
   ) {
     const setup = (): StreamSetup => ({
-      // What another process of this run kept is not known to this one, and neither are its positions.
-      hub: { ...hub, epoch: `${hub.epoch}${this.#process.health.restarts.toString(36)}` },
+      hub: { ...hub, newest: this.#newest },
       maxClients: server.maxStreamClients,
+      storePath,
       log: logSettings,
     })
     // Counters that begin at 1 would hide the first restart from `increase()`.
@@ -115,10 +119,16 @@ export class StreamProcess implements StreamUpstream {
     return taken
   }
 
+  /** What is published comes behind this position. */
+  begin(newest: number): void {
+    this.#newest = newest
+  }
+
   /** Never throws. While the process is away, nobody is there to miss it. */
-  publish({ cameraId, json }: PublishedText, picture?: Buffer): void {
+  publish({ cameraId, json, position }: Required<PublishedText>, picture?: Buffer): void {
+    this.#newest = position
     if (!this.#process.ready) return
-    this.#waiting.push({ cameraId, json, ...(picture && { picture }), atMs: nowMs() })
+    this.#waiting.push({ cameraId, json, position, ...(picture && { picture }), atMs: nowMs() })
     if (this.#clients > 0 || this.#waiting.length >= unwatched.atMost) this.#flush()
     else this.#flushTimer ??= setTimeout(() => this.#flush(), unwatched.withinMs).unref()
   }

@@ -1,10 +1,12 @@
-import { kafkaSchema, type KafkaConfig } from '../../../src/config/outputs.js'
-import { detectionsRecordId } from '../../../src/messages/cloud-event.js'
+import { kafkaSchema, unstoredLimits, type KafkaConfig } from '../../../src/config/outputs.js'
+import { detectionsRecordId, eventTypes } from '../../../src/messages/cloud-event.js'
 import type { DetectionsMessage } from '../../../src/messages/detections-message.js'
 import { createServiceMetrics } from '../../../src/metrics/service-metrics.js'
 import { createKafkaSink } from '../../../src/delivery/kafka/kafka-sink.js'
-import { MemoryQueue } from '../../../src/delivery/memory-queue.js'
+import { queuedRecord } from '../../../src/delivery/outbox-queue.js'
+import { nowMs } from '../../../src/lifecycle/clock.js'
 import { textOf } from '../../support/detections.js'
+import { unstoredQueue } from '../../support/unstored-queue.js'
 import { recordingLog } from '../../support/silent-log.js'
 
 let topics = 0
@@ -23,14 +25,17 @@ export function kafkaSink(address: string, topic: string, overrides: Partial<Kaf
   }
   const metrics = createServiceMetrics()
   const { log, lines } = recordingLog()
-  const { maxQueuedRecords, maxQueuedBytes } = config
-  const queue = new MemoryQueue({ maxRecords: maxQueuedRecords, maxBytes: maxQueuedBytes })
-  const sink = createKafkaSink(config, queue, metrics, log)
+  const sink = createKafkaSink(config, unstoredQueue(unstoredLimits(config)), metrics, log)
+  let position = 0
   return {
     sink,
     lines,
-    accept: (message: DetectionsMessage) =>
-      sink.accept(detectionsRecordId('e1', 0, message), textOf(message)),
+    accept: (message: DetectionsMessage) => {
+      const { cameraId, seq, capturedAtMs: timeMs, json: value } = textOf(message)
+      const id = detectionsRecordId('e1', 0, message)
+      const record = { id, type: eventTypes.detections, cameraId, seq, timeMs, value }
+      sink.accept(queuedRecord({ ...record, position: (position += 1) }, false, nowMs()))
+    },
     counted: async (result: string): Promise<number> => {
       const { values } = await metrics.sinkRecords.get()
       return values.find(({ labels }) => labels['result'] === result)?.value ?? 0

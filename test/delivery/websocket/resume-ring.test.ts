@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { ResumeRing } from '../../../src/delivery/websocket/resume-ring.js'
 
-const positions = (ring: ResumeRing) =>
-  Array.from({ length: ring.newest + 2 }, (_, at) => ring.at(at)?.position).filter((at) => at !== undefined)
+function positions(ring: ResumeRing): readonly number[] {
+  const found: number[] = []
+  for (let kept = ring.next(0); kept !== undefined; kept = ring.next(kept.position + 1))
+    found.push(kept.position)
+  return found
+}
 
 function filled(maxMessages: number, maxBytes: number, bytes: readonly number[]): ResumeRing {
   const ring = new ResumeRing(maxMessages, maxBytes)
@@ -27,8 +31,17 @@ describe('ResumeRing', () => {
     const ring = new ResumeRing(3, 100_000)
     const sizes = [4_000, 10, 900, 5, 4_100, 70, 0]
     sizes.forEach((size, index) => ring.push('dock-1', Buffer.from(`${index} ø${'x'.repeat(size)}`)))
-    const kept = [5, 6, 7].map((position) => ring.at(position)?.json.toString())
+    const kept = [5, 6, 7].map((position) => ring.next(position)?.json.toString())
     expect(kept).toEqual([4, 5, 6].map((index) => `${index} ø${'x'.repeat(sizes[index] ?? 0)}`))
+  })
+
+  it('takes messages at their places, between which there is nothing', () => {
+    const ring = new ResumeRing(3, 9_000, 40)
+    expect([ring.oldest, ring.newest]).toEqual([41, 40])
+    for (const position of [45, 46, 50, 61]) ring.push('dock-1', Buffer.from('x'), position)
+    expect(positions(ring)).toEqual([46, 50, 61])
+    expect([ring.oldest, ring.newest]).toEqual([46, 61])
+    expect([47, 50, 51, 62].map((position) => ring.next(position)?.position)).toEqual([50, 50, 61, undefined])
   })
 
   it('goes on behind messages that never came, without what was before them', () => {

@@ -8,7 +8,7 @@ import {
 
 const json = Buffer.from('{"cameraId":"dock-1","label":"Prüfer ✓"}')
 const picture = Buffer.alloc(300, 7)
-const result = { cameraId: 'dock-1', json, atMs: 81_234.5 }
+const result = { cameraId: 'dock-1', json, position: 1_823_000_000_000_512, atMs: 81_234.5 }
 
 const bodyOf = (picture: Buffer) =>
   Buffer.concat([

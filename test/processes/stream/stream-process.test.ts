@@ -5,6 +5,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { handOver } from '../../../src/api/hand-over.js'
 import type { PipelineConfig } from '../../../src/config/pipeline.js'
+import type { DetectionsText } from '../../../src/messages/detections-json.js'
 import { createServiceMetrics } from '../../../src/metrics/service-metrics.js'
 import { StreamProcess } from '../../../src/processes/stream/stream-process.js'
 import { TestClient } from '../../delivery/websocket/stream-fixture.js'
@@ -12,13 +13,20 @@ import { detectionsText } from '../../support/detections.js'
 import { silentLog } from '../../support/silent-log.js'
 import { until } from '../../support/until.js'
 
+/** Of the stream of a test. */
+let position = 0
+/** Behind the one before. */
+const placed = (text: DetectionsText) => ({ ...text, position: (position += 1) })
+
 /** A server that gives a real process its clients, of which there was none yet. */
 async function idle() {
+  position = 0
   const config = { server: { maxStreamClients: 10 }, log: { level: 'silent' } }
   const settings = { service: 'test', version: '0.0.0', epoch: 'e1' }
   const stream = new StreamProcess(
     config as unknown as PipelineConfig,
     settings,
+    undefined,
     createServiceMetrics(),
     silentLog(),
   )
@@ -52,13 +60,13 @@ const detections = Array.from({ length: 35 }, (_, i) => ({
 
 it('is started by its first clients, all of which it serves; results before them start nothing', async () => {
   const { stream, port } = await idle()
-  for (let seq = 1; seq <= 100; seq += 1) stream.publish(detectionsText({ seq }))
+  for (let seq = 1; seq <= 100; seq += 1) stream.publish(placed(detectionsText({ seq })))
   expect(stream.health).toEqual({ state: 'idle', pid: null, restarts: 0, reason: '', clients: 0 })
   const connecting = [1, 2, 3].map(() => TestClient.subscribed(port))
   await until('it starts', () => stream.health.pid !== null)
   const clients = await Promise.all(connecting)
   expect(stream.health).toMatchObject({ state: 'ready', restarts: 0, clients: 3 })
-  stream.publish(detectionsText({ seq: 101 }))
+  stream.publish(placed(detectionsText({ seq: 101 })))
   for (const client of clients) {
     expect(await client.next('detections')).toMatchObject({ seq: 101 })
     expect(client.of('detections')).toHaveLength(1)
@@ -82,7 +90,7 @@ const positionOf = (cursor: string) => Number(cursor.split('-').at(-1))
 it('a client gets nothing that was published before it came, and all that was published after', async () => {
   const { stream, port } = await started()
   for (let round = 0; round < 20; round += 1) {
-    for (let seq = 1; seq <= 20; seq += 1) stream.publish(detectionsText({ seq, detections }))
+    for (let seq = 1; seq <= 20; seq += 1) stream.publish(placed(detectionsText({ seq, detections })))
     const client = await TestClient.connect(port)
     expect(positionOf(client.of('hello')[0]?.cursor ?? '')).toBe((round + 1) * 20)
     client.socket.terminate()
@@ -99,7 +107,7 @@ it('R38: results for a process that does not read wait within a bound, and its c
   const most = 30_000
   let grownBytes = 0
   for (let seq = 1; seq <= most; seq += 1) {
-    stream.publish(detectionsText({ seq, detections }))
+    stream.publish(placed(detectionsText({ seq, detections })))
     if (seq % 1_000 !== 0) continue
     await new Promise(setImmediate)
     grownBytes = Math.max(grownBytes, bytes() - before)
@@ -113,7 +121,7 @@ it('R38: results for a process that does not read wait within a bound, and its c
   let published = most
   await until('all is told, with a result', () => {
     if (got() + told() === published) return true
-    stream.publish(detectionsText({ seq: published }))
+    stream.publish(placed(detectionsText({ seq: published })))
     published += 1
     return false
   })
@@ -125,7 +133,7 @@ it('R38: results for a process that does not read wait within a bound, and its c
 it('R20: clients get what was published before the stop, and are closed after it', async () => {
   const { stream, port } = await started()
   const client = await TestClient.subscribed(port)
-  for (let seq = 1; seq <= 50; seq += 1) stream.publish(detectionsText({ seq, detections }))
+  for (let seq = 1; seq <= 50; seq += 1) stream.publish(placed(detectionsText({ seq, detections })))
   await stream.stop()
   expect(await client.whenClosed()).toMatchObject({ code: 1001 })
   expect(client.of('detections').map(({ seq }) => seq)).toEqual(Array.from({ length: 50 }, (_, i) => i + 1))

@@ -1,7 +1,7 @@
 import type { KafkaConfig } from '../../../config/outputs.js'
 import { KafkaLinks } from '../../../delivery/kafka/kafka-link.js'
 import type { RecordLink } from '../../../delivery/record-link.js'
-import type { QueuedRecord } from '../../../delivery/record-queue.js'
+import type { OutgoingRecord } from '../../../delivery/record-queue.js'
 import { nowMs } from '../../../lifecycle/clock.js'
 import { delay } from '../../../lifecycle/delay.js'
 import type { Log } from '../../../lifecycle/log.js'
@@ -23,7 +23,7 @@ export type KafkaOutputOptions = Readonly<{
   log: Log
 }>
 
-type Waiting = Readonly<{ line: BatchLine; record: QueuedRecord }>
+type Waiting = Readonly<{ line: BatchLine; record: OutgoingRecord }>
 
 /**
  * Records as those of cameras, by the type {@link eventTypes}: each file is a camera, named by its path, whose frames count from 1. A
@@ -109,7 +109,7 @@ export class KafkaOutput implements BatchOutput {
   }
 }
 
-function recordOf({ line, capturedAtMs, inferMs }: ScoredItem, runId: string): QueuedRecord {
+function recordOf({ line, capturedAtMs, inferMs }: ScoredItem, runId: string): OutgoingRecord {
   const { file, frame = 1, timeMs = 0, widthPx, heightPx, quality, model, detections } = line
   const time = new Date(capturedAtMs).toISOString()
   const message: DetectionsMessage = {
@@ -128,6 +128,5 @@ function recordOf({ line, capturedAtMs, inferMs }: ScoredItem, runId: string): Q
     cameraId: file,
     time,
     value: Buffer.from(JSON.stringify(message)),
-    acceptedMs: nowMs(),
   }
 }

@@ -1,0 +1,89 @@
+import type { ResultCache } from '../../cache/result-cache.js'
+import { queuedRecord } from '../../delivery/outbox-queue.js'
+import type { ResultSink } from '../../delivery/result-sink.js'
+import { nowMs, wallMs } from '../../lifecycle/clock.js'
+import { Deadline } from '../../lifecycle/deadline.js'
+import { eventTypes } from '../../messages/cloud-event.js'
+import type { DetectionsText } from '../../messages/detections-json.js'
+import type { GapMessage } from '../../messages/gap-message.js'
+import type { RecordStore } from '../../store/record-store.js'
+import type { Gap, StoreRecord } from '../../store/record.js'
+import type { StreamProcess } from '../stream/stream-process.js'
+
+export type OutletParts = Readonly<{
+  store: RecordStore
+  cache: ResultCache
+  sinks: readonly ResultSink[]
+  stream: StreamProcess
+  /** Of this run; part of the ids of what it says itself. */
+  epoch: string
+}>
+
+/** The one door out of the service: what goes through it is stored, and then told to viewers, cache and sinks in the same order. */
+export class Outlet {
+  #gaps = 0
+
+  constructor(readonly parts: OutletParts) {
+    parts.store.onGap = (gap) => this.#tellGap(gap)
+  }
+
+  /** Resolves once the store is there, or cannot be. Never rejects. */
+  async start(): Promise<void> {
+    this.parts.cache.start()
+    await this.parts.store.start()
+    this.parts.stream.begin(this.parts.store.newest)
+    for (const sink of this.parts.sinks) sink.start()
+  }
+
+  /** A result of a camera, with the picture that somebody wants to see. */
+  publish(id: string, text: DetectionsText, picture: Buffer | undefined): void {
+    const { cameraId, seq, capturedAtMs: timeMs, json: value } = text
+    const record: StoreRecord = { id, type: eventTypes.detections, cameraId, seq, timeMs, value }
+    this.parts.store.accept(record, (placed, isStored) => {
+      this.parts.stream.publish({ cameraId, json: value, position: placed.position }, picture)
+      this.parts.cache.put(text)
+      const queued = queuedRecord(placed, isStored, nowMs())
+      for (const sink of this.parts.sinks) sink.accept(queued)
+    })
+  }
+
+  /** An event: it is on the disk before anybody is told. @param gap - that it tells. */
+  publishEvent(record: StoreRecord, gap?: Gap): void {
+    const published: Parameters<RecordStore['accept']>[1] = (placed, isStored) => {
+      const queued = queuedRecord(placed, isStored, nowMs())
+      for (const sink of this.parts.sinks) sink.accept(queued)
+    }
+    this.parts.store.accept(record, published, gap)
+  }
+
+  /** What was published is delivered, for so long at most; what is stored and was not is left for the next start. Never rejects. */
+  async stop(drainMs: number): Promise<void> {
+    const { store, sinks, stream } = this.parts
+    const deadline = new Deadline(drainMs)
+    await store.drain(deadline.leftMs)
+    await Promise.all([...sinks.map((sink) => sink.stop(deadline.leftMs)), stream.stop()])
+    await store.stop()
+  }
+
+  #tellGap(gap: Gap): void {
+    const { sink, cameraId, dropped, fromMs, toMs } = gap
+    const message: GapMessage = {
+      ...{ cameraId, sink, dropped },
+      from: new Date(fromMs).toISOString(),
+      to: new Date(toMs).toISOString(),
+      reason: 'retention',
+    }
+    this.publishEvent(
+      {
+        id: `${cameraId}/${this.parts.epoch}/gap/${sink}/${(this.#gaps += 1)}`,
+        type: eventTypes.gap,
+        cameraId,
+        seq: 0,
+        timeMs: wallMs(),
+        value: Buffer.from(JSON.stringify(message)),
+        sink,
+      },
+      gap,
+    )
+  }
+}

@@ -1,0 +1,407 @@
+import { Worker } from 'node:worker_threads'
+import { join } from 'node:path'
+import { eventTypes } from '../messages/cloud-event.js'
+import { nowMs, wallMs } from '../lifecycle/clock.js'
+import { atMost } from '../lifecycle/delay.js'
+import { entryPath } from '../lifecycle/entry.js'
+import type { Log } from '../lifecycle/log.js'
+import type { Service } from '../lifecycle/service.js'
+import type { StoreMetrics } from '../metrics/store-metrics.js'
+import type { Gap, PlacedRecord, RangeQuery, SinkPlace, StoreRecord } from './record.js'
+import {
+  packBatch,
+  type FromWriter,
+  type StoreTrouble,
+  type ToWriter,
+  type WriterStart,
+} from './store-messages.js'
+import { StoreReader } from './store-reader.js'
+
+/** The file under `store.path`. */
+export const storeFileName = 'records.sqlite'
+
+/** A commit that takes longer holds nobody up: what waits for it is published. */
+const stalledAfterMs = 1_000
+const tryAgainMs = 1_000
+/** Of one commit. */
+const batch = { records: 1_000, bytes: 4 * 1024 ** 2 } as const
+/** What waits in memory for a file that takes nothing; beyond it the oldest are not stored. */
+const maxWaitingBytes = 16 * 1024 ** 2
+/** How far sinks are is written with the next records, or after so long. */
+const settleWithinMs = 250
+const openWithinMs = 5_000
+const lastCommitMs = 2_000
+const remindMs = 60_000
+/** Positions of a run that does not know those before it: no run counts as fast as this clock. */
+const positionsPerMs = 1_024
+
+export type StoreSettings = Omit<WriterStart, 'path'> &
+  Readonly<{
+    /** `store.path`. */
+    folder: string
+    /** Whether results are committed before they are published; events always are. */
+    detections: 'outbox' | 'memory'
+  }>
+
+/** How the store is doing, for readiness and the page. */
+export type StoreHealth = Readonly<{
+  /** `degraded`: results are published without being stored. */
+  state: 'starting' | 'up' | 'degraded' | 'stopped'
+  reason: string
+  bytes: number
+}>
+
+/**
+ * Told once of each record, in the order in which they were accepted.
+ *
+ * @param isStored - false: it is lost with this process.
+ */
+export type OnPublished = (record: PlacedRecord, isStored: boolean) => void
+
+type Waiting = {
+  readonly record: PlacedRecord
+  readonly gap: Gap | undefined
+  published: OnPublished | undefined
+}
+
+/**
+ * Where every record goes before anybody is told of it: it is accepted once it is in the file, and published then. A thread writes; what
+ * comes while it is at it goes in the next commit. A file that cannot be written, or is slow, holds nobody up: records are published
+ * without being stored, which readiness says, and those that still wait in memory are stored once it can be.
+ */
+export class RecordStore implements Service {
+  readonly #path: string
+  #writer: Worker | undefined
+  readonly #reader: StoreReader
+  #state: StoreHealth['state'] = 'starting'
+  #reason = 'not started'
+  #bytes = 0
+  #newest = 0
+  #isOpen = false
+  #waiting: Waiting[] = []
+  #waitingBytes = 0
+  #inFlight: readonly Waiting[] | undefined
+  #inFlightSettled: ReadonlyMap<string, number> = new Map()
+  #sentMs = 0
+  #stall: NodeJS.Timeout | undefined
+  #retry: NodeJS.Timeout | undefined
+  #settleTimer: NodeJS.Timeout | undefined
+  /** How far sinks are, where that is not written yet. */
+  readonly #settled = new Map<string, number>()
+  readonly #settledTo = new Map<string, number>()
+  #opened: ((places: readonly SinkPlace[]) => void) | undefined
+  #places: readonly SinkPlace[] | undefined
+  #toldMs = Number.NEGATIVE_INFINITY
+  #idle: (() => void) | undefined
+  #stopping: Promise<void> | undefined
+  /** Records of a camera that a sink did not get were deleted. */
+  onGap: ((gap: Gap) => void) | undefined
+  /** Where sinks are, once that is known: after the start, where the file could not be opened then. */
+  onPlaces: ((places: readonly SinkPlace[]) => void) | undefined
+
+  constructor(
+    readonly settings: StoreSettings,
+    readonly metrics: StoreMetrics,
+    readonly log: Log,
+  ) {
+    this.#path = join(settings.folder, storeFileName)
+    this.#reader = new StoreReader(this.#path)
+  }
+
+  get path(): string {
+    return this.#path
+  }
+
+  get health(): StoreHealth {
+    return { state: this.#state, reason: this.#reason, bytes: this.#bytes }
+  }
+
+  /** Position of the newest record that was accepted. */
+  get newest(): number {
+    return this.#newest
+  }
+
+  /** @returns once the file is open, or cannot be, or after some seconds; it is tried again then. Never rejects. */
+  async start(): Promise<void> {
+    this.metrics.up.set(0)
+    const opened = new Promise<readonly SinkPlace[]>((resolve) => (this.#opened = resolve))
+    this.#spawn()
+    await atMost(openWithinMs, opened)
+    this.#opened = undefined
+    // A place behind all that there may be.
+    if (!this.#isOpen) this.#newest = wallMs() * positionsPerMs
+    this.#reader.start()
+  }
+
+  /** @param gap - that the record tells. */
+  accept(record: StoreRecord, published: OnPublished, gap?: Gap): void {
+    const placed = { ...record, position: ++this.#newest }
+    const isKept = record.type !== eventTypes.detections || this.settings.detections === 'outbox'
+    if (!isKept && this.#waiting.length === 0 && this.#inFlight === undefined) return published(placed, false)
+    this.#waiting.push({ record: placed, gap, published })
+    this.#waitingBytes += record.value.length
+    if (this.#isHeldUp) {
+      this.#publishWaiting()
+      this.#boundWaiting()
+    }
+    this.#flush()
+  }
+
+  /** All of the sink up to here is delivered or given up. */
+  settle(sink: string, position: number): void {
+    if ((this.#settledTo.get(sink) ?? 0) >= position) return
+    this.#settledTo.set(sink, position)
+    this.#settled.set(sink, position)
+    this.#settleTimer ??= setTimeout(() => {
+      this.#settleTimer = undefined
+      this.#flush()
+    }, settleWithinMs)
+  }
+
+  /** @throws StoreReadError */
+  forSink(
+    sink: string,
+    after: number,
+    below: number,
+    limits: Readonly<{ records: number; bytes: number }>,
+  ): Promise<readonly PlacedRecord[]> {
+    return this.#reader.ask({ type: 'forSink', sink, after, below, ...limits })
+  }
+
+  /** @throws StoreReadError */
+  range(query: RangeQuery): Promise<readonly PlacedRecord[]> {
+    return this.#reader.ask({ type: 'range', query })
+  }
+
+  /** Results of the camera until now are asked for no more. */
+  forget(cameraId: string): void {
+    this.#post({ type: 'forget', cameraId, position: this.#newest })
+  }
+
+  /** Resolves when all that was accepted is published, or after so long. Never rejects. */
+  async drain(withinMs: number): Promise<void> {
+    clearTimeout(this.#settleTimer)
+    this.#settleTimer = undefined
+    const idle = new Promise<void>((resolve) => (this.#idle = resolve))
+    this.#flush()
+    if (this.#inFlight !== undefined) await atMost(withinMs, idle)
+    this.#idle = undefined
+  }
+
+  /** What can be committed soon is. Idempotent, never rejects. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  async #stop(): Promise<void> {
+    await this.drain(lastCommitMs)
+    clearTimeout(this.#settleTimer)
+    clearTimeout(this.#stall)
+    clearTimeout(this.#retry)
+    this.#publishWaiting()
+    this.#state = 'stopped'
+    this.#reason = 'stopped'
+    this.metrics.up.set(0)
+    const writer = this.#writer
+    this.#writer = undefined
+    const gone = new Promise<void>((resolve) => (writer ? writer.once('exit', () => resolve()) : resolve()))
+    writer?.postMessage({ type: 'close' } satisfies ToWriter)
+    await Promise.all([this.#reader.stop(), gone])
+  }
+
+  get #isHeldUp(): boolean {
+    return this.#state === 'degraded' || this.#state === 'stopped'
+  }
+
+  #spawn(): void {
+    const { folder: _folder, detections: _detections, ...start } = this.settings
+    const workerData: WriterStart = { ...start, path: this.#path }
+    const writer = new Worker(entryPath(import.meta.url, './writer-thread.js'), {
+      name: 'store-writer',
+      workerData,
+    })
+    this.#writer = writer
+    this.#isOpen = false
+    writer.on('message', (message: FromWriter) => this.#receive(message))
+    writer.on('error', (error) => this.log.error({ err: error }, 'the thread that writes records failed'))
+    writer.on('exit', () => {
+      if (this.#writer !== writer) return
+      this.#failed({ kind: 'failed', reason: 'the thread that writes records ended' })
+      this.#writer = undefined
+    })
+    this.#open()
+  }
+
+  #open(): void {
+    this.#post({ type: 'open', from: this.#newest })
+  }
+
+  #receive(message: FromWriter): void {
+    switch (message.type) {
+      case 'opened':
+        return this.#isOpenNow(message.newest, message.sinks)
+      case 'committed':
+        return this.#committed()
+      case 'failed':
+        return this.#failed(message.trouble)
+      case 'figures': {
+        this.#bytes = message.figures.usedBytes
+        this.metrics.bytes.set(this.#bytes)
+        this.metrics.records.inc({ result: 'deleted' }, message.dropped)
+        return
+      }
+      case 'gaps':
+        for (const gap of message.gaps) this.onGap?.(gap)
+        return
+      case 'closed':
+        return
+      default:
+        message satisfies never
+    }
+  }
+
+  #isOpenNow(newest: number, places: readonly SinkPlace[]): void {
+    this.#isOpen = true
+    this.#newest = Math.max(this.#newest, newest)
+    if (this.#places === undefined) this.onPlaces?.(places)
+    this.#places ??= places
+    this.#reader.reopen()
+    // What was refused before shows whether it can be written.
+    if (this.#state !== 'degraded' || this.#waiting.length === 0) this.#up()
+    this.#opened?.(places)
+    this.#flush()
+  }
+
+  #up(): void {
+    if (this.#state === 'degraded') this.log.info({ path: this.#path }, 'records are stored again')
+    this.#state = 'up'
+    this.#reason = 'records are stored'
+    this.metrics.up.set(1)
+  }
+
+  /** The next commit, where none is under way. */
+  #flush(): void {
+    if (this.#inFlight !== undefined) return
+    if (!this.#isOpen) return this.#idle?.()
+    const next = this.#nextBatch()
+    const settled = new Map(this.#settled)
+    if (next.length === 0 && (settled.size === 0 || this.#settleTimer !== undefined)) return this.#idle?.()
+    this.#inFlight = next
+    this.#inFlightSettled = settled
+    this.#sentMs = nowMs()
+    const kept = next.filter(({ record }) => this.#isKept(record)).map(({ record }) => record)
+    const packed = packBatch(kept)
+    this.#post(
+      {
+        type: 'commit',
+        batch: packed,
+        settled: Object.fromEntries(settled),
+        told: next.flatMap(({ gap }) => (gap === undefined ? [] : [gap])),
+        durable: kept.some(({ type }) => type !== eventTypes.detections),
+      },
+      [packed.values],
+    )
+    this.#stall ??= setTimeout(
+      () => this.#hold(`a commit takes longer than ${stalledAfterMs} ms: the disk is slow`),
+      stalledAfterMs,
+    )
+  }
+
+  #isKept({ type }: PlacedRecord): boolean {
+    return type !== eventTypes.detections || this.settings.detections === 'outbox'
+  }
+
+  #nextBatch(): readonly Waiting[] {
+    let bytes = 0
+    const end = this.#waiting.findIndex(({ record }, index) => {
+      bytes += record.value.length
+      return index >= batch.records || (index > 0 && bytes > batch.bytes)
+    })
+    const next = this.#waiting.splice(0, end < 0 ? this.#waiting.length : end)
+    this.#waitingBytes -= bytesOf(next)
+    return next
+  }
+
+  #committed(): void {
+    const done = this.#takeBack()
+    for (const [sink, position] of this.#inFlightSettled)
+      if (this.#settled.get(sink) === position) this.#settled.delete(sink)
+    this.metrics.commit.observe((nowMs() - this.#sentMs) / 1_000)
+    this.metrics.records.inc({ result: 'stored' }, done.filter(({ record }) => this.#isKept(record)).length)
+    for (const waiting of done) publish(waiting, true)
+    if (this.#state === 'degraded') this.#up()
+    this.#flush()
+  }
+
+  #takeBack(): readonly Waiting[] {
+    clearTimeout(this.#stall)
+    this.#stall = undefined
+    const batchBefore = this.#inFlight ?? []
+    this.#inFlight = undefined
+    return batchBefore
+  }
+
+  /** What was under way goes in the next commit again. */
+  #failed({ kind, reason }: StoreTrouble): void {
+    const back = this.#takeBack()
+    this.#waiting.unshift(...back)
+    this.#waitingBytes += bytesOf(back)
+    this.#isOpen = false
+    if (kind === 'moved') {
+      this.log.error({ path: this.#path }, `the store of records was damaged: ${reason}`)
+      return this.#open()
+    }
+    this.#hold(reason)
+    this.#opened?.([])
+    this.#idle?.()
+    if (this.#state === 'stopped') return
+    clearTimeout(this.#retry)
+    this.#retry = setTimeout(() => (this.#writer ? this.#open() : this.#spawn()), tryAgainMs)
+  }
+
+  /** From now on nobody waits for the file. */
+  #hold(reason: string): void {
+    if (this.#state === 'stopped') return
+    this.#state = 'degraded'
+    this.#reason = reason
+    this.metrics.up.set(0)
+    for (const waiting of this.#inFlight ?? []) publish(waiting, false)
+    this.#publishWaiting()
+    this.#boundWaiting()
+    const atMs = nowMs()
+    if (atMs - this.#toldMs < remindMs) return
+    this.#toldMs = atMs
+    this.log.error(
+      { path: this.#path, reason },
+      'records are published without being stored: they are lost with this process',
+    )
+  }
+
+  #publishWaiting(): void {
+    for (const waiting of this.#waiting) publish(waiting, false)
+  }
+
+  #boundWaiting(): void {
+    let excess = 0
+    for (; excess < this.#waiting.length && this.#waitingBytes > maxWaitingBytes; excess += 1)
+      this.#waitingBytes -= this.#waiting[excess]?.record.value.length ?? 0
+    if (excess === 0) return
+    this.#waiting.splice(0, excess)
+    this.metrics.records.inc({ result: 'unstored' }, excess)
+  }
+
+  #post(message: ToWriter, transfer: readonly ArrayBuffer[] = []): void {
+    this.#writer?.postMessage(message, [...transfer])
+  }
+}
+
+function publish(waiting: Waiting, isStored: boolean): void {
+  const { published } = waiting
+  waiting.published = undefined
+  published?.(waiting.record, isStored)
+}
+
+function bytesOf(waiting: readonly Waiting[]): number {
+  return waiting.reduce((sum, { record }) => sum + record.value.length, 0)
+}

@@ -1,0 +1,50 @@
+import type { EventType } from '../messages/cloud-event.js'
+
+/** What the service says to everybody who takes it: a result of a frame, or an event. */
+export type StoreRecord = Readonly<{
+  /** Stable over retries and restarts. */
+  id: string
+  type: EventType
+  cameraId: string
+  /** Frame number of a result; 0 for everything else. */
+  seq: number
+  /** UTC time of capture or of the event, milliseconds since the epoch. */
+  timeMs: number
+  /** JSON, UTF-8. */
+  value: Uint8Array
+  /** The one sink that it is for; absent: all of them. */
+  sink?: string
+}>
+
+/**
+ * A record at its place: records are in the order of their positions, which grow over restarts. A position is given once; not each has
+ * a record, as some are for one sink, have been deleted, or could not be written.
+ */
+export type PlacedRecord = StoreRecord & Readonly<{ position: number }>
+
+/** Records of a camera that were deleted before a sink had delivered them, and have not been told. */
+export type Gap = Readonly<{
+  sink: string
+  cameraId: string
+  dropped: number
+  /** UTC times of the first and of the last of them, milliseconds since the epoch. */
+  fromMs: number
+  toMs: number
+}>
+
+/** How far a sink is: all that it was given up to `settled` is delivered or given up. */
+export type SinkPlace = Readonly<{ sink: string; settled: number; pending: number }>
+
+/** What is wanted of the results of the past. */
+export type RangeQuery = Readonly<{
+  /** Absent: of all. */
+  cameraId?: string
+  fromMs: number
+  /** Not included. */
+  toMs: number
+  /** Older than this one alone: the last of the page before. */
+  before?: Readonly<{ timeMs: number; cameraId: string; seq: number }>
+  /** Results whose JSON holds this text alone. */
+  contains?: string
+  limit: number
+}>

@@ -1,0 +1,79 @@
+import type { FileFigures } from './store-file.js'
+import type { Gap, PlacedRecord, RangeQuery, SinkPlace } from './record.js'
+
+/** What the writer begins with. */
+export type WriterStart = Readonly<{
+  path: string
+  /** Of this run of the service; part of the cursors of its stream. */
+  epoch: string
+  sinks: readonly string[]
+  /** Results beyond it go, oldest first. */
+  maxBytes: number
+  /** Results and events go beyond it. */
+  maxAgeMs: number
+}>
+
+/** Records of one commit: what is known of each, and their values one behind the other. */
+export type Batch = Readonly<{
+  records: readonly (Omit<PlacedRecord, 'value'> & Readonly<{ bytes: number }>)[]
+  values: ArrayBuffer
+}>
+
+export function packBatch(records: readonly PlacedRecord[]): Batch {
+  const bytes = new Uint8Array(records.reduce((sum, { value }) => sum + value.length, 0))
+  let at = 0
+  const packed = records.map(({ value, ...record }) => {
+    bytes.set(value, at)
+    at += value.length
+    return { ...record, bytes: value.length }
+  })
+  return { records: packed, values: bytes.buffer }
+}
+
+export function unpackBatch({ records, values }: Batch): readonly PlacedRecord[] {
+  let at = 0
+  return records.map(({ bytes, ...record }) => {
+    const value = new Uint8Array(values, at, bytes)
+    at += bytes
+    return { ...record, value }
+  })
+}
+
+type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Body>
+
+/** Control -> thread that writes. */
+export type ToWriter =
+  /** @param from - the run's next record gets a place behind this one and behind all that are there. */
+  | Message<'open', { from: number }>
+  | Message<
+      'commit',
+      { batch: Batch; settled: Readonly<Record<string, number>>; told: readonly Gap[]; durable: boolean }
+    >
+  | Message<'forget', { cameraId: string; position: number }>
+  | Message<'close'>
+
+/** Why the file cannot be used now. */
+export type StoreTrouble = Readonly<{
+  /** `moved`: what was there is out of the way, and the file opens again at once. */
+  kind: 'moved' | 'failed'
+  /** For people. */
+  reason: string
+}>
+
+/** Thread that writes -> control. A `commit` and an `open` have one answer each, in their order. */
+export type FromWriter =
+  | Message<'opened', { newest: number; sinks: readonly SinkPlace[] }>
+  | Message<'committed'>
+  | Message<'failed', { trouble: StoreTrouble }>
+  | Message<'figures', { figures: FileFigures; dropped: number }>
+  | Message<'gaps', { gaps: readonly Gap[] }>
+  | Message<'closed'>
+
+/** A question to the thread that reads. */
+export type ReaderQuestion =
+  | Message<'forSink', { sink: string; after: number; below: number; records: number; bytes: number }>
+  | Message<'range', { query: RangeQuery }>
+
+export type ReaderAnswer = Readonly<
+  { id: number } & ({ records: readonly PlacedRecord[] } | { failed: string })
+>

@@ -1,0 +1,49 @@
+import type { Log } from '../lifecycle/log.js'
+import { StoreFile } from './store-file.js'
+import { storeTroubleOf } from './store-trouble.js'
+
+/** A message of the stream as it is stored. Without a value it was none, and only has its place. */
+export type StoredMessage = Readonly<{ position: number; cameraId: string; value: Uint8Array }>
+
+/** Nobody has asked for so long: the file may be another one by the next time. */
+const closeAfterMs = 5_000
+
+/** The past of the stream, read by another process than the one that writes it. */
+export class StoredStream {
+  #file: StoreFile | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(
+    readonly path: string,
+    readonly log: Log,
+  ) {}
+
+  /** @returns a place in the stream of an earlier run as a position of now; undefined where nothing is known of that run. */
+  placeOf(epoch: string, position: number): number | undefined {
+    return this.#read((file) => file.placeOf(epoch, position))
+  }
+
+  /** Oldest first; none where it cannot be read. */
+  read(after: number, below: number, limit: number): readonly StoredMessage[] {
+    return this.#read((file) => file.stream(after, below, limit)) ?? []
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+    this.#file?.close()
+    this.#file = undefined
+  }
+
+  #read<T>(work: (file: StoreFile) => T): T | undefined {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.close(), closeAfterMs).unref()
+    try {
+      this.#file ??= StoreFile.openToRead(this.path)
+      return this.#file && work(this.#file)
+    } catch (error) {
+      this.close()
+      this.log.warn({ reason: storeTroubleOf(error, this.path) }, 'the past of the stream cannot be read')
+      return undefined
+    }
+  }
+}

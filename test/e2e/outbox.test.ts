@@ -1,0 +1,75 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { RecentPage } from '../../src/cache/result-cache.js'
+import { rtspCameras } from '../support/demo-cameras.js'
+import { TestService, type TestStream } from '../support/service.js'
+import { until } from '../support/until.js'
+
+describe('results that are stored before anybody is told', () => {
+  const cleanUp: (() => Promise<void>)[] = []
+  afterEach(async () => {
+    for (const step of cleanUp.splice(0).reverse()) await step()
+  })
+
+  async function camera() {
+    const rtsp = await rtspCameras(1)
+    cleanUp.push(() => rtsp.stop())
+    return { id: 'cam', url: rtsp.url('/cam1'), sampleFps: 5 }
+  }
+
+  async function running(cameras: readonly unknown[], like?: TestService, pipeline = {}) {
+    const service = await TestService.start({ pipeline: { cameras, ...pipeline }, ...(like && { like }) })
+    cleanUp.push(() => service[Symbol.asyncDispose]())
+    return service
+  }
+
+  const detectionsOf = (stream: TestStream) =>
+    stream.messages.flatMap((message) => (message.type === 'detections' ? [message] : []))
+  const nameOf = ({ seq, capturedAt }: { seq: number; capturedAt: string }) => `${seq} ${capturedAt}`
+  const range = (service: TestService) => service.json<RecentPage>('/api/v1/detections?limit=1000')
+
+  it('R113: a viewer goes on over a SIGKILL where it was, without gap and repetition; so does who asks for the past', async () => {
+    const cameras = [await camera()]
+    const first = await running(cameras)
+    const viewer = await first.stream()
+    await viewer.detections('cam', 8)
+    first.kill('SIGKILL')
+    await first.exited()
+    const seen = detectionsOf(viewer)
+    const handled = seen[2]
+    const second = await running(cameras, first)
+    const again = await second.stream({ resumeAfter: handled?.cursor })
+    await until('live again', () => detectionsOf(again).length > seen.length + 3, 20_000)
+    const back = detectionsOf(again)
+    // At the kill there may be more stored than the viewer was sent.
+    expect(back.slice(0, seen.length - 3).map(nameOf)).toEqual(seen.slice(3).map(nameOf))
+    expect(new Set(back.map(nameOf)).size).toBe(back.length)
+    expect(again.messages.filter(({ type }) => type === 'gap')).toEqual([])
+    const past = (await range(second)).items.map(nameOf)
+    expect(past).toEqual(expect.arrayContaining(seen.map(nameOf)))
+    again.close()
+  }, 120_000)
+
+  it('R114: a cursor from before the store is told a gap', async () => {
+    const service = await running([await camera()])
+    const viewer = await service.stream({ resumeAfter: 'mx07z1pc1gt0r9f-77' })
+    await viewer.detections('cam')
+    expect(viewer.messages).toContainEqual({ type: 'gap', dropped: 0, reason: 'resume_expired' })
+    viewer.close()
+  }, 60_000)
+
+  it('with store.durability.detections: memory goes on as before: the past ends with the process', async () => {
+    const cameras = [await camera()]
+    const memory = { store: { durability: { detections: 'memory' } } }
+    const first = await running(cameras, undefined, memory)
+    const viewer = await first.stream()
+    const [seen] = await viewer.detections('cam')
+    expect((await range(first)).items.length).toBeGreaterThan(0)
+    await first.end()
+    const second = await running(cameras, first, memory)
+    const again = await second.stream({ resumeAfter: seen?.cursor })
+    await again.detections('cam')
+    expect(again.messages.map(({ type }) => type)).toContain('gap')
+    expect((await range(second)).items.map(nameOf)).not.toContain(seen && nameOf(seen))
+    again.close()
+  }, 120_000)
+})
