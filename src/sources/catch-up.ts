@@ -28,6 +28,8 @@ export class CatchUp {
   readonly #clock = new RtpClock()
   #firstTicks: number | undefined
   #ticks = NaN
+  /** Of the last packet, as it stands there. */
+  #rtpTime: number | undefined
   /** Of the last pictures that were handed on; the newest last. */
   readonly #passed: number[] = []
   /** What the decoder shows is as old at least: its clock may begin elsewhere. */
@@ -64,8 +66,9 @@ export class CatchUp {
    * @returns whether it is handed on.
    */
   passes(bytes: Buffer, at: number, nowMs: number): boolean {
-    const ticks = this.#clock.ticks(bytes.readUInt32BE(at + 8))
-    if (ticks !== this.#ticks) this.#picture(ticks, nowMs)
+    const rtpTime = bytes.readUInt32BE(at + 8)
+    if (rtpTime !== this.#rtpTime) this.#picture(this.#clock.ticks(rtpTime), nowMs)
+    this.#rtpTime = rtpTime
     if (this.isSkipping) {
       const video = this.#types.get((bytes[at + 5] ?? 0) & 0x7f)
       if (!this.#mayResume || video === undefined || !beginsKeyFrame(bytes, at, video)) {

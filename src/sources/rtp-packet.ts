@@ -31,41 +31,49 @@ export function videoTypes(sdp: string): ReadonlyMap<number, RtpVideo> {
  */
 export function beginsKeyFrame(bytes: Buffer, at: number, video: RtpVideo): boolean {
   const payload = at + payloadOffset(bytes, at)
-  const byte = (offset: number) => bytes[payload + offset] ?? 0
   if (payload >= bytes.length) return false
   switch (video) {
     case 'JPEG':
-      return (byte(1) | byte(2) | byte(3)) === 0
+      return ((bytes[payload + 1] ?? 0) | (bytes[payload + 2] ?? 0) | (bytes[payload + 3] ?? 0)) === 0
     case 'H264':
-      return beginsWith264(byte)
+      return beginsWith264(bytes, payload)
     case 'H265':
-      return beginsWith265(byte)
+      return beginsWith265(bytes, payload)
     default:
       return video satisfies never
   }
 }
 
-type ByteOf = (offset: number) => number
-
 const of264 = { key: 5, parameters: 7, several: 24, piece: 28 }
 const of265 = { firstKey: 16, lastKey: 21, parameters: 32, several: 48, piece: 49 }
 const isFirstPiece = 0x80
 
-function beginsWith264(byte: ByteOf): boolean {
-  const isKey = (type: number) => type === of264.key || type === of264.parameters
-  const type = byte(0) & 31
-  if (type === of264.several) return isKey(byte(3) & 31)
-  if (type === of264.piece) return byte(1) >= isFirstPiece && isKey(byte(1) & 31)
-  return isKey(type)
+// Every packet of a camera is asked: nothing is made for the answer.
+
+function beginsWith264(bytes: Buffer, at: number): boolean {
+  const type = (bytes[at] ?? 0) & 31
+  if (type === of264.several) return isFirst264((bytes[at + 3] ?? 0) & 31)
+  const piece = bytes[at + 1] ?? 0
+  return type === of264.piece ? piece >= isFirstPiece && isFirst264(piece & 31) : isFirst264(type)
 }
 
-function beginsWith265(byte: ByteOf): boolean {
-  const isKey = (type: number) =>
-    type === of265.parameters || (type >= of265.firstKey && type <= of265.lastKey)
-  const type = (byte(0) >> 1) & 63
-  if (type === of265.several) return isKey((byte(4) >> 1) & 63)
-  if (type === of265.piece) return byte(2) >= isFirstPiece && isKey(byte(2) & 63)
-  return isKey(type)
+function isFirst264(type: number): boolean {
+  return type === of264.key || type === of264.parameters
+}
+
+function beginsWith265(bytes: Buffer, at: number): boolean {
+  const type = ((bytes[at] ?? 0) >> 1) & 63
+  if (type === of265.several) return isFirst265(((bytes[at + 4] ?? 0) >> 1) & 63)
+  const piece = bytes[at + 2] ?? 0
+  return type === of265.piece ? piece >= isFirstPiece && isFirst265(piece & 63) : isFirst265(type)
+}
+
+function isFirst265(type: number): boolean {
+  return type === of265.parameters || isKey265(type)
+}
+
+function isKey265(type: number): boolean {
+  return type >= of265.firstKey && type <= of265.lastKey
 }
 
 /** Behind the list of sources and the extension, as cameras send one with the time. */
@@ -105,8 +113,4 @@ export function holdsKeyPicture(packet: Buffer, video: RtpVideo): boolean {
 }
 
 const units264 = [(byte: number) => byte & 31, (type: number) => type === of264.key, of264] as const
-const units265 = [
-  (byte: number) => (byte >> 1) & 63,
-  (type: number) => type >= of265.firstKey && type <= of265.lastKey,
-  of265,
-] as const
+const units265 = [(byte: number) => (byte >> 1) & 63, isKey265, of265] as const

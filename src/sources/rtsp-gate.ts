@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { redactText } from '../config/redact.js'
-import { nowMs, wallMs } from '../lifecycle/clock.js'
+import { nowMs } from '../lifecycle/clock.js'
 import { delay } from '../lifecycle/delay.js'
 import { plainHost, type AddressPolicy, type CheckedAddress, type Nearness } from './address-policy.js'
 import { connectToCamera } from './camera-connection.js'
@@ -83,6 +83,8 @@ export class RtspGate {
   #answerTimer: NodeJS.Timeout | undefined
   #keepTimer: NodeJS.Timeout | undefined
   #decoder: Socket | undefined
+  /** When the bytes at hand were read; one look at the clock for all packets in them. */
+  #receivedMs = 0
   #seq = 0
   #playing = false
   #problem: Failure | undefined
@@ -237,12 +239,13 @@ export class RtspGate {
   /** @returns false when the decoder must take what it has been given before more is read into the same memory. */
   #received(bytes: Buffer): boolean {
     const before = this.#fromCamera.mediaPackets
-    this.#keyFrames.received(bytes, wallMs())
+    this.#receivedMs = nowMs()
+    this.#keyFrames.received(bytes)
     this.#guarded(() => this.#fromCamera.write(bytes))
-    this.#keeper.heard(nowMs())
-    if (this.#fromCamera.mediaPackets > before) this.#keeper.sent(nowMs())
+    this.#keeper.heard(this.#receivedMs)
+    if (this.#fromCamera.mediaPackets > before) this.#keeper.sent(this.#receivedMs)
     const isWaiting = (this.#decoder?.writableLength ?? 0) > 0
-    this.#catchUp.waits(isWaiting, nowMs())
+    this.#catchUp.waits(isWaiting, this.#receivedMs)
     if (!isWaiting || this.#catchUp.isSkipping) return true
     this.#decoder?.write(nothing, () => {
       this.#catchUp.waits(false, nowMs())
@@ -252,11 +255,13 @@ export class RtspGate {
   }
 
   #media(bytes: Buffer, at: number): boolean {
-    const passes = this.#catchUp.passes(bytes, at, nowMs())
-    if (passes) this.#keyFrames.packet(bytes, at, wallMs())
-    else this.#keyFrames.leftOut()
-    if (passes && (bytes[at + 5] ?? 0) >= marked) this.#ends.ended(bytes, at)
-    return passes
+    if (!this.#catchUp.passes(bytes, at, this.#receivedMs)) {
+      this.#keyFrames.leftOut()
+      return false
+    }
+    this.#keyFrames.packet(bytes, at)
+    if ((bytes[at + 5] ?? 0) >= marked) this.#ends.ended(bytes, at)
+    return true
   }
 
   #tellDecoder(bytes: Buffer): boolean {

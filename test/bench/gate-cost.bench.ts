@@ -4,7 +4,7 @@
  * The same decoders, with the same arguments, open the same cameras by themselves and through their gates, in turn, each for some
  * seconds; the server is a process of its own. CPU is that of the decoders and of this process, which reads their frames as an engine
  * does and runs the gates. `gate_cost`: the median of the ratios of neighbouring rounds, with the interval that holds the true median
- * with 95 %. `gate_memory`: resident bytes of this process and its decoders, likewise.
+ * with 95 %. `gate_reader`: the same of this process alone. `gate_memory`: resident bytes of this process and its decoders, likewise.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,12 +26,14 @@ import { quantile, report } from './bench.js'
 const format = { input: { widthPx: 640, heightPx: 640 }, align: 'center' } as const
 const cameras = 4
 const settleMs = 1_500
+/** Until the code of a gate has been compiled, as it is in a service that has run for a minute. */
+const warmUpMs = 30_000
 const roundMs = 5_000
 const pairs = Number(process.env['PAIRS'] ?? 20)
 const pool = new FramePool(640 * 640 * 3, 8)
 
 type Way = 'alone' | 'gate'
-type Round = Readonly<{ cpuMsPerFrame: number; residentBytes: number }>
+type Round = Readonly<{ cpuMsPerFrame: number; readerMsPerFrame: number; residentBytes: number }>
 
 /** CPU of all threads of a process, finer than its ticks. */
 function cpuMsOf(pid: number): number {
@@ -98,19 +100,27 @@ class Camera {
   }
 }
 
-async function round(way: Way, url: string): Promise<Round> {
+async function round(way: Way, url: string, forMs = roundMs): Promise<Round> {
   const all = Array.from({ length: cameras }, () => new Camera(way, url))
   await Promise.all(all.map((camera) => camera.start()))
   await delay(settleMs, new AbortController().signal)
   const pids = [process.pid, ...all.map((camera) => camera.pid)]
   const cpu = () => pids.reduce((sum, pid) => sum + cpuMsOf(pid), 0)
   const frames = () => all.reduce((sum, camera) => sum + camera.frames, 0)
-  const before = { cpu: cpu(), frames: frames() }
-  await delay(roundMs, new AbortController().signal)
-  const took = { cpu: cpu() - before.cpu, frames: frames() - before.frames }
+  const before = { cpu: cpu(), reader: cpuMsOf(process.pid), frames: frames() }
+  await delay(forMs, new AbortController().signal)
+  const took = {
+    cpu: cpu() - before.cpu,
+    reader: cpuMsOf(process.pid) - before.reader,
+    frames: frames() - before.frames,
+  }
   const resident = pids.reduce((sum, pid) => sum + residentBytes(pid), 0)
   await Promise.all(all.map((camera) => camera.stop()))
-  return { cpuMsPerFrame: took.cpu / took.frames, residentBytes: resident }
+  return {
+    cpuMsPerFrame: took.cpu / took.frames,
+    readerMsPerFrame: took.reader / took.frames,
+    residentBytes: resident,
+  }
 }
 
 /** Bounds of the median of a sample, by the binomial distribution at 95 %. */
@@ -164,7 +174,7 @@ await once(server.stdout ?? process, 'data')
 const url = `rtsp://127.0.0.1:${port}/cam`
 const rounds: Record<Way, Round>[] = []
 try {
-  await round('gate', url)
+  await round('gate', url, warmUpMs)
   for (let pair = 0; pair < pairs; pair += 1) {
     const first = pair % 2 === 0 ? 'alone' : 'gate'
     const one = await round(first, url)
@@ -175,4 +185,5 @@ try {
   server.kill()
 }
 tell('gate_cost', 'CPU-ms/frame', rounds, (each) => each.cpuMsPerFrame)
+tell('gate_reader', 'CPU-ms/frame', rounds, (each) => each.readerMsPerFrame)
 tell('gate_memory', 'MiB', rounds, (each) => each.residentBytes / 2 ** 20)
