@@ -14,6 +14,7 @@ it('speaks of every failure once', () => {
   const numbers = (letter: string, count: number) =>
     Array.from({ length: count }, (_, index) => `${letter}${index + 1}`)
   expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 114), ...numbers('S', 34)])
+  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 107), 'R135', ...numbers('S', 34)])
 })
 
 it.each(rows)('$id names files with a test of that name', ({ id, files }) => {
