@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
-import { labelColor } from '../../web/src/live/label-colors.js'
+import { labelColor } from '../../src/vision/label-colors.js'
 import { launchBrowser, openPage, skipsBrowser } from '../support/browser.js'
 import { rtspCameras } from '../support/demo-cameras.js'
 import { TestService } from '../support/service.js'

@@ -1,6 +1,6 @@
 import type { DetectionsMessage } from '../api/types.js'
-import { isDanger } from './label-colors.js'
-import { labelName } from './label-name.js'
+import { isDanger } from '../../../src/vision/label-colors.js'
+import { labelName } from '../../../src/vision/label-name.js'
 
 /** Under these widths of a picture, in CSS pixels, captions would hide the people they speak of. */
 const roomForScorePx = 420

@@ -1,9 +1,9 @@
 import type { DetectionsMessage, PictureHeader } from '../api/types.js'
 import type { Overlay } from '../state/overlay.js'
-import { CaptionPlaces, headPlace } from './caption-places.js'
+import { CaptionPlaces, headPlace, type Rect } from '../../../src/vision/caption-places.js'
 import { captionText, hasRoomForScore } from './caption-text.js'
-import { boxOnSurface, contain, type Rect } from './geometry.js'
-import { isDanger, labelColor } from './label-colors.js'
+import { boxOnSurface, contain } from './geometry.js'
+import { dangerLast, isDanger, labelColor } from '../../../src/vision/label-colors.js'
 
 /** A decoded picture with what was found in that very frame. */
 export type Shown = Readonly<{
@@ -11,9 +11,6 @@ export type Shown = Readonly<{
   header: PictureHeader
   detections: DetectionsMessage['detections']
 }>
-
-const dangerLast = (a: { label: string }, b: { label: string }): number =>
-  Number(isDanger(a.label)) - Number(isDanger(b.label))
 
 /**
  * Paints the picture and what is to lie over it on the whole canvas.

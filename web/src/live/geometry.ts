@@ -1,7 +1,6 @@
+import type { Rect, Size } from '../../../src/vision/caption-places.js'
 import type { PictureHeader } from '../api/types.js'
 
-export type Size = Readonly<{ width: number; height: number }>
-export type Rect = Readonly<{ x: number; y: number; width: number; height: number }>
 type BoxPx = Readonly<{ x1: number; y1: number; x2: number; y2: number }>
 type PictureInSource = Pick<PictureHeader, 'sourceWidthPx' | 'sourceHeightPx' | 'sourceXPx' | 'sourceYPx'>
 

@@ -1,5 +1,5 @@
 import type { DetectionsMessage } from '../api/types.js'
-import { isDanger } from '../live/label-colors.js'
+import { isDanger } from '../../../src/vision/label-colors.js'
 
 export type LabelCount = Readonly<{ label: string; count: number; bestScore: number }>
 

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
-import { labelColor } from '../live/label-colors.js'
-import { labelName } from '../live/label-name.js'
+import { labelColor } from '../../../src/vision/label-colors.js'
+import { labelName } from '../../../src/vision/label-name.js'
 import { useDashboard } from '../state/context.js'
 import { useStore } from '../state/store.js'
 import { Dialog } from './dialog.js'

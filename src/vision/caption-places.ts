@@ -1,4 +1,6 @@
-import type { Rect, Size } from './geometry.js'
+/** In pixels of what is drawn on. */
+export type Size = Readonly<{ width: number; height: number }>
+export type Rect = Readonly<{ x: number; y: number; width: number; height: number }>
 
 /** These are heads, or worn on one, from edge to edge. */
 const headLabels = /head|helmet|hat\b|face|\bcap\b/i
@@ -8,7 +10,7 @@ export function headPlace(label: string, box: Rect): Rect {
   return headLabels.test(label.replaceAll('_', ' ')) ? box : { ...box, height: box.height / 3 }
 }
 
-/** Finds a place for each caption of one picture: none hides another, nor a head. */
+/** Finds a place for each caption of one picture, on the page and in snapshots: none hides another, nor a head. */
 export class CaptionPlaces {
   readonly #taken: Rect[]
 

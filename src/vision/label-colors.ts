@@ -32,3 +32,8 @@ export function labelColor(label: string): string {
 export function isDanger(label: string): boolean {
   return /^(head|no[-_ ])/i.test(label)
 }
+
+/** Order in which boxes are drawn, so that none lies over one that is a reason to look; captions take their places the other way round. */
+export function dangerLast(a: Readonly<{ label: string }>, b: Readonly<{ label: string }>): number {
+  return Number(isDanger(a.label)) - Number(isDanger(b.label))
+}
