@@ -15,6 +15,7 @@ it('speaks of every failure once', () => {
     Array.from({ length: count }, (_, index) => `${letter}${index + 1}`)
   expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 114), ...numbers('S', 34)])
   expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 107), 'R135', ...numbers('S', 34)])
+  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 107), 'R135', 'R136', ...numbers('S', 34)])
 })
 
 it.each(rows)('$id names files with a test of that name', ({ id, files }) => {
