@@ -3,10 +3,22 @@ import { useRef } from 'preact/hooks'
 import type { FormState } from './fields.js'
 
 type Region = Readonly<{ x: number; y: number; width: number; height: number }>
+type Place = Readonly<{ x: number; y: number }>
 type Grip = 'move' | 'nw' | 'ne' | 'sw' | 'se' | 'draw'
+
+type Drag = Readonly<{
+  pointerId: number
+  grip: Grip
+  from: Region
+  /** Shares of the picture. */ at: Place
+}> & {
+  hasMoved: boolean
+}
 
 const whole: Region = { x: 0, y: 0, width: 1, height: 1 }
 const least = 0.02
+/** What moves less was a click: a hand is never quite still. */
+const leastDragPx = 5
 const corners = ['nw', 'ne', 'sw', 'se'] as const
 const cornerNames = { nw: 'upper left', ne: 'upper right', sw: 'lower left', se: 'lower right' } as const
 
@@ -23,7 +35,7 @@ function regionOf({ values }: FormState): Region {
 }
 
 /** One step of a grip. Shares of the picture. */
-export function moved(region: Region, grip: Grip, dx: number, dy: number): Region {
+export function moved(region: Region, grip: Exclude<Grip, 'draw'>, dx: number, dy: number): Region {
   const { x, y, width, height } = region
   if (grip === 'move') return { ...region, x: within(x + dx, 0, 1 - width), y: within(y + dy, 0, 1 - height) }
   let [left, top, right, bottom] = [x, y, x + width, y + height]
@@ -34,12 +46,22 @@ export function moved(region: Region, grip: Grip, dx: number, dy: number): Regio
   return { x: left, y: top, width: right - left, height: bottom - top }
 }
 
+/** All between two places of the picture, whichever is first. Shares of it; places outside count as its edge. */
+export function between(one: Place, other: Place): Region {
+  const span = (a: number, b: number): readonly [number, number] => {
+    const low = within(Math.min(a, b), 0, 1 - least)
+    return [low, within(Math.max(a, b), low + least, 1) - low]
+  }
+  const [[x, width], [y, height]] = [span(one.x, other.x), span(one.y, other.y)]
+  return { x, y, width, height }
+}
+
 type PickerProps = Readonly<{ state: FormState; picture: string | undefined }>
 
 /** The part of the picture that is analysed, drawn into it: by mouse, finger or arrow keys. Numbers stand beside it. */
 export function RegionPicker({ state, picture }: PickerProps): JSX.Element {
   const area = useRef<HTMLDivElement>(null)
-  const drag = useRef<{ grip: Grip; from: Region; atX: number; atY: number } | undefined>(undefined)
+  const drag = useRef<Drag | undefined>(undefined)
   const region = regionOf(state)
   const set = (next: Region): void => {
     for (const side of ['x', 'y', 'width', 'height'] as const) {
@@ -51,22 +73,32 @@ export function RegionPicker({ state, picture }: PickerProps): JSX.Element {
     event.preventDefault()
     event.stopPropagation()
     const box = area.current?.getBoundingClientRect()
-    if (box === undefined) return
+    // One finger at a time, and the button that draws.
+    if (box === undefined || drag.current !== undefined || event.button !== 0) return
     area.current?.setPointerCapture(event.pointerId)
-    const at = { x: (event.clientX - box.left) / box.width, y: (event.clientY - box.top) / box.height }
-    const from =
-      grip === 'draw'
-        ? { x: within(at.x, 0, 1 - least), y: within(at.y, 0, 1 - least), width: least, height: least }
-        : region
-    drag.current = { grip: grip === 'draw' ? 'se' : grip, from, atX: event.clientX, atY: event.clientY }
+    // All of the picture cannot be moved: there is nothing to grip yet, and a part is drawn.
+    const isWhole = region.width === 1 && region.height === 1
+    drag.current = {
+      pointerId: event.pointerId,
+      grip: grip === 'move' && isWhole ? 'draw' : grip,
+      from: region,
+      at: { x: (event.clientX - box.left) / box.width, y: (event.clientY - box.top) / box.height },
+      hasMoved: false,
+    }
   }
   const move = (event: PointerEvent): void => {
-    const box = area.current?.getBoundingClientRect()
-    if (drag.current === undefined || box === undefined) return
-    const { grip, from, atX, atY } = drag.current
-    set(moved(from, grip, (event.clientX - atX) / box.width, (event.clientY - atY) / box.height))
+    const [box, dragged] = [area.current?.getBoundingClientRect(), drag.current]
+    if (dragged?.pointerId !== event.pointerId || box === undefined) return
+    const to = { x: (event.clientX - box.left) / box.width, y: (event.clientY - box.top) / box.height }
+    const [dx, dy] = [to.x - dragged.at.x, to.y - dragged.at.y]
+    dragged.hasMoved ||= Math.hypot(dx * box.width, dy * box.height) >= leastDragPx
+    if (!dragged.hasMoved) return
+    set(dragged.grip === 'draw' ? between(dragged.at, to) : moved(dragged.from, dragged.grip, dx, dy))
   }
-  const keys = (grip: Grip) => (event: KeyboardEvent) => {
+  const end = (event: PointerEvent): void => {
+    if (drag.current?.pointerId === event.pointerId) drag.current = undefined
+  }
+  const keys = (grip: Exclude<Grip, 'draw'>) => (event: KeyboardEvent) => {
     const step = event.shiftKey ? 0.05 : 0.01
     const by = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, -step], ArrowDown: [0, step] }[
       event.key
@@ -90,8 +122,8 @@ export function RegionPicker({ state, picture }: PickerProps): JSX.Element {
         class="region-area"
         onPointerDown={begin('draw')}
         onPointerMove={move}
-        onPointerUp={() => (drag.current = undefined)}
-        onPointerCancel={() => (drag.current = undefined)}
+        onPointerUp={end}
+        onPointerCancel={end}
       >
         {picture === undefined ? (
           <span class="muted">No picture yet: “Try it” fetches one.</span>
