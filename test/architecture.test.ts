@@ -136,6 +136,7 @@ const besideRooms = [
   'bench',
   'clients',
   'e2e',
+  'faults',
   'fuzz',
   'golden',
   'ops',

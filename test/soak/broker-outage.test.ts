@@ -16,3 +16,13 @@ it.skipIf(missing !== undefined)(
   },
   180_000,
 )
+
+it.skipIf(missing !== undefined)(
+  'R12: with the store nothing goes: all that came while the broker was away is delivered, and memory does not grow',
+  async () => {
+    const report = await brokerOutage({ outageMs: 15_000, recordsPerSecond: 400 }, () => undefined)
+    expect(outageComplaints(report, Infinity)).toEqual([])
+    expect(report.mostQueued).toBeGreaterThan(4_000)
+  },
+  180_000,
+)

@@ -1,15 +1,25 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Registry } from 'prom-client'
+import { unstoredLimits } from '../../src/config/outputs.js'
+import { storeBounds, storeSchema } from '../../src/config/store.js'
+import { OutboxQueue } from '../../src/delivery/outbox-queue.js'
+import { createStoreMetrics } from '../../src/metrics/store-metrics.js'
+import { RecordStore } from '../../src/store/record-store.js'
+import { silentLog } from '../support/silent-log.js'
 import { residentBytes } from '../support/cpu.js'
 import { detectionsMessage } from '../support/detections.js'
 import { KafkaBroker } from '../support/kafka.js'
 import { consumeAll } from '../support/kafka-records.js'
 import { until } from '../support/until.js'
-import { kafkaSink, ownTopic } from '../delivery/kafka/kafka-fixture.js'
+import { kafkaSink, ownTopic, type StoredQueue } from '../delivery/kafka/kafka-fixture.js'
 
 export type OutageOptions = Readonly<{
   /** From the start of the sink to the start of its broker. */
   outageMs: number
   recordsPerSecond: number
-  /** The default of the product if it is left out. */
+  /** Records wait in memory alone, so many at most; otherwise in the store, as by default. */
   maxQueuedRecords?: number
 }>
 
@@ -42,9 +52,10 @@ export async function brokerOutage(
 ): Promise<OutageReport> {
   const broker = await KafkaBroker.prepare()
   const { maxQueuedRecords } = options
-  const bounds = maxQueuedRecords === undefined ? {} : { maxQueuedRecords }
   const topic = ownTopic()
-  const { sink, accept } = kafkaSink(broker.address, topic, bounds)
+  const stored = maxQueuedRecords === undefined ? await outbox() : undefined
+  const bounds = maxQueuedRecords === undefined ? {} : { maxQueuedRecords }
+  const { sink, accept } = kafkaSink(broker.address, topic, bounds, stored)
   const baseRssBytes = residentBytes(process.pid)
   const watched = { mostRssBytes: 0, mostQueued: 0, accepted: 0 }
   const beganMs = performance.now()
@@ -78,23 +89,43 @@ export async function brokerOutage(
     const drainRatio = await drain(sink, () => watched.accepted)
     clearInterval(feed)
     await sink.stop(20_000)
-    const stored = await idsIn(broker.address, topic, sink.health.delivered)
-    const seqs = new Set(stored.map((id) => Number(id.split('/').at(-1))))
+    const inTopic = await idsIn(broker.address, topic, sink.health.delivered)
+    const seqs = new Set(inTopic.map((id) => Number(id.split('/').at(-1))))
     // A batch under way while others go is older than they are.
-    const oldestSure = sink.health.dropped + 500
+    const oldestSure = stored ? 0 : sink.health.dropped + 500
     const missing = Array.from({ length: watched.accepted }, (_, index) => index + 1).filter(
       (seq) => seq > oldestSure && !seqs.has(seq),
     ).length
     const { dropped, delivered } = sink.health
     return {
       ...{ startMs, baseRssBytes, ...watched, dropped, delivered, missing, drainRatio },
-      ...{ stored: stored.length, storedOnce: new Set(stored).size },
+      ...{ stored: inTopic.length, storedOnce: new Set(inTopic).size },
     }
   } finally {
     clearInterval(feed)
     await sink.stop(0)
+    await stored?.store.stop()
     await broker.stop()
   }
+}
+
+/** A store of its own, and the queue of the sink over it. */
+async function outbox(): Promise<StoredQueue> {
+  const store = new RecordStore(
+    {
+      folder: mkdtempSync(join(tmpdir(), 'gantry-outage-')),
+      epoch: 'e1',
+      detections: 'outbox',
+      sinks: ['kafka'],
+      ...storeBounds(storeSchema.parse({})),
+    },
+    createStoreMetrics(new Registry()),
+    silentLog(),
+  )
+  const queue = new OutboxQueue('kafka', store, unstoredLimits({}))
+  store.onPlaces = ([place]) => place && queue.resume(place, store.newest)
+  await store.start()
+  return { store, queue }
 }
 
 /** @returns how many times faster than new ones come the waiting records go. */

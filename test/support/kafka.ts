@@ -124,6 +124,10 @@ export class KafkaBroker {
     this.#process?.freeze()
   }
 
+  thaw(): void {
+    this.#process?.resume()
+  }
+
   resume(): void {
     this.#process?.resume()
   }

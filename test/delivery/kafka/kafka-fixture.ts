@@ -3,7 +3,8 @@ import { detectionsRecordId, eventTypes } from '../../../src/messages/cloud-even
 import type { DetectionsMessage } from '../../../src/messages/detections-message.js'
 import { createServiceMetrics } from '../../../src/metrics/service-metrics.js'
 import { createKafkaSink } from '../../../src/delivery/kafka/kafka-sink.js'
-import { queuedRecord } from '../../../src/delivery/outbox-queue.js'
+import { type OutboxQueue, queuedRecord } from '../../../src/delivery/outbox-queue.js'
+import type { RecordStore } from '../../../src/store/record-store.js'
 import { nowMs } from '../../../src/lifecycle/clock.js'
 import { textOf } from '../../support/detections.js'
 import { unstoredQueue } from '../../support/unstored-queue.js'
@@ -17,15 +18,24 @@ export function ownTopic(): string {
   return `test.${process.pid}.${topics}`
 }
 
-/** A sink and what it logged and counted. */
-export function kafkaSink(address: string, topic: string, overrides: Partial<KafkaConfig> = {}) {
+/** Records that wait in a store. */
+export type StoredQueue = Readonly<{ store: RecordStore; queue: OutboxQueue }>
+
+/** A sink and what it logged and counted. @param stored - otherwise its records wait in memory. */
+export function kafkaSink(
+  address: string,
+  topic: string,
+  overrides: Partial<KafkaConfig> = {},
+  stored?: StoredQueue,
+) {
   const config: KafkaConfig = {
     ...kafkaSchema.parse({ brokers: [address], topics: { detections: topic } }),
     ...overrides,
   }
   const metrics = createServiceMetrics()
   const { log, lines } = recordingLog()
-  const sink = createKafkaSink(config, unstoredQueue(unstoredLimits(config)), metrics, log)
+  const queue = stored?.queue ?? unstoredQueue(unstoredLimits(config))
+  const sink = createKafkaSink(config, queue, metrics, log)
   let position = 0
   return {
     sink,
@@ -34,7 +44,12 @@ export function kafkaSink(address: string, topic: string, overrides: Partial<Kaf
       const { cameraId, seq, capturedAtMs: timeMs, json: value } = textOf(message)
       const id = detectionsRecordId('e1', 0, message)
       const record = { id, type: eventTypes.detections, cameraId, seq, timeMs, value }
-      sink.accept(queuedRecord({ ...record, position: (position += 1) }, false, nowMs()))
+      if (stored === undefined)
+        sink.accept(queuedRecord({ ...record, position: (position += 1) }, false, nowMs()))
+      else
+        stored.store.accept(record, (placed, isStored) =>
+          sink.accept(queuedRecord(placed, isStored, nowMs())),
+        )
     },
     counted: async (result: string): Promise<number> => {
       const { values } = await metrics.sinkRecords.get()
