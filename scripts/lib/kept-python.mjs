@@ -13,11 +13,10 @@ import { join } from 'node:path'
  * @throws Error where pip cannot install them
  */
 export function keptPython(name, requirements, what, say) {
-  const key = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12)
-  const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
-  const folder = join(cache, 'gantry-test', `${name}-${key}`)
+  const kept = keptPythonPath(name, requirements)
+  if (kept !== undefined) return kept
+  const folder = folderOf(name, requirements)
   const python = join(folder, 'venv/bin/python')
-  if (existsSync(join(folder, 'complete'))) return python
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   say(`installing ${what} (pip), which takes minutes ...`)
@@ -25,6 +24,18 @@ export function keptPython(name, requirements, what, say) {
   run(python, ['-m', 'pip', 'install', '--quiet', '-r', requirements])
   writeFileSync(join(folder, 'complete'), '')
   return python
+}
+
+/** @returns Path of the interpreter; undefined where it is not installed. */
+export function keptPythonPath(name, requirements) {
+  const folder = folderOf(name, requirements)
+  return existsSync(join(folder, 'complete')) ? join(folder, 'venv/bin/python') : undefined
+}
+
+function folderOf(name, requirements) {
+  const key = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12)
+  const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
+  return join(cache, 'gantry-test', `${name}-${key}`)
 }
 
 function run(command, args) {

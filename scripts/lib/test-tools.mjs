@@ -1,6 +1,7 @@
 import { ensureNewestFfmpeg } from './newest-ffmpeg.mjs'
 import { oldestNode } from './node-version.mjs'
 import { ensureTestNodes } from './other-node.mjs'
+import { ensurePythonClients } from './python-clients.mjs'
 import { ensureTools, testTools } from './system-tools.mjs'
 import { ensureTritonClients } from './triton-clients.mjs'
 
@@ -12,6 +13,11 @@ export const outdatedNode = '20'
 
 /** Installs what the tests talk to; other versions of Node in CI alone. Returns a line for each thing that is missing. */
 export function ensureTestTools(say) {
-  const missing = [...ensureTools(testTools, say), ...ensureTritonClients(say), ...ensureNewestFfmpeg(say)]
+  const missing = [
+    ...ensureTools(testTools, say),
+    ...ensureTritonClients(say),
+    ...ensurePythonClients(say),
+    ...ensureNewestFfmpeg(say),
+  ]
   return process.env.CI ? [...missing, ...ensureTestNodes([...smokeVersions, outdatedNode], say)] : missing
 }

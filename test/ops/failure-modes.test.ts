@@ -16,6 +16,13 @@ it('speaks of every failure once', () => {
   expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 114), ...numbers('S', 34)])
   expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 107), 'R135', ...numbers('S', 34)])
   expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 107), 'R135', 'R136', ...numbers('S', 34)])
+  const numbers = (letter: string, count: number, first = 1) =>
+    Array.from({ length: count }, (_, index) => `${letter}${first + index}`)
+  expect(rows.map(({ id }) => id)).toEqual([
+    ...numbers('R', 107),
+    ...numbers('R', 4, 120),
+    ...numbers('S', 34),
+  ])
 })
 
 it.each(rows)('$id names files with a test of that name', ({ id, files }) => {

@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { GantryApi, GantryClientError, type Result } from '../../clients/typescript/src/index.js'
+import { pythonClients } from '../support/python-clients.js'
+import { RedService } from '../support/red-service.js'
+import { until } from '../support/until.js'
+
+const token = 'a-token-of-the-test'
+let red: RedService
+beforeAll(async () => {
+  red = await RedService.start({ server: { token } })
+  const { url } = red.service
+  await until('thirty results', async () => (await taken(new GantryApi({ url, token }), 30)).length >= 30)
+}, 90_000)
+afterAll(() => red?.[Symbol.asyncDispose]())
+
+/** The newest results, in pages of seven. */
+async function taken(api: GantryApi, most: number): Promise<readonly Result[]> {
+  const results: Result[] = []
+  for await (const result of api.results({ camera: 'yard', pageSize: 7 })) {
+    results.push(result)
+    if (results.length === most) break
+  }
+  return results
+}
+
+describe('results by HTTP', () => {
+  const api = () => new GantryApi({ url: red.service.url, token: () => token })
+
+  it('are the newest first, over all pages', async () => {
+    const seqs = (await taken(api(), 30)).map(({ seq }) => seq)
+    expect(seqs).toEqual(seqs.map((_, index) => (seqs[0] ?? 0) - index))
+    expect((await api().latest('yard')).seq).toBeGreaterThanOrEqual(seqs[0] ?? 0)
+    expect((await api().cameras()).map(({ id, status }) => [id, status.state])).toEqual([['yard', 'live']])
+  })
+
+  it.each([
+    ['another camera', () => api().latest('gate'), 'GANTRY_CAMERA_NOT_FOUND', 404],
+    ['no token', () => new GantryApi({ url: red.service.url }).cameras(), 'GANTRY_UNAUTHORIZED', 401],
+    [
+      'nobody',
+      () => new GantryApi({ url: 'http://127.0.0.1:9' }).cameras(),
+      'GANTRY_CLIENT_UNREACHABLE',
+      undefined,
+    ],
+  ])('R121: say what is wrong: %s', async (_, ask, code, status) => {
+    const error = await ask().catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(GantryClientError)
+    expect(error).toMatchObject({ code, status, hint: expect.stringMatching(/\w/) as string })
+  })
+
+  it.each(['', '127.0.0.1:8000', 'ftp://h/', 'http://', 'http://a:b@h/'])('R121: %j is no address', (url) => {
+    expect(() => new GantryApi({ url })).toThrow(/^url: /)
+  })
+
+  it.skipIf(pythonClients === undefined)('are the same in Python', async () => {
+    const program = `
+import asyncio, json, sys
+from gantry_client import GantryApi, GantryClientError
+url, token = sys.argv[1:]
+async def main():
+    api = GantryApi(url, token=token)
+    seqs = []
+    async for result in api.results(camera="yard", page_size=7):
+        seqs.append(result["seq"])
+        if len(seqs) == 30:
+            break
+    said = []
+    for ask in [lambda: api.latest("gate"), lambda: GantryApi(url).cameras(), lambda: GantryApi("http://127.0.0.1:9").cameras()]:
+        try:
+            await ask()
+        except GantryClientError as error:
+            said.append([error.code, error.status])
+    for address in ["", "127.0.0.1:8000", "ftp://h/", "http://", "http://a:b@h/", "http://h:x/"]:
+        try:
+            GantryApi(address)
+        except GantryClientError as error:
+            said.append(error.code)
+    print(json.dumps({"seqs": seqs, "said": said, "latest": (await api.latest("yard"))["seq"]}))
+asyncio.run(main())
+`
+    const env = { ...process.env, PYTHONPATH: join(import.meta.dirname, '../../clients/python/src') }
+    const args = ['-c', program, red.service.url, token]
+    const { stdout } = await promisify(execFile)(pythonClients ?? '', args, { env })
+    const { seqs, said, latest } = JSON.parse(stdout) as { seqs: number[]; said: unknown[]; latest: number }
+    expect(seqs).toEqual(Array.from({ length: 30 }, (_, index) => (seqs[0] ?? 0) - index))
+    expect(latest).toBeGreaterThanOrEqual(seqs[0] ?? 0)
+    expect(said).toEqual([
+      ['GANTRY_CAMERA_NOT_FOUND', 404],
+      ['GANTRY_UNAUTHORIZED', 401],
+      ['GANTRY_CLIENT_UNREACHABLE', null],
+      ...Array.from({ length: 6 }, () => 'GANTRY_CLIENT_OPTION'),
+    ])
+  })
+})
