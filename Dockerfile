@@ -10,7 +10,7 @@ COPY . .
 RUN npm run build \
  && npm prune --omit=dev --no-audit --no-fund \
  && find node_modules/onnxruntime-node/bin/napi-v6 -mindepth 2 -maxdepth 2 ! -path "*/linux/$(node -p process.arch)" -exec rm -rf {} + \
- && rm -rf src web scripts
+ && rm -rf src web clients scripts
 
 # ONNX Runtime's library for CUDA, CUDA and cuDNN, all from PyPI. CUDA 13 runs on driver 580 and newer; for older ones, from 525 on,
 # `--build-arg CUDA=12`, whose library for ONNX Runtime comes from NuGet.

@@ -45,7 +45,6 @@ export default tseslint.config(
   {
     // Times that the page shows are the service's, whatever the clock of the browser says.
     files: ['web/src/**'],
-    ignores: ['web/src/state/service-clock.ts'],
     rules: {
       'no-restricted-syntax': [
         'error',

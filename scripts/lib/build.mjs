@@ -41,7 +41,7 @@ export function buildWeb(beforehand = () => {}) {
   if (!existsSync(join(root, 'web'))) return false
   return whenChanged(
     'dist/.stamp-web',
-    ['web', 'src/config', 'src/messages', 'src/vision', ...toolchain],
+    ['web', 'clients/typescript/src', 'src/config', 'src/messages', 'src/vision', ...toolchain],
     () => {
       beforehand()
       node('node_modules/vite/bin/vite.js', ['build', 'web', '--logLevel', 'warn'], 'bundling the dashboard')

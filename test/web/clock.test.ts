@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { PicturePace } from '../../web/src/live/picture-pace.js'
-import { ServiceClock } from '../../web/src/state/service-clock.js'
-import { Heartbeat } from '../../web/src/stream/heartbeat.js'
+import { ServiceClock } from '../../clients/typescript/src/service-clock.js'
+import { Heartbeat } from '../../clients/typescript/src/heartbeat.js'
 
 /** A computer whose wall clock is off by so much, beside a service whose clock is right. */
 function computer(offMs: number) {

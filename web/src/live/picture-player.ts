@@ -1,5 +1,5 @@
 import type { DetectionsMessage } from '../api/types.js'
-import type { PictureMessage } from '../stream/picture-message.js'
+import type { PictureMessage } from '../../../clients/typescript/src/index.js'
 import { countLabels, type LabelCount } from '../state/sightings.js'
 import { overlay } from '../state/overlay.js'
 import { monotonicMs } from '../state/service-clock.js'
@@ -81,7 +81,7 @@ export class PicturePlayer {
       const { picture, detections } = this.#next
       this.#next = undefined
       // A damaged picture is skipped; the next one is on its way.
-      const bitmap = await createImageBitmap(picture.jpeg).catch(() => undefined)
+      const bitmap = await createImageBitmap(new Blob([picture.jpeg])).catch(() => undefined)
       if (bitmap !== undefined) this.#show({ bitmap, header: picture.header, detections })
     }
     this.#decoding = false

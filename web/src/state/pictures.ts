@@ -1,6 +1,6 @@
 import { PicturePlayer } from '../live/picture-player.js'
-import { StreamConnection, type StreamState, type Subscribe } from '../stream/connection.js'
-import { parsePictureMessage } from '../stream/picture-message.js'
+import type { StreamConnection, StreamState, Wants } from '../../../clients/typescript/src/index.js'
+import { liveStream } from '../stream/live-stream.js'
 import { Store } from './store.js'
 
 /** Scrolling past a row of cameras should not subscribe to each of them. */
@@ -18,16 +18,13 @@ export class Pictures {
   #timer: ReturnType<typeof setTimeout> | undefined
 
   constructor() {
-    this.#connection = new StreamConnection(
+    this.#connection = liveStream(
       {
         state: (state) => this.#streamIs(state),
         message: (message) => {
           if (message.type === 'detections') this.#players.get(message.cameraId)?.detections(message)
         },
-        binary: (data) => {
-          const picture = parsePictureMessage(data)
-          if (picture !== undefined) this.#players.get(picture.header.cameraId)?.picture(picture)
-        },
+        picture: (picture) => this.#players.get(picture.header.cameraId)?.picture(picture),
       },
       this.#wants(),
       false,
@@ -94,7 +91,7 @@ export class Pictures {
     this.#timer = setTimeout(() => this.#connection.subscribe(this.#wants()), settleMs)
   }
 
-  #wants(): Subscribe {
+  #wants(): Wants {
     const cameras = document.hidden ? [] : [...this.#watchers.keys()].sort()
     return { cameras, detections: true, frames: true }
   }

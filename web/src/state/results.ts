@@ -1,6 +1,7 @@
 import { api } from '../api/client.js'
-import type { DetectionsMessage, ServerMessage } from '../api/types.js'
-import { StreamConnection, type StreamState } from '../stream/connection.js'
+import type { DetectionsMessage } from '../api/types.js'
+import type { StreamConnection, StreamListener, StreamState } from '../../../clients/typescript/src/index.js'
+import { liveStream } from '../stream/live-stream.js'
 import { Series, type Point } from './series.js'
 import { serviceClock } from './service-clock.js'
 import { Sightings, type Entry } from './sightings.js'
@@ -27,7 +28,7 @@ export class Results {
 
   constructor() {
     const wants = { cameras: ['*'], detections: true, frames: false }
-    this.#connection = new StreamConnection(
+    this.#connection = liveStream(
       {
         state: (state) => this.#streamIs(state),
         message: (message) => this.#receive(message),
@@ -75,7 +76,7 @@ export class Results {
     this.stream.set(state)
   }
 
-  #receive(message: ServerMessage): void {
+  #receive(message: Parameters<StreamListener['message']>[0]): void {
     if (message.type === 'gap') {
       this.#sightings.gap(serviceClock.now(), message.dropped, message.reason)
       if (message.reason === 'resume_expired') this.#series.missed()

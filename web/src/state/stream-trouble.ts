@@ -1,4 +1,4 @@
-import type { StreamState } from '../stream/connection.js'
+import type { StreamState } from '../../../clients/typescript/src/index.js'
 import { useDashboard } from './context.js'
 import { useStore } from './store.js'
 

@@ -6,7 +6,7 @@ import { useStore } from '../state/store.js'
 import { useStreamTrouble } from '../state/stream-trouble.js'
 import { theme, toggleTheme } from '../state/theme.js'
 import type { Camera, Status } from '../api/types.js'
-import type { StreamState } from '../stream/connection.js'
+import type { StreamState } from '../../../clients/typescript/src/index.js'
 import { milliseconds, perSecond } from './format.js'
 import { Icon } from './icon.js'
 
