@@ -1,6 +1,7 @@
 """Prints every result once, one JSON object per line. See README.md."""
 
 import argparse
+import signal
 import sys
 from collections import OrderedDict
 
@@ -44,6 +45,8 @@ def main() -> None:
         }
     )
     consumer.subscribe([args.topic])
+    # So that it ends in good order below, with the last commit.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     seen = RecentIds(100_000)
     try:
         while True:

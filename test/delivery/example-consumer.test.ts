@@ -2,11 +2,14 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Kafka, logLevel, type Admin } from 'kafkajs'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { RecentIds } from '../../examples/consumers/recent-ids.js'
+import { cloudEventHeaders, detectionsRecordId, eventTypes } from '../../src/messages/cloud-event.js'
 import { detectionsMessageSchema } from '../../src/messages/detections-message.js'
 import { detectionsMessage } from '../support/detections.js'
 import { kafkaMissing, sharedKafka } from '../support/kafka.js'
-import { until } from '../support/until.js'
+import { pythonClients } from '../support/python-clients.js'
+import { Hopeless, until } from '../support/until.js'
 import { kafkaSink, ownTopic } from './kafka/kafka-fixture.js'
 
 const missing = await kafkaMissing()
@@ -122,3 +125,83 @@ it.skipIf(missing !== undefined)(
   },
   240_000,
 )
+
+const examples = [
+  {
+    name: 'consumer.ts',
+    command: process.execPath,
+    program: ['--import', 'tsx', 'examples/consumers/consumer.ts'],
+  },
+  { name: 'consumer.py', command: pythonClients ?? '', program: ['examples/consumers/consumer.py'] },
+]
+
+describe.each(examples)('$name', ({ name, command, program }) => {
+  it.skipIf(missing !== undefined || command === '')(
+    'R124: prints each result once, though records come twice, and passes over what it does not know',
+    async () => {
+      const ownedTopic = ownTopic()
+      await admin.createTopics({ topics: [{ topic: ownedTopic, numPartitions: 3 }], waitForLeaders: true })
+      const record = (seq: number) => {
+        const message = detectionsMessage({ cameraId: `cam-${seq % 5}`, seq })
+        const id = detectionsRecordId('e1', 0, message)
+        const headers = cloudEventHeaders({
+          id,
+          type: eventTypes.detections,
+          cameraId: message.cameraId,
+          time: message.capturedAt,
+        })
+        return { key: message.cameraId, value: JSON.stringify(message), headers }
+      }
+      const all = Array.from({ length: 300 }, (_, index) => record(index + 1))
+      const unknown = { key: 'cam-1', value: '{}', headers: { ce_id: 'x', ce_type: 'gantry.weather.v1' } }
+      const foreign = [unknown, { key: 'cam-2', value: 'no CloudEvent' }, { key: 'cam-3', value: null }]
+      const producer = new Kafka({ brokers: [broker.address], logLevel: logLevel.NOTHING }).producer()
+      await producer.connect()
+      // At once, as a batch whose answer was lost is sent again; and much later.
+      for (const records of [all.slice(0, 100), all.slice(0, 100), foreign, all.slice(100), all])
+        await producer.send({ topic: ownedTopic, messages: records })
+      const last = record(301)
+      await producer.send({
+        topic: ownedTopic,
+        messages: [0, 1, 2].map((partition) => ({ ...last, partition })),
+      })
+      await producer.disconnect()
+
+      const lines: string[] = []
+      const consumer = spawn(
+        command,
+        [...program, '--brokers', broker.address, '--topic', ownedTopic, '--group', `${name}-${ownedTopic}`],
+        { stdio: ['ignore', 'pipe', 'pipe'] },
+      )
+      consumers.push(consumer)
+      let complaints = ''
+      consumer.stderr.setEncoding('utf8').on('data', (text: string) => (complaints += text))
+      createInterface(consumer.stdout).on('line', (line) => lines.push(line))
+      const committed = async () => {
+        if (consumer.exitCode !== null) throw new Hopeless(complaints)
+        const [offsets] = await admin.fetchOffsets({ groupId: `${name}-${ownedTopic}`, topics: [ownedTopic] })
+        const ends = await admin.fetchTopicOffsets(ownedTopic)
+        const at = new Map(offsets?.partitions.map(({ partition, offset }) => [partition, offset]))
+        return ends.every(({ partition, high }) => at.get(partition) === high)
+      }
+      await until('every record is read', committed, 60_000, 200)
+      await ended(consumer, 'SIGTERM')
+      const seqs = lines.map((line) => detectionsMessageSchema.parse(JSON.parse(line)).seq)
+      expect([...seqs].sort((a, b) => a - b)).toEqual(Array.from({ length: 301 }, (_, index) => index + 1))
+    },
+    120_000,
+  )
+})
+
+it('R124: what consumers remember is bounded, and the newest are kept', () => {
+  const ids = new RecentIds(3)
+  expect(['a', 'b', 'c', 'a', 'd', 'b', 'a'].map((id) => ids.add(id))).toEqual([
+    true,
+    true,
+    true,
+    false,
+    true,
+    false,
+    true,
+  ])
+})

@@ -20,7 +20,7 @@ it('speaks of every failure once', () => {
     Array.from({ length: count }, (_, index) => `${letter}${first + index}`)
   expect(rows.map(({ id }) => id)).toEqual([
     ...numbers('R', 107),
-    ...numbers('R', 4, 120),
+    ...numbers('R', 5, 120),
     ...numbers('S', 34),
   ])
 })
