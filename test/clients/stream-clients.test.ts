@@ -24,9 +24,8 @@ function untold(messages: readonly StreamMessage[]): readonly string[] {
     if (message.type !== 'detections') return []
     const before = last
     last = message.cursor
-    const follows =
-      before === undefined ||
-      (runOf(before) === runOf(message.cursor) && positionOf(message.cursor) === positionOf(before) + 1)
+    // Positions go on from one run of the service to the next.
+    const follows = before === undefined || positionOf(message.cursor) === positionOf(before) + 1
     if (follows) return []
     const excused =
       isTold && (runOf(before) !== runOf(message.cursor) || positionOf(message.cursor) > positionOf(before))
@@ -95,7 +94,10 @@ describe.each(streamReaders)('a stream that $name reads', ({ read }) => {
       from.messages.flatMap((message) => (message.type === 'detections' ? message.detections : []))
     expect(found(all)[0]).toMatchObject({ label: 'red', boxPx: { x1: expect.any(Number) as number } })
     expect([found(no), other.messages]).toEqual([[], []])
-    const [picture, result] = pictures.messages
+    // The first results come before the engine knows that somebody wants pictures.
+    const first = () => pictures.messages.findIndex(({ type }) => type === 'picture')
+    await until('a picture and its result', () => first() >= 0 && pictures.messages[first() + 1])
+    const [picture, result] = pictures.messages.slice(first())
     if (picture?.type !== 'picture' || result?.type !== 'detections') throw new Error('no picture came first')
     expect([picture.header.cameraId, picture.header.seq]).toEqual([result.cameraId, result.seq])
     const { width, height } = await sharp(picture.jpeg).metadata()
@@ -134,15 +136,15 @@ describe.each(streamReaders)('a stream that $name reads', ({ read }) => {
     expect(untold([...first.messages, ...second.messages])).toEqual([])
   })
 
-  it('R120: is told of what it missed when the process of the viewers or the service starts anew', async () => {
+  it('R120: has each result once, when the process of the viewers is killed and the service starts anew', async () => {
     const told = reader({ url: red.service.url })
     await told.more()
     process.kill((await red.service.ready()).stream.pid ?? 0, 'SIGKILL')
     await until('it notices', () => told.state !== 'open')
     await told.more()
     await red.restart()
-    await told.more()
-    expect(untold(told.messages)).toEqual([])
+    await told.more(30)
+    expect([untold(told.messages), told.gaps]).toEqual([[], 0])
     expect([told.failed, told.hasEnded]).toEqual([undefined, false])
   }, 120_000)
 

@@ -28,7 +28,9 @@ describe.skipIf(skipsBrowser())('streams in a browser', () => {
     const said: string[] = []
     page.on('websocket', (line) => line.on('framesent', ({ payload }) => said.push(String(payload))))
     await red.restart()
-    await expect.poll(() => said.filter((text) => text.includes('"resumeAfter"')), patient).not.toHaveLength(0)
+    await expect
+      .poll(() => said.filter((text) => text.includes('"resumeAfter"')), patient)
+      .not.toHaveLength(0)
     await open.waitFor(patient)
     expect(misdeeds).toEqual({ dialogs: [], violations: [], errors: [], foreign: [] })
     await page.context().close()

@@ -127,10 +127,7 @@ function SightingRow({ sighting, nowMs, roving, onOpen, onPick }: RowProps): JSX
 
 function GapRow({ gap, nowMs }: Readonly<{ gap: Gap; nowMs: number }>): JSX.Element {
   const what = gap.dropped === 0 ? 'Some results are' : `${count(gap.dropped)} results are`
-  const why =
-    gap.reason === 'slow_client'
-      ? 'this connection was too slow'
-      : 'the break was too long, or the service started anew'
+  const why = gap.reason === 'slow_client' ? 'this connection was too slow' : 'the break was too long'
   return (
     <li class="sighting gap">
       <time dateTime={new Date(gap.atMs).toISOString()}>{moment(gap.atMs, nowMs)}</time>
