@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { launchBrowser, openPage, skipsBrowser } from '../support/browser.js'
 import { fakeCamera, fakeGpu, fakeResult, FakeGantry } from '../support/fake-gantry.js'
+import { fakeDown, fakeModel, fakeModelList, fakeModelServer, fakeVersion } from '../support/fake-models.js'
 import { serveFake } from '../support/serve-fake.js'
 import { plainPicture } from '../support/still-pictures.js'
 
@@ -185,6 +186,43 @@ describe.skipIf(skipsBrowser())('the page for everybody', () => {
       expect((await contrastOverPictures(page)).filter(([, ratio]) => ratio < 4.5)).toEqual([])
     },
   )
+
+  it.each(
+    (['phone', 'tablet', 'desktop'] as const).flatMap((screen) =>
+      (['light', 'dark'] as const).map((colorScheme) => [screen, colorScheme] as const),
+    ),
+  )('R100: on a %s, %s, with the models of /v2', { timeout: 120_000 }, async (screen, colorScheme) => {
+    const gantry = new FakeGantry()
+    gantry.modelServer = fakeModelServer
+    gantry.modelList = fakeModelList([
+      fakeModel('ppe_detect'),
+      fakeModel('a_name_that_is_as_long_as_people_give_them_in_a_repository_of_many_teams_2026_11_28'),
+      fakeModel('broken', {
+        versions: [
+          fakeVersion({ version: '2' }),
+          fakeDown('3', 'UNAVAILABLE', 'model.onnx: the graph has an operator that is not known here'),
+        ],
+      }),
+    ])
+    const { url } = await serveFake({}, { gantry })
+    const viewport = screens[screen]
+    const { page } = await openPage(browser, `${url}/#/models`, {
+      viewport,
+      colorScheme,
+      reducedMotion: 'reduce',
+    })
+    onTestFinished(() => page.context().close())
+    for (const open of ['models', 'model'] as const) {
+      if (open === 'model') await page.goto(`${url}/#/models/broken`)
+      const shown = open === 'model' ? '[data-model-detail]' : 'tr[data-model=broken]'
+      await page.locator(shown).waitFor({ timeout: 30_000 })
+      if (shots !== undefined)
+        await page.screenshot({ path: `${shots}/${screen}-${colorScheme}-${open}.png`, fullPage: true })
+      expect(await violations(page), open).toEqual([])
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
+      expect(wide, 'pixels to scroll sideways').toBeLessThanOrEqual(0)
+    }
+  })
 
   it('R100: shows the reasons of 16 cameras to their end', { timeout: 60_000 }, async () => {
     const gantry = await busyService(16)
