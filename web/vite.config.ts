@@ -5,6 +5,8 @@ const service = 'http://127.0.0.1:8000'
 
 /** The page as the server gives it out: nothing inlined, so that the strict content security policy holds. */
 export default defineConfig({
+  // Relative: a reverse proxy may give the page out under a path.
+  base: './',
   plugins: [preact({ devToolsEnabled: false, prefreshEnabled: false })],
   build: {
     outDir: '../dist/web',
