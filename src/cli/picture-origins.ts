@@ -17,7 +17,7 @@ export async function pictureOrigins(
     await Promise.all([
       import('../config/load.js'),
       import('../config/camera.js'),
-      import('../sources/address-policy.js'),
+      import('../lifecycle/address-policy.js'),
       import('../sources/connect-gate.js'),
       import('../lifecycle/log.js'),
     ])

@@ -3,7 +3,7 @@ import { connect as connectTcp, isIP, type LookupFunction, type OnReadOpts, type
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
 import { constants } from 'node:crypto'
 import { systemLimit } from '../lifecycle/system-limit.js'
-import type { CheckedAddress } from './address-policy.js'
+import type { CheckedAddress } from '../lifecycle/address-policy.js'
 import { type Failure, failureBy, networkFailures } from './failure-reason.js'
 
 /** Shorter than the time ffmpeg waits for an answer, so that the reason is ours to tell. */

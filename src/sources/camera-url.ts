@@ -5,7 +5,7 @@ import { basename, dirname, extname, isAbsolute, relative, resolve } from 'node:
 import { fileURLToPath } from 'node:url'
 import { cameraUrlFault, schemeOf } from '../config/camera-url-syntax.js'
 import { byTrueName } from '../lifecycle/system-limit.js'
-import { AddressPolicy, plainHost } from './address-policy.js'
+import { AddressPolicy, plainHost } from '../lifecycle/address-policy.js'
 import { mediaKind } from './media-names.js'
 import { CameraUrlError } from './source-errors.js'
 

@@ -1,6 +1,6 @@
 import type { CameraConfig } from '../config/camera.js'
 import { unlessAborted } from '../lifecycle/delay.js'
-import type { AddressPolicy, Nearness } from './address-policy.js'
+import type { AddressPolicy, Nearness } from '../lifecycle/address-policy.js'
 import { connectionFailure, unreachable } from './camera-connection.js'
 import type { LoginMemory } from './camera-login.js'
 import type { CameraLocation } from './camera-url.js'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
-import { plainHost } from './address-policy.js'
+import { plainHost } from '../lifecycle/address-policy.js'
 
 /** A play list is read and written anew on its way to the decoder; anything else passes as it is. */
 export type Content = 'list' | 'media'

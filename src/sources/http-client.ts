@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { plainHost, type AddressPolicy, type Nearness } from './address-policy.js'
+import { plainHost, type AddressPolicy, type Nearness } from '../lifecycle/address-policy.js'
 import { connectionFailure, connectToCamera, unreachable } from './camera-connection.js'
 import { CameraLogin, type LoginMemory } from './camera-login.js'
 import { failureByStatus, networkFailures, type Failure } from './failure-reason.js'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { pipeline } from 'node:stream'
-import type { AddressPolicy, CheckedAddress, Nearness } from './address-policy.js'
+import type { AddressPolicy, CheckedAddress, Nearness } from '../lifecycle/address-policy.js'
 import { connectionFailure, connectToCamera, unreachable } from './camera-connection.js'
 import { CameraLogin, type LoginMemory } from './camera-login.js'
 import type { Failure } from './failure-reason.js'

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { nowMs, wallMs } from '../lifecycle/clock.js'
 import type { SentPictureSource } from '../vision/frame-source.js'
 import { delay, unlessAborted } from '../lifecycle/delay.js'
-import type { AddressPolicy, Nearness } from './address-policy.js'
+import type { AddressPolicy, Nearness } from '../lifecycle/address-policy.js'
 import { connectionFailure } from './camera-connection.js'
 import type { LoginMemory } from './camera-login.js'
 import type { Failure } from './failure-reason.js'

@@ -3,7 +3,12 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { redactText } from '../config/redact.js'
 import { nowMs } from '../lifecycle/clock.js'
 import { delay } from '../lifecycle/delay.js'
-import { plainHost, type AddressPolicy, type CheckedAddress, type Nearness } from './address-policy.js'
+import {
+  plainHost,
+  type AddressPolicy,
+  type CheckedAddress,
+  type Nearness,
+} from '../lifecycle/address-policy.js'
 import { connectToCamera } from './camera-connection.js'
 import { CameraLogin, loginFailure, type LoginMemory } from './camera-login.js'
 import { CatchUp } from './catch-up.js'

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
-import { AddressPolicy } from '../../src/sources/address-policy.js'
+import { AddressPolicy } from '../../src/lifecycle/address-policy.js'
 import { networkFailures, type Failure } from '../../src/sources/failure-reason.js'
 import { HttpClient, type CameraAnswer, type HttpClientOptions } from '../../src/sources/http-client.js'
 import { DigestGuard, type DigestHabits } from '../support/digest-server.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AddressPolicy } from '../../src/sources/address-policy.js'
+import { AddressPolicy } from '../../src/lifecycle/address-policy.js'
 import { cleanAnswer } from '../../src/sources/rtsp-answer.js'
 import { CameraAnswerError } from '../../src/sources/rtsp-splitter.js'
 

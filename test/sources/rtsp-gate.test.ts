@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { AddressPolicy } from '../../src/sources/address-policy.js'
+import { AddressPolicy } from '../../src/lifecycle/address-policy.js'
 import { RtspGate } from '../../src/sources/rtsp-gate.js'
 import { until } from '../support/until.js'
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { cameraSchema } from '../../src/config/camera.js'
-import { AddressPolicy } from '../../src/sources/address-policy.js'
+import { AddressPolicy } from '../../src/lifecycle/address-policy.js'
 import { ConnectGate } from '../../src/sources/connect-gate.js'
 import { MainStream } from '../../src/sources/main-picture.js'
 import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'

@@ -2,7 +2,7 @@
 import { cameraSchema } from '../../dist/config/camera.js'
 import { FramePool } from '../../dist/vision/frame-pool.js'
 import { createLog } from '../../dist/lifecycle/log.js'
-import { AddressPolicy } from '../../dist/sources/address-policy.js'
+import { AddressPolicy } from '../../dist/lifecycle/address-policy.js'
 import { ConnectGate } from '../../dist/sources/connect-gate.js'
 import { createSource } from '../../dist/sources/create-source.js'
 

@@ -7,7 +7,7 @@ import type { CameraState, CameraStatus } from '../../src/vision/camera-state.js
 import type { FrameSource, SourceListener } from '../../src/vision/frame-source.js'
 import { frameBytes, type Frame, type FrameFormat } from '../../src/vision/frame.js'
 import { nowMs } from '../../src/lifecycle/clock.js'
-import { AddressPolicy, type HostLookup } from '../../src/sources/address-policy.js'
+import { AddressPolicy, type HostLookup } from '../../src/lifecycle/address-policy.js'
 import { ConnectGate } from '../../src/sources/connect-gate.js'
 import { createSource } from '../../src/sources/create-source.js'
 import { FfmpegFilters } from '../../src/sources/ffmpeg-filters.js'

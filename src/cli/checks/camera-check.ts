@@ -1,7 +1,7 @@
 import { connectsAtOnce, type PipelineConfig } from '../../config/pipeline.js'
 import type { CameraShapes } from '../../detector/input-size.js'
 import { createLog } from '../../lifecycle/log.js'
-import { AddressPolicy } from '../../sources/address-policy.js'
+import { AddressPolicy } from '../../lifecycle/address-policy.js'
 import { lookAtCamera } from '../../sources/camera-look.js'
 import { ConnectGate } from '../../sources/connect-gate.js'
 import type { LookSetting } from '../../sources/first-picture.js'

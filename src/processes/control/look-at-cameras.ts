@@ -5,7 +5,7 @@ import { schemeOf } from '../../config/camera-url-syntax.js'
 import type { CameraShapes } from '../../detector/input-size.js'
 import { atMost } from '../../lifecycle/delay.js'
 import { silentLog } from '../../lifecycle/log.js'
-import { AddressPolicy } from '../../sources/address-policy.js'
+import { AddressPolicy } from '../../lifecycle/address-policy.js'
 import { ConnectGate } from '../../sources/connect-gate.js'
 import type { SizePx } from '../../vision/letterbox.js'
 

@@ -1,6 +1,6 @@
 import { atMost } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
-import { AddressPolicy } from '../../sources/address-policy.js'
+import { AddressPolicy } from '../../lifecycle/address-policy.js'
 import { ConnectGate } from '../../sources/connect-gate.js'
 import { createSource, isPushSource } from '../../sources/create-source.js'
 import { MainStream } from '../../sources/main-picture.js'

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { cameraSchema, type CameraConfig } from '../../config/camera.js'
 import { silentLog } from '../../lifecycle/log.js'
-import { AddressPolicy } from '../../sources/address-policy.js'
+import { AddressPolicy } from '../../lifecycle/address-policy.js'
 import { ConnectGate } from '../../sources/connect-gate.js'
 import { createSource } from '../../sources/create-source.js'
 import { FramePool } from '../../vision/frame-pool.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { closedFor, meaningsOf, nearOf } from '../../src/sources/address-table.js'
+import { closedFor, meaningsOf, nearOf } from '../../src/lifecycle/address-table.js'
 
 describe('addresses at which no camera is opened', () => {
   it.each([

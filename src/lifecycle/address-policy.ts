@@ -1,8 +1,8 @@
 import { lookup } from 'node:dns/promises'
 import { type BlockList, isIP } from 'node:net'
 import type { CameraNetworks } from '../config/camera-networks.js'
-import { atMost } from '../lifecycle/delay.js'
-import { shortage, SystemLimitError } from '../lifecycle/system-limit.js'
+import { atMost } from './delay.js'
+import { shortage, SystemLimitError } from './system-limit.js'
 import { closedFor, holds, meaningsOf, nearOf, networkList, type NearNetwork } from './address-table.js'
 
 /** How near an address is. What a stream refers to may be as far as the stream itself, or farther. */

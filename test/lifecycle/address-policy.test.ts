@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AddressPolicy, type CheckedAddress } from '../../src/sources/address-policy.js'
+import { AddressPolicy, type CheckedAddress } from '../../src/lifecycle/address-policy.js'
 
 const v4 = (...addresses: string[]): CheckedAddress[] => addresses.map((address) => ({ address, family: 4 }))
 
