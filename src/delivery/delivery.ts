@@ -43,6 +43,9 @@ const connectionClosed: Refusal = {
   certain: true,
 }
 
+/** Records that are at hand behind those that fail, where a send takes fewer: one that is never taken is known by others that are. */
+const lookAhead = 16
+
 /** Records of a partition that are tried alone while each is refused; more with every attempt, as others may be behind them. */
 const doubts = { first: 4, most: 64 }
 
@@ -58,6 +61,8 @@ export class Delivery implements Service {
   #failures = 0
   /** The last send did not say why it failed, or may have failed for a record. */
   #careful = false
+  #retryAfterMs = 0
+  #ended: Error | undefined
   readonly #closers: ConnectionClosers
   #wake: (() => void) | undefined
   #loop: Promise<void> | undefined
@@ -105,20 +110,25 @@ export class Delivery implements Service {
       if (reason === undefined || this.#abort.signal.aborted) return
       this.#failures += 1
       this.listener.down(reason, this.#failures)
-      await delay(backoffMs(this.#failures - 1, this.settings.backoff), this.#abort.signal)
+      const backMs = backoffMs(this.#failures - 1, this.settings.backoff)
+      await delay(Math.max(backMs, this.#retryAfterMs), this.#abort.signal)
     }
   }
 
   /** @returns why the connection ended, or undefined when there is nothing more to do. */
   async #serveOnce(): Promise<string | undefined> {
     let link: RecordLink | undefined
+    this.#ended = undefined
+    this.#retryAfterMs = 0
     try {
       link = await this.links.open(this.#abort.signal, this.#careful)
       if (this.#leased.length === 0) this.listener.up()
       await this.#deliverAll(link)
       return undefined
     } catch (error) {
-      return this.links.failureOf(error).reason
+      const { reason, retryAfterMs = 0 } = this.links.failureOf(error)
+      this.#retryAfterMs = retryAfterMs
+      return reason
     } finally {
       link?.close()
     }
@@ -127,9 +137,16 @@ export class Delivery implements Service {
   async #deliverAll(link: RecordLink): Promise<void> {
     const cut = () => link.close()
     this.#abort.signal.addEventListener('abort', cut, { once: true })
+    let isOurs = true
+    link.onEnd?.((error) => {
+      if (!isOurs) return
+      this.#ended = error
+      this.#wake?.()
+    })
     try {
       while (await this.#leaseBatch()) await this.#send(link)
     } finally {
+      isOurs = false
       this.#abort.signal.removeEventListener('abort', cut)
     }
   }
@@ -138,9 +155,10 @@ export class Delivery implements Service {
   async #leaseBatch(): Promise<boolean> {
     while (this.#leased.length === 0) {
       if (this.#abort.signal.aborted) return false
+      if (this.#ended !== undefined) throw this.#ended
       const waiting = { count: this.queue.length, oldestMs: this.#oldestMs(), draining: this.#draining }
       const decision = decideSend(waiting, this.settings)
-      if (decision.kind === 'send') await this.#leaseMore()
+      if (decision.kind === 'send') await this.#leaseMore(this.settings.maxBatchRecords)
       else if (decision.kind === 'wait') await this.#sleep(decision.forMs)
       else if (this.#draining) return false
       else await this.#sleep(undefined)
@@ -149,10 +167,10 @@ export class Delivery implements Service {
   }
 
   /** Fills the batch: behind records that are not taken now there may be some that are. */
-  async #leaseMore(): Promise<void> {
-    const { maxBatchRecords, maxBatchBytes } = this.settings
+  async #leaseMore(maxRecords: number): Promise<void> {
+    const { maxBatchBytes } = this.settings
     const bytes = this.#leased.reduce((sum, { value }) => sum + value.length, 0)
-    const places = maxBatchRecords - this.#leased.length
+    const places = maxRecords - this.#leased.length
     if (places <= 0 || bytes >= maxBatchBytes) return
     const more = await this.queue.lease(places, maxBatchBytes - bytes)
     this.#leased = [...this.#leased, ...more]
@@ -195,7 +213,8 @@ export class Delivery implements Service {
     this.#careful ||= closed || missed
     if (closed) this.#closers.closed(sent)
     if (missed) this.#sendDeadlineMs = Math.min(this.#sendDeadlineMs * 2, this.settings.maxSendDeadlineMs)
-    if (closed || error instanceof RecordsRefusedError) await this.#leaseMore()
+    if (closed || error instanceof RecordsRefusedError)
+      await this.#leaseMore(Math.max(this.settings.maxBatchRecords, lookAhead))
   }
 
   #settle(records: readonly QueuedRecord[]): void {

@@ -14,6 +14,8 @@ export interface RecordLink {
   send(records: readonly OutgoingRecord[], deadlineMs: number): Promise<void>
   /** What the record shares its fate and its order with, as of the last `send`. */
   partitionOf(record: OutgoingRecord): string
+  /** Calls back once, when the connection has ended by itself while nothing was sent; absent where that is noticed by sending alone. */
+  onEnd?(ended: (error: Error) => void): void
   /** At once; what is under way fails. Idempotent. */
   close(): void
 }
@@ -28,6 +30,8 @@ export type SendFailure = Readonly<{
   closed: boolean
   /** There was no answer in time. */
   missed: boolean
+  /** How long the far side wants to be left alone, where it says so. */
+  retryAfterMs?: number
 }>
 
 /** Opens connections to one far side, one after the other, and knows its errors. */
