@@ -314,6 +314,7 @@ export const readinessSchema = z
         queued: count.describe('Records waiting for delivery.'),
         delivered: count,
         dropped: count,
+        filtered: count.describe('Results that the filter of the sink left out.'),
         rejected: z
           .record(z.string(), count)
           .describe('Of the dropped: records that the far side refuses for good, by reason.'),

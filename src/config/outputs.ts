@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { tlsSwitchSchema } from './client-tls.js'
 import { kafkaLoginSchema } from './kafka-login.js'
 import { redisSchema } from './redis.js'
+import { sinkFilterSchema } from './sink-filter.js'
 
 /** What Apache Kafka takes for the name of a topic. */
 const topicSchema = z
@@ -65,6 +66,7 @@ export const kafkaSchema = z.strictObject({
     .default(false)
     .describe('Connect by TLS; a section says whom to trust and who we are.'),
   sasl: kafkaLoginSchema.optional(),
+  filter: sinkFilterSchema.prefault({}),
 })
 export type KafkaConfig = Readonly<z.infer<typeof kafkaSchema>>
 

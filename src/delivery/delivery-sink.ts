@@ -2,6 +2,8 @@ import { nowMs } from '../lifecycle/clock.js'
 import type { Log } from '../lifecycle/log.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import { Delivery, type DeliverySettings } from './delivery.js'
+import { FilteredQueue } from './filtered-queue.js'
+import type { RecordFilter } from './record-filter.js'
 import type { RecordLinks } from './record-link.js'
 import type { QueuedRecord, RecordQueue } from './record-queue.js'
 import type { Refusal } from './refusal.js'
@@ -26,6 +28,7 @@ export type DeliverySinkParts = Readonly<{
   queue: RecordQueue
   links: RecordLinks
   settings: DeliverySettings
+  filter: RecordFilter
   /** Sentences of the log. */
   words: Readonly<{ up: string; down: string; refused: string }>
 }>
@@ -41,6 +44,7 @@ export class DeliverySink implements ResultSink {
   #reason = 'not started'
   #delivered = 0
   #dropped = 0
+  #filtered = 0
   readonly #rejected = new Map<string, Rejections>()
   #remindedMs = Number.NEGATIVE_INFINITY
   #stopping: Promise<void> | undefined
@@ -50,8 +54,8 @@ export class DeliverySink implements ResultSink {
     readonly metrics: DeliverySinkMetrics,
     readonly log: Log,
   ) {
-    this.#queue = parts.queue
-    this.#delivery = new Delivery(parts.queue, parts.links, parts.settings, {
+    this.#queue = new FilteredQueue(parts.queue, parts.filter, (kind) => this.#leaveOut(kind))
+    this.#delivery = new Delivery(this.#queue, parts.links, parts.settings, {
       up: () => this.#up(),
       down: (reason, attempt) => this.#down(reason, attempt),
       delivered: (records) => this.#count(records),
@@ -71,6 +75,7 @@ export class DeliverySink implements ResultSink {
       queued: this.#queue.length + this.#delivery.inFlight,
       delivered: this.#delivered,
       dropped: this.#dropped,
+      filtered: this.#filtered,
       rejected: Object.fromEntries([...this.#rejected].map(([reason, { records }]) => [reason, records])),
     }
   }
@@ -83,6 +88,11 @@ export class DeliverySink implements ResultSink {
 
   accept(record: QueuedRecord): void {
     if (record.sink !== undefined && record.sink !== this.name) return
+    // One that is stored is left out where it is leased, and settled there.
+    if (!record.isStored && this.parts.filter.isUnwanted(record)) {
+      this.#leaveOut('filtered')
+      return
+    }
     if (this.#stopping !== undefined) {
       // The next run delivers what is stored.
       if (!record.isStored) this.#drop(1)
@@ -162,6 +172,11 @@ export class DeliverySink implements ResultSink {
       { sink: this.name, reason, detail, records, recordId: id, cameraId },
       this.parts.words.refused,
     )
+  }
+
+  #leaveOut(kind: 'filtered' | 'over_limit'): void {
+    this.#filtered += 1
+    this.metrics.sinkRecords.inc({ sink: this.name, result: kind })
   }
 
   #drop(records: number): void {

@@ -10,6 +10,8 @@ export type SinkHealth = Readonly<{
   queued: number
   delivered: number
   dropped: number
+  /** Results that its filter left out. */
+  filtered: number
   /** Of the dropped: records that the far side refuses for good, by reason. */
   rejected: Readonly<Record<string, number>>
 }>

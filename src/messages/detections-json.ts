@@ -36,6 +36,17 @@ export function parseDetectionsJson(json: string): DetectionsMessage {
   return JSON.parse(json) as DetectionsMessage
 }
 
+const read = new WeakMap<Buffer, DetectionsMessage>()
+
+/** The message of a text, read once however many ask for it. Nobody changes it. @param json - text of a message, UTF-8 */
+export function messageOfJson(json: Buffer): DetectionsMessage {
+  const known = read.get(json)
+  if (known !== undefined) return known
+  const message = parseDetectionsJson(json.toString())
+  read.set(json, message)
+  return message
+}
+
 /** The same of a text that somebody else may have written; undefined where it is no message of ours. */
 export function readDetectionsJson(json: string): DetectionsMessage | undefined {
   let value: unknown

@@ -95,10 +95,11 @@ export function createServiceMetrics(registry = new Registry()) {
       buckets: [1, 2, 4, 8, 16, 32, 64],
       registers,
     }),
-    sinkRecords: counter('gantry_sink_records_total', 'Records by sink and how they ended.', [
-      'sink',
-      'result',
-    ]),
+    sinkRecords: counter(
+      'gantry_sink_records_total',
+      'Records by sink and how they ended: `delivered`, `dropped`, `rejected`; `filtered` and `over_limit` (`maxPerMinute`) never were any.',
+      ['sink', 'result'],
+    ),
     sinkRejected: counter(
       'gantry_sink_rejected_records_total',
       'Records that the far side refuses for good, by reason.',

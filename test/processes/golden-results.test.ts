@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { filterOf, keepAll } from '../../src/delivery/websocket/message-filter.js'
+import { filterOf, keepAll } from '../../src/delivery/message-filter.js'
 import { Rendering } from '../../src/delivery/websocket/rendering.js'
 import { serverFrame } from '../../src/delivery/websocket/server-frame.js'
 import {

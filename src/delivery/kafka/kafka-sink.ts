@@ -2,6 +2,7 @@ import type { KafkaConfig } from '../../config/outputs.js'
 import type { Log } from '../../lifecycle/log.js'
 import { defaultDelivery } from '../delivery.js'
 import { DeliverySink, type DeliverySinkMetrics } from '../delivery-sink.js'
+import { RecordFilter } from '../record-filter.js'
 import type { RecordQueue } from '../record-queue.js'
 import { KafkaLinks } from './kafka-link.js'
 
@@ -20,9 +21,7 @@ export function createKafkaSink(
 ): DeliverySink {
   const { lingerMs, maxBatchRecords } = config
   const settings = { ...defaultDelivery, lingerMs, maxBatchRecords }
-  return new DeliverySink(
-    { name: 'kafka', queue, links: new KafkaLinks(config, log), settings, words },
-    metrics,
-    log,
-  )
+  const links = new KafkaLinks(config, log)
+  const filter = new RecordFilter(config.filter)
+  return new DeliverySink({ name: 'kafka', queue, links, settings, filter, words }, metrics, log)
 }

@@ -1,7 +1,7 @@
 import { parseDetectionsJson } from '../../messages/detections-json.js'
 import type { DetectionsMessage } from '../../messages/detections-message.js'
 import { serverFrame } from './server-frame.js'
-import { keptPositions, type MessageFilter } from './message-filter.js'
+import { keptPositions, type MessageFilter } from '../message-filter.js'
 
 /** A `detections` message of the stream, ready for the wire. @param json - text of the message, UTF-8. */
 function renderEnvelope(cursor: string, json: Uint8Array): Buffer {

@@ -28,7 +28,7 @@ describe('health and readiness', () => {
 
   it('stays ready while a broker is away', async () => {
     const { url, gantry } = await serveFake()
-    const records = { queued: 3, delivered: 0, dropped: 2, rejected: { MESSAGE_TOO_LARGE: 2 } }
+    const records = { queued: 3, delivered: 0, dropped: 2, filtered: 1, rejected: { MESSAGE_TOO_LARGE: 2 } }
     gantry.sinks = [{ name: 'kafka', state: 'down', reason: 'refused', ...records }]
     const reply = await ask(`${url}/readyz`)
     expect(reply.status).toBe(200)

@@ -10,6 +10,7 @@ import {
   ResourcePatternTypes,
 } from 'kafkajs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { sinkFilterSchema } from '../../../src/config/sink-filter.js'
 import { detectionsMessageSchema } from '../../../src/messages/detections-message.js'
 import { refusesIdempotence } from '../../../src/delivery/kafka/kafka-errors.js'
 import { detectionsMessage } from '../../support/detections.js'
@@ -30,6 +31,16 @@ afterEach(async () => {
 const ids = (records: readonly ReceivedRecord[]) => records.map(({ headers }) => headers['ce_id'])
 
 describe('The sink of Kafka without a broker', () => {
+  it('has a filter of its own, and counts what it leaves out', async () => {
+    const filter = sinkFilterSchema.parse({ labels: ['helmet'], maxPerMinute: 2 })
+    const { sink, accept, counted } = kafkaSink('127.0.0.1:9', ownTopic(), { filter })
+    for (const seq of [1, 2, 3]) accept(detectionsMessage({ seq }))
+    accept(detectionsMessage({ seq: 4, detections: [] }))
+    expect(sink.health).toMatchObject({ queued: 3, filtered: 1, dropped: 0 })
+    expect(await counted('filtered')).toBe(1)
+    await sink.stop(0)
+  })
+
   it('R12: starts and accepts at once, keeps the newest records in its bounds, and counts what went', async () => {
     const { sink, accept, counted, up, lines } = kafkaSink(`127.0.0.1:${await freePort()}`, 'none', {
       maxQueuedRecords: 100,

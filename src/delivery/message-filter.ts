@@ -1,5 +1,5 @@
-import type { DetectionsMessage } from '../../messages/detections-message.js'
-import type { Subscription } from '../../messages/stream-protocol.js'
+import type { DetectionsMessage } from '../messages/detections-message.js'
+import type { Subscription } from '../messages/stream-protocol.js'
 
 /** Which detections of a message a client wants. Equal filters have equal keys; the key of "everything" is empty. */
 export type MessageFilter = Readonly<{ key: string; labels: ReadonlySet<string>; minScore: number }>

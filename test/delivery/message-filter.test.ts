@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { filterOf, keepAll, keptPositions } from '../../../src/delivery/websocket/message-filter.js'
-import { Rendering } from '../../../src/delivery/websocket/rendering.js'
-import { detectionsMessage, detectionsText } from '../../support/detections.js'
+import { filterOf, keepAll, keptPositions } from '../../src/delivery/message-filter.js'
+import { Rendering } from '../../src/delivery/websocket/rendering.js'
+import { detectionsMessage, detectionsText } from '../support/detections.js'
 
 describe('filterOf', () => {
   it('gives equal filters equal keys, whatever the order and repetition of labels', () => {
