@@ -29,8 +29,8 @@ export type ClientTlsFiles = Readonly<z.infer<typeof clientTlsSchema>>
 export const tlsSwitchSchema = z.union([z.boolean(), clientTlsSchema])
 export type TlsSwitch = boolean | ClientTlsFiles
 
-/** Sections of PEM files. */
-const tlsSections: readonly SettingPath[] = [
+/** Sections of PEM files that stand in one place. */
+const fixedSections: readonly SettingPath[] = [
   ['sinks', 'kafka', 'ssl'],
   ['cache', 'redis', 'tls'],
   ['models', 'cache', 'redis', 'tls'],
@@ -40,15 +40,21 @@ const fileKeys = ['ca', 'cert', 'key'] as const
 
 type FileComplaint = Readonly<{ path: SettingPath; aboutKey: false; message: string; hint: string }>
 
-const files: readonly SettingPath[] = [
-  ...tlsSections.flatMap((section) => fileKeys.map((key) => [...section, key])),
-  ['sinks', 'kafka', 'sasl', 'tokenFile'],
-]
+/** All of them: of sinks there may be a list. */
+function tlsSectionsOf(config: unknown): readonly SettingPath[] {
+  const ofSinks = ['webhook', 'mqtt'].flatMap((kind): SettingPath[] => {
+    const sections = getAt(config, ['sinks', kind])
+    if (!Array.isArray(sections)) return [['sinks', kind, 'tls']]
+    return sections.map((_, index) => ['sinks', kind, index, 'tls'])
+  })
+  return [...fixedSections, ...ofSinks]
+}
 
 /** Settings in which PEM files and files of tokens have absolute paths. @param base - folder that a setting's path starts from */
 export function withAbsoluteTlsPaths<T>(config: T, base: (path: SettingPath) => string): T {
   const copy = structuredClone(config)
-  for (const path of files) {
+  const inSections = tlsSectionsOf(config).flatMap((section) => fileKeys.map((key) => [...section, key]))
+  for (const path of [...inSections, ['sinks', 'kafka', 'sasl', 'tokenFile']]) {
     const file = getAt(config, path)
     if (typeof file === 'string') setAt(copy as Record<string, unknown>, path, resolve(base(path), file))
   }
@@ -57,7 +63,7 @@ export function withAbsoluteTlsPaths<T>(config: T, base: (path: SettingPath) => 
 
 /** Everything that is wrong with the PEM files of settings. @param config - with absolute paths */
 export function tlsFileComplaints(config: unknown): FileComplaint[] {
-  return tlsSections.flatMap((section) => {
+  return tlsSectionsOf(config).flatMap((section) => {
     const paths = getAt(config, section)
     if (typeof paths !== 'object' || paths === null) return []
     return readTlsFiles(paths as TlsPaths).faults.map(({ setting, message, hint }) => ({

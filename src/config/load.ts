@@ -172,7 +172,9 @@ function filledIn(
   const values = mapStrings(document.values(), (text, path) => {
     if (overridden(path)) return text
     const filled = interpolate(text, sources)
-    const complaints = isOfLogin(String(path.at(-1))) ? filled.complaints.map(withoutText) : filled.complaints
+    const complaints = path.some((step) => isOfLogin(String(step)))
+      ? filled.complaints.map(withoutText)
+      : filled.complaints
     unfilled.push(...complaints.map((complaint) => ({ path, aboutKey: false, ...complaint })))
     return filled.text === text ? text : valueOfText(schemaAt(pipelineSchema, path), filled.text)
   })

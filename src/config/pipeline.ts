@@ -5,8 +5,9 @@ import { admissionSchema, latencyObjectiveMsSchema } from './capacity.js'
 import { cameraNetworksSchema } from './camera-networks.js'
 import { inferenceSchema } from './inference.js'
 import { modelServerSchema, modelsSchema } from './models.js'
-import { cacheSchema, kafkaSchema } from './outputs.js'
+import { cacheSchema } from './outputs.js'
 import { serverSchema } from './server.js'
+import { sharedSinkNames, sinksSchema, type SinksConfig } from './sinks.js'
 import { storeSchema } from './store.js'
 
 /** Cameras whose id an earlier one has. Takes input that may have failed every other check. */
@@ -58,7 +59,7 @@ function errorsNobodySees(
 
 /** Both say how much may wait. */
 function boundsTwice(
-  { kafka }: Readonly<{ kafka?: z.infer<typeof kafkaSchema> | undefined }>,
+  { kafka }: Pick<SinksConfig, 'kafka'>,
   { maxBytes, maxAge }: z.infer<typeof storeSchema>,
 ): { path: string[]; message: string }[] {
   if (maxBytes === undefined && maxAge === undefined) return []
@@ -124,7 +125,7 @@ export const pipelineSchema = z
       .array(z.never('rules are not available in this version: leave the list empty'))
       .default([])
       .describe('None in this version: leave the list empty.'),
-    sinks: z.strictObject({ kafka: kafkaSchema.optional() }).prefault({}),
+    sinks: sinksSchema.prefault({}),
     cache: cacheSchema.prefault({}),
     store: storeSchema.prefault({}),
     log: z
@@ -144,6 +145,7 @@ export const pipelineSchema = z
       ...camerasWithoutEngine(cameras, engines),
       ...errorsNobodySees(models, engines),
       ...boundsTwice(sinks, store),
+      ...sharedSinkNames(sinks),
     ])
       context.addIssue({ code: 'custom', path, message })
   })

@@ -25,7 +25,7 @@ const loginWords = [
 
 /** Names of settings that are secret, whatever their section; what only says where a secret lies is not one. */
 const secretSetting =
-  /(?:pass(?:word|wd|phrase)?|pwd|psw|token|secret|credentials?|(?:api|access|private)key|(?<![a-z])sid)$/i
+  /(?:pass(?:word|wd|phrase)?|pwd|psw|token|secret|credentials?|(?:api|access|private)key|(?<![a-z])sid|^headers)$/i
 
 /** Parameters by which cameras take a login: `?user=admin&pwd=...`, `?u=admin&p=...`, `/user=admin_password=...`. */
 const secretParameter = new RegExp(`([\\w.-]*(?:${loginWords})[\\w.-]*=|(?<=[?&;#])(?:u|p|pw)=)`, 'gi')
@@ -100,6 +100,8 @@ const loginKeys: ReadonlySet<string> = new Set([
   'passphrase',
   'clientSecret',
   'sentinelPassword',
+  'secret',
+  'headers',
 ])
 
 /** Whether a text is part of a login, or may hold one, by the name of its setting. */

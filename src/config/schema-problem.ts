@@ -77,6 +77,8 @@ function worded(issue: Issue, value: unknown, isSecret: boolean): { message: str
       const near = typeof value === 'string' && values.length > 1 ? nearest(value, values) : undefined
       return near ? { message, hint: `did you mean "${near}"?` } : { message }
     }
+    case 'invalid_key':
+      return { message: redactText(issue.issues[0]?.message ?? custom) }
     case 'too_small':
       return {
         message: bound(issue.origin, issue.inclusive === false ? 'more than' : 'at least', issue.minimum),

@@ -32,8 +32,15 @@ export function schemaAt(root: Schema, path: SettingPath): Schema | undefined {
 }
 
 function schemaInside(parent: Schema, step: string | number): Schema | undefined {
-  if (isList(parent) && typeof step === 'number') return parent.element
+  if (typeof step === 'number') return listOf(parent)?.element ?? undefined
+  if (parent instanceof z.ZodRecord) return parent.valueType
   return Object.entries(shapeOf(parent)).find(([key]) => key === step)?.[1]
+}
+
+/** A list itself, or the one of several forms that is one. */
+function listOf(schema: Schema): z.ZodArray<Schema> | undefined {
+  if (isList(schema)) return schema
+  return schema instanceof z.ZodUnion ? schema.options.map(bareSchema).find(isList) : undefined
 }
 
 function isList(schema: Schema): schema is z.ZodArray<Schema> {
@@ -72,7 +79,8 @@ export function valueOfText(schema: Schema | undefined, text: string): unknown {
   if (schema instanceof z.ZodNumber)
     return /^\s*[-+]?[\d.]+(e[-+]?\d+)?\s*$/i.test(text) ? Number(text) : text
   if (schema instanceof z.ZodBoolean) return { true: true, false: false }[text.trim()] ?? text
-  if (schema instanceof z.ZodArray || schema instanceof z.ZodObject) return parsedJson(text)
+  if (schema instanceof z.ZodArray || schema instanceof z.ZodObject || schema instanceof z.ZodRecord)
+    return parsedJson(text)
   return schema instanceof z.ZodUnion ? valueOfChoice(schema.options, text) : text
 }
 

@@ -28,21 +28,6 @@ export const sinkFilterSchema = z.strictObject({
 })
 export type SinkFilterConfig = Readonly<z.infer<typeof sinkFilterSchema>>
 
-const queueLimits = {
-  maxQueuedRecords: z
-    .number()
-    .int()
-    .min(1)
-    .default(10_000)
-    .describe('Records kept while the far side is away; then oldest go.'),
-  maxQueuedBytes: z
-    .number()
-    .int()
-    .min(64 * 1024)
-    .default(32 * 1024 ** 2)
-    .describe('Bytes of record values kept while the far side is away; then oldest go.'),
-}
-
 /** What sinks that may stand in a list have in common. @param fallback - name where the settings give none */
 export function commonSinkFields(fallback: string) {
   return {
@@ -53,7 +38,6 @@ export function commonSinkFields(fallback: string) {
       .describe(
         `Name in metrics, log and readiness; default \`${fallback}\`. In a list each needs one of its own.`,
       ),
-    ...queueLimits,
     filter: sinkFilterSchema.prefault({}),
   }
 }
