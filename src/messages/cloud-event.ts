@@ -14,27 +14,45 @@ const schemaVersions: Readonly<Record<EventType, string>> = {
   'gantry.gap.v1': '1.0',
 }
 
-/**
- * Headers of CloudEvents 1.0 in Kafka's binary content mode.
- *
- * @param id - stable across retries of the same record.
- * @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md
- */
-export function cloudEventHeaders(record: {
+/** What a record is, as CloudEvents calls it. */
+export type EventRecord = Readonly<{
+  /** Stable across retries of the same record. */
   id: string
   type: EventType
   cameraId: string
+  /** UTC time of capture, RFC 3339. */
   time: string
-}): Record<string, string> {
-  return {
-    ce_specversion: '1.0',
-    ce_id: record.id,
-    ce_type: record.type,
-    ce_source: `/cameras/${encodeURIComponent(record.cameraId)}`,
-    ce_time: record.time,
-    ce_schemaversion: schemaVersions[record.type],
-    'content-type': 'application/json',
-  }
+}>
+
+/**
+ * Attributes of CloudEvents 1.0 and one of ours, without the type of the data, which each protocol has a place of its own for.
+ */
+export function cloudEventAttributes({ id, type, cameraId, time }: EventRecord) {
+  const source = `/cameras/${encodeURIComponent(cameraId)}`
+  return { specversion: '1.0', id, type, source, time, schemaversion: schemaVersions[type] } as const
+}
+
+/**
+ * Headers of CloudEvents 1.0 in Kafka's binary content mode.
+ *
+ * @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md
+ */
+export function cloudEventHeaders(record: EventRecord): Record<string, string> {
+  return { ...withPrefix('ce_', record), 'content-type': 'application/json' }
+}
+
+/**
+ * The same for HTTP. No attribute of ours has a character that a header cannot hold.
+ *
+ * @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md
+ */
+export function cloudEventHttpHeaders(record: EventRecord): Record<string, string> {
+  return { ...withPrefix('ce-', record), 'content-type': 'application/json' }
+}
+
+function withPrefix(prefix: string, record: EventRecord): Record<string, string> {
+  const attributes = Object.entries(cloudEventAttributes(record))
+  return Object.fromEntries(attributes.map(([name, value]) => [`${prefix}${name}`, value]))
 }
 
 /**
