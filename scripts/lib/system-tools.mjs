@@ -46,6 +46,13 @@ export const testTools = [
     found: () => onPath('redis-server'),
   },
   {
+    name: 'mosquitto',
+    why: 'tests against a broker of MQTT',
+    apt: ['mosquitto', 'mosquitto-clients'],
+    // Debian puts the broker where only root looks for programs.
+    found: () => (onPath('mosquitto') || existsSync('/usr/sbin/mosquitto')) && onPath('mosquitto_sub'),
+  },
+  {
     name: 'java',
     why: 'tests against an Apache Kafka broker',
     apt: ['default-jre-headless'],
