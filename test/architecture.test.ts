@@ -104,7 +104,7 @@ describe('src', () => {
   it.each([
     [
       'processes/control/run-service.ts',
-      ['ioredis', 'kafkajs', 'onnxruntime-node', 'protobufjs', 'sharp', 'ws'],
+      ['ioredis', 'kafkajs', 'mqtt', 'onnxruntime-node', 'protobufjs', 'sharp', 'undici', 'ws'],
     ],
     ['processes/engine/main.ts', ['@grpc/grpc-js', 'fastify', 'onnxruntime-node', 'sharp', 'zod']],
     ['detector/detector-worker.ts', ['pino', 'protobufjs', 'sharp', 'zod']],

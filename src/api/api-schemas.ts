@@ -418,6 +418,29 @@ export const statusSchema = readinessSchema
       })
       .nullable()
       .describe('Where records go; null where no broker is configured.'),
+    webhooks: z
+      .array(
+        z.strictObject({
+          name: z.string(),
+          origin: z.string().describe('Scheme, host and port of its URL.'),
+          signed: z.boolean().describe('Bodies bear a signature (Standard Webhooks).'),
+          batches: z.boolean().describe('Bodies are lists of CloudEvents.'),
+        }),
+      )
+      .describe('Where records are posted to.'),
+    mqtt: z
+      .array(
+        z.strictObject({
+          name: z.string(),
+          broker: z.string().describe('As mqtt:// or mqtts:// URL.'),
+          wantsLogin: z.boolean().describe('The service logs in there.'),
+          topicPrefix: z
+            .string()
+            .describe('Start of `cameras/{id}/detections`, `cameras/{id}/state` and `status`.'),
+          homeAssistant: z.boolean().describe('Home Assistant is told of the cameras.'),
+        }),
+      )
+      .describe('Brokers of MQTT that records go to.'),
   })
   .describe('What the service runs and how it is doing.')
 

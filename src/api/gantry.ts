@@ -141,6 +141,20 @@ export type ModelsView = Readonly<{
 }>
 
 /** Where records go, as far as a reader has to know it. */
+export type SinkPlaces = Readonly<{
+  /** `null` where no broker is configured. */
+  kafka: KafkaPlace | null
+  webhooks: readonly Readonly<{ name: string; origin: string; signed: boolean; batches: boolean }>[]
+  mqtt: readonly Readonly<{
+    name: string
+    /** As URL, without a login. */
+    broker: string
+    wantsLogin: boolean
+    topicPrefix: string
+    homeAssistant: boolean
+  }>[]
+}>
+
 export type KafkaPlace = Readonly<{
   brokers: readonly string[]
   topic: string
@@ -159,8 +173,7 @@ export type TakenSnapshot = SnapshotFacts & Readonly<{ jpeg: Uint8Array }>
 export interface Gantry {
   readonly name: string
   readonly version: string
-  /** `null` where no broker is configured. */
-  readonly kafka: KafkaPlace | null
+  readonly sinkPlaces: SinkPlaces
   readonly stream: StreamUpstream
   cameras(): readonly CameraView[]
   /** @throws CameraNotFoundError */

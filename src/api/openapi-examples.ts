@@ -164,6 +164,18 @@ const readiness = {
   cameras: { total: 4, byState: { live: 4 } },
 }
 
+const webhooks = [{ name: 'webhook', origin: 'https://hooks.example', signed: true, batches: false }]
+
+const mqtt = [
+  {
+    name: 'mqtt',
+    broker: 'mqtts://broker.example:8883',
+    wantsLogin: true,
+    topicPrefix: 'gantry',
+    homeAssistant: true,
+  },
+]
+
 const kafka = {
   brokers: ['127.0.0.1:9092'],
   topic: 'gantry.detections.v1',
@@ -259,7 +271,19 @@ export const bodyExamples = new Map<z.ZodType, unknown>([
   [acceptedFrameSchema, { seq: 51 }],
   [readinessSchema, readiness],
   [readinessAnswerSchema, readiness],
-  [statusSchema, { name: 'ppe', version: '0.1.0', nowMs: 1_795_844_420_606, gpus: [], kafka, ...readiness }],
+  [
+    statusSchema,
+    {
+      name: 'ppe',
+      version: '0.1.0',
+      nowMs: 1_795_844_420_606,
+      gpus: [],
+      kafka,
+      webhooks,
+      mqtt,
+      ...readiness,
+    },
+  ],
   [headroomSchema, headroom],
   [ensembleSchema, { name: 'ppe', configured: 'ppe', state: 'steady', to: null, last: null }],
   [modelListSchema, models],

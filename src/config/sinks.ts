@@ -50,6 +50,12 @@ function isList<T>(sections: T | readonly T[]): sections is readonly T[] {
   return Array.isArray(sections)
 }
 
+/** Of all of them, in their order. */
+export function sinkNames(sinks: SinksConfig): string[] {
+  const others = [...webhooksOf(sinks), ...mqttOf(sinks)].map(({ name }) => name)
+  return [...(sinks.kafka === undefined ? [] : ['kafka']), ...others]
+}
+
 /** Sinks that have the name of an earlier one. */
 export function sharedSinkNames(sinks: SinksConfig): { path: (string | number)[]; message: string }[] {
   const first = new Map<string, string>(sinks.kafka === undefined ? [] : [['kafka', 'sinks.kafka']])

@@ -23,8 +23,12 @@ it('is for those who have the token', async () => {
 
 it('names brokers and topic in the status, and nothing of a login', async () => {
   const gantry = new FakeGantry()
-  gantry.kafka = { brokers: ['k1:9093'], topic: 'seen', security: 'SASL_SSL', saslMechanism: 'PLAIN' }
+  gantry.sinkPlaces = {
+    kafka: { brokers: ['k1:9093'], topic: 'seen', security: 'SASL_SSL', saslMechanism: 'PLAIN' },
+    webhooks: [{ name: 'alarm', origin: 'https://hooks.example', signed: true, batches: false }],
+    mqtt: [],
+  }
   const { url } = await serveFake({}, { gantry })
   const body: unknown = await (await fetch(`${url}/api/v1/status`)).json()
-  expect(statusSchema.parse(body).kafka).toEqual(gantry.kafka)
+  expect(statusSchema.parse(body)).toMatchObject(gantry.sinkPlaces)
 })

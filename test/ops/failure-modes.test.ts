@@ -19,6 +19,9 @@ it('speaks of every failure once', () => {
     ...numbers('R', 2, 135),
     ...numbers('S', 34),
   ])
+  const numbers = (letter: string, count: number) =>
+    Array.from({ length: count }, (_, index) => `${letter}${index + 1}`)
+  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 119), 'R135', 'R136', ...numbers('S', 37)])
 })
 
 it.each(rows)('$id names files with a test of that name', ({ id, files }) => {

@@ -7,7 +7,7 @@ import type {
   Gantry,
   HeadroomQuestion,
   HeadroomView,
-  KafkaPlace,
+  SinkPlaces,
   ModelServerHealth,
   ModelsView,
   Readiness,
@@ -55,7 +55,7 @@ export class FakeGantry implements Gantry {
   readonly added: CameraConfig[] = []
   readonly patched: CameraPatch[] = []
   readonly pushed: Readonly<{ id: string; bytes: number }>[] = []
-  kafka: KafkaPlace | null = null
+  sinkPlaces: SinkPlaces = { kafka: null, webhooks: [], mqtt: [] }
   modelServer: ModelServerHealth | null = null
   /** What `models` answers. */
   modelList: ModelsView = {

@@ -71,11 +71,12 @@ async function check(
   const providers = await lookAtProviders(config.inference)
   // First, since the shape of their pictures may decide the size of the model's input.
   const seen = await checkCameras(config, { probe: network && options.probe === true, say })
-  const [models, detector, decoding, kafka, redis] = await Promise.all([
+  const [models, detector, decoding, kafka, others, redis] = await Promise.all([
     repository.checkRepository(config, providers, seen.shapes),
     checkDetector(config, providers, seen.shapes),
     checkDecoding(config),
     sinks.kafka ? checkKafka(sinks.kafka, network) : [],
+    checkOtherSinks(config, network),
     checkRedis(config, network),
   ])
   return [
@@ -90,8 +91,17 @@ async function check(
     ...seen.findings,
     ...decoding,
     ...kafka,
+    ...others,
     ...redis,
   ]
+}
+
+/** Loaded where there are some: their libraries are not small. */
+async function checkOtherSinks(config: LoadedPipeline['config'], network: boolean): Promise<Finding[]> {
+  const { kafka, webhook, mqtt } = config.sinks
+  if (webhook === undefined && mqtt === undefined && (kafka?.filter.cameras.length ?? 0) === 0) return []
+  const { checkSinks } = await import('../checks/sinks-check.js')
+  return checkSinks(config, network)
 }
 
 /** The model of the cameras, and where it would run. */

@@ -123,6 +123,9 @@ async function examineBrokers({ config }: DoctorOptions, { terminal }: CommandCo
   const none = (subject: string): Finding[] => [{ subject, state: 'skipped', detail: 'not configured' }]
   const findings = await Promise.all([
     sinks.kafka ? checkKafka(sinks.kafka, true) : none('kafka'),
+    sinks.webhook === undefined && sinks.mqtt === undefined
+      ? []
+      : import('../checks/sinks-check.js').then(({ checkSinks }) => checkSinks(settings, true)),
     cache.redis === undefined && settings.models.cache.redis === undefined
       ? none('redis')
       : checkRedis(settings, true),

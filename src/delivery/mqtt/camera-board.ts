@@ -1,6 +1,8 @@
-import { type DetectionsText, messageOfText } from '../../messages/detections-json.js'
+import { eventTypes } from '../../messages/cloud-event.js'
+import { messageOfJson } from '../../messages/detections-json.js'
 import type { CameraState } from '../../vision/camera-state.js'
 import type { RecordFilter } from '../record-filter.js'
+import type { OutgoingRecord } from '../record-queue.js'
 import { cameraDiscovery, type DiscoverySettings, serviceDiscovery } from './home-assistant.js'
 import type { RetainedTopics } from './retained-topics.js'
 
@@ -10,7 +12,7 @@ export type BoardCamera = Readonly<{ id: string; state: CameraState; reason: str
 type Entry = {
   labels: Set<string>
   topics: Set<string>
-  latest: DetectionsText | undefined
+  latest: Buffer | undefined
   counts: Record<string, number>
 }
 
@@ -29,8 +31,9 @@ export class CameraBoard {
   }
 
   /** Costs a look into a map. */
-  saw(text: DetectionsText): void {
-    if (this.filter.hasCamera(text.cameraId)) this.#entryOf(text.cameraId).latest = text
+  saw({ type, cameraId, value }: OutgoingRecord): void {
+    if (type === eventTypes.detections && this.filter.hasCamera(cameraId))
+      this.#entryOf(cameraId).latest = value
   }
 
   /** Writes what has changed since the last look. */
@@ -65,9 +68,9 @@ export class CameraBoard {
     this.retained.set(topic, payload)
   }
 
-  #count(text: DetectionsText): Record<string, number> {
+  #count(value: Buffer): Record<string, number> {
     const counts = new Map<string, number>()
-    for (const { label } of this.filter.wantedOf(messageOfText(text)))
+    for (const { label } of this.filter.wantedOf(messageOfJson(value)))
       counts.set(label, (counts.get(label) ?? 0) + 1)
     return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)))
   }

@@ -13,7 +13,7 @@ import { tlsFailure } from '../../lifecycle/tls-failure.js'
 import { cloudEventAttributes } from '../../messages/cloud-event.js'
 import { connectChecked, type FarPlace } from '../checked-socket.js'
 import type { RecordLink, RecordLinks, SendFailure } from '../record-link.js'
-import type { QueuedRecord } from '../record-queue.js'
+import type { OutgoingRecord } from '../record-queue.js'
 import { RecordsRefusedError } from '../refusal.js'
 import { SinkUnavailableError } from '../sink-unavailable.js'
 import { InFlight } from './in-flight.js'
@@ -226,7 +226,7 @@ class MqttLink implements RecordLink {
   ) {}
 
   /** All at once, in their order; each is taken once the broker has acknowledged it. */
-  async send(records: readonly QueuedRecord[], deadlineMs: number): Promise<void> {
+  async send(records: readonly OutgoingRecord[], deadlineMs: number): Promise<void> {
     const due = records.filter(({ id }) => !this.acknowledged.has(id))
     const work = Promise.allSettled(
       due.map(async (record) => {
@@ -245,7 +245,7 @@ class MqttLink implements RecordLink {
     for (const { id } of records) this.acknowledged.delete(id)
   }
 
-  partitionOf({ cameraId }: QueuedRecord): string {
+  partitionOf({ cameraId }: OutgoingRecord): string {
     return cameraId
   }
 
@@ -263,7 +263,7 @@ class MqttLink implements RecordLink {
     return this.#publish(topic, Buffer.from(payload), { retain: true })
   }
 
-  async #publishRecord(record: QueuedRecord): Promise<void> {
+  async #publishRecord(record: OutgoingRecord): Promise<void> {
     const topic = this.topics.recordsOf(record.cameraId, record.type)
     // https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/mqtt-protocol-binding.md
     await this.#publish(topic, record.value, {

@@ -1,8 +1,7 @@
-import type { DetectionsText } from '../../messages/detections-json.js'
 import { DeliverySink, type DeliverySinkMetrics } from '../delivery-sink.js'
 import { defaultDelivery } from '../delivery.js'
 import { RecordFilter } from '../record-filter.js'
-import type { RecordQueue } from '../record-queue.js'
+import type { QueuedRecord, RecordQueue } from '../record-queue.js'
 import type { ResultSink, SinkHealth } from '../result-sink.js'
 import { type BoardCamera, CameraBoard } from './camera-board.js'
 import { MqttLinks, type MqttParts } from './mqtt-link.js'
@@ -64,9 +63,9 @@ export class MqttSink implements ResultSink {
     this.#inner.start()
   }
 
-  accept(recordId: string, text: DetectionsText): void {
-    this.#board.saw(text)
-    this.#inner.accept(recordId, text)
+  accept(record: QueuedRecord): void {
+    this.#board.saw(record)
+    this.#inner.accept(record)
   }
 
   async stop(drainMs: number): Promise<void> {

@@ -16,7 +16,7 @@ export class MqttTopics {
   }
 
   recordsOf(cameraId: string, type: EventType): string {
-    return `${this.prefix}/cameras/${cameraId}/${type === eventTypes.events ? 'events' : 'detections'}`
+    return `${this.prefix}/cameras/${cameraId}/${type === eventTypes.detections ? 'detections' : 'events'}`
   }
 }
 

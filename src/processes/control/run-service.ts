@@ -4,7 +4,7 @@ import { createResultCache } from '../../cache/create-cache.js'
 import type { ResultCache } from '../../cache/result-cache.js'
 import { StoredResults } from '../../cache/stored-results.js'
 import { repositoriesOf, type LoadedPipeline } from '../../config/load.js'
-import { unstoredLimits } from '../../config/outputs.js'
+import { sinkNames } from '../../config/sinks.js'
 import { connectsAtOnce, type PipelineConfig } from '../../config/pipeline.js'
 import type { ServerTls } from '../../config/server.js'
 import { storeBounds } from '../../config/store.js'
@@ -27,22 +27,22 @@ import { createTlsMetrics } from '../../metrics/tls-metrics.js'
 import { isLoopbackHost } from '../../api/access.js'
 import { grpcPortFree } from '../../api/free-port.js'
 import { createHttpServer, type HttpServer } from '../../api/http-server.js'
-import { OutboxQueue } from '../../delivery/outbox-queue.js'
-import type { ResultSink } from '../../delivery/result-sink.js'
 import { CameraDirectory } from '../../cameras/camera-directory.js'
 import { CameraStore } from '../../cameras/camera-store.js'
 import { EngineLoads } from '../../cameras/engine-loads.js'
-import type { Gantry, KafkaPlace } from '../../api/gantry.js'
+import type { Gantry } from '../../api/gantry.js'
 import { RecordStore } from '../../store/record-store.js'
 import { ModelServerProcess } from '../model-server/model-server-process.js'
 import { DeviceStates } from '../device-states.js'
 import { HealthSocket, type HealthTelling } from '../health-socket.js'
+import { createSinks } from './create-sinks.js'
 import { devicesFor } from './devices-for.js'
 import { GpuWatch } from './gpu-watch.js'
 import { lookAtCameras } from './look-at-cameras.js'
 import { doorReasons } from './readiness.js'
 import { ServerCertificates } from './server-certificates.js'
 import { GantryService } from './service.js'
+import { sinkPlaces } from './sink-places.js'
 import { StreamProcess } from '../stream/stream-process.js'
 import { TlsDoorProcess } from '../tls-door/tls-door-process.js'
 
@@ -109,7 +109,8 @@ export async function runService(
       'store.path cannot be written: cameras cannot be kept over a restart, and models are tried again at each',
     )
   const store = createStore(config, epoch, metrics, log)
-  const sinks = await unlessAborted(sinksOf(config, store, metrics, log), signal)
+  const cameras = () => directory
+  const sinks = await unlessAborted(createSinks({ config, store, cameras, version, metrics, log }), signal)
   const tls = config.server.tls && createServerTls(config, config.server.tls, metrics, log)
   const modelServer = config.modelServer.enabled
     ? new ModelServerProcess(config, version, unreadable, devices, metrics, log, tls?.certificates)
@@ -118,7 +119,7 @@ export async function runService(
   const service = new GantryService({
     name: config.name,
     version,
-    kafka: kafkaPlace(config),
+    sinkPlaces: sinkPlaces(config),
     epoch,
     engineDevices,
     engineSetup: {
@@ -224,35 +225,6 @@ function createServerTls(config: PipelineConfig, tls: ServerTls, { registry }: S
   return { certificates, door }
 }
 
-/** What who reads the records has to know. Nothing of a login but its kind. */
-function kafkaPlace({ sinks: { kafka } }: PipelineConfig): KafkaPlace | null {
-  if (kafka === undefined) return null
-  const { brokers, topics, ssl, sasl } = kafka
-  const transport = ssl === false ? 'PLAINTEXT' : 'SSL'
-  return {
-    brokers,
-    topic: topics.detections,
-    security: sasl === undefined ? transport : `SASL_${transport}`,
-    saslMechanism: sasl?.mechanism.toUpperCase() ?? null,
-  }
-}
-
-/** kafkajs is loaded where there is a broker alone. */
-async function sinksOf(
-  { sinks: { kafka } }: PipelineConfig,
-  store: RecordStore,
-  metrics: ServiceMetrics,
-  log: Log,
-): Promise<ResultSink[]> {
-  if (kafka === undefined) return []
-  const { createKafkaSink } = await import('../../delivery/kafka/kafka-sink.js')
-  const queue = new OutboxQueue('kafka', store, unstoredLimits(kafka))
-  store.onPlaces = (places) => {
-    for (const place of places) if (place.sink === queue.sink) queue.resume(place, store.newest)
-  }
-  return [createKafkaSink(kafka, queue, metrics, log)]
-}
-
 /** Results of the past are those that are stored; without, those that the cache keeps. */
 function cacheOf(
   { cache, store: settings }: PipelineConfig,
@@ -289,7 +261,7 @@ function createStore(
       folder: store.path,
       epoch,
       detections: store.durability.detections,
-      sinks: sinks.kafka === undefined ? [] : ['kafka'],
+      sinks: sinkNames(sinks),
       ...storeBounds(store),
     },
     createStoreMetrics(registry),

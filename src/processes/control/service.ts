@@ -47,9 +47,9 @@ import type {
   Gantry,
   HeadroomQuestion,
   HeadroomView,
-  KafkaPlace,
   ModelsView,
   Readiness,
+  SinkPlaces,
   TakenSnapshot,
 } from '../../api/gantry.js'
 
@@ -62,7 +62,7 @@ export type ServiceDeps = EnginesDeps &
   Readonly<{
     name: string
     version: string
-    kafka: KafkaPlace | null
+    sinkPlaces: SinkPlaces
     /** Tells the records of this run from those of another with the same numbers. */
     epoch: string
     directory: CameraDirectory
@@ -82,7 +82,7 @@ export type ServiceDeps = EnginesDeps &
 export class GantryService implements Gantry {
   readonly name: string
   readonly version: string
-  readonly kafka: KafkaPlace | null
+  readonly sinkPlaces: SinkPlaces
   readonly stream: StreamProcess
   readonly #outlet: Outlet
   readonly #engines: Engines
@@ -103,7 +103,7 @@ export class GantryService implements Gantry {
     this.#deps = deps
     this.name = deps.name
     this.version = deps.version
-    this.kafka = deps.kafka
+    this.sinkPlaces = deps.sinkPlaces
     this.stream = deps.stream
     this.#outlet = new Outlet(deps)
     this.#engineMetrics = new EngineMetrics(deps.metrics)

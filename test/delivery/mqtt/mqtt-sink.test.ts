@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { mqttSchema } from '../../../src/config/mqtt.js'
-import { MemoryQueue } from '../../../src/delivery/memory-queue.js'
 import type { BoardCamera } from '../../../src/delivery/mqtt/camera-board.js'
 import { MqttSink } from '../../../src/delivery/mqtt/mqtt-sink.js'
 import { AddressPolicy } from '../../../src/lifecycle/address-policy.js'
@@ -14,14 +13,14 @@ import { type Heard, Mosquitto, mosquittoMissing } from '../../support/mosquitto
 import { sinkRig } from '../../support/sinks.js'
 import { TcpProxy } from '../../support/tcp-proxy.js'
 import { TestAuthority } from '../../support/test-authority.js'
+import { unstoredQueue } from '../../support/unstored-queue.js'
 import { until } from '../../support/until.js'
 
 const run = promisify(execFile)
 
 function mqttSink(settings: Readonly<Record<string, unknown>>, cameras: BoardCamera[] = []) {
   const config = mqttSchema.parse(settings)
-  const { maxQueuedRecords, maxQueuedBytes } = config
-  const queue = new MemoryQueue({ maxRecords: maxQueuedRecords, maxBytes: maxQueuedBytes })
+  const queue = unstoredQueue()
   const mqtt = { name: config.name ?? 'mqtt', path: ['sinks', 'mqtt'], config }
   const policy = new AddressPolicy()
   const rig = sinkRig(
@@ -84,7 +83,7 @@ describe.skipIf(mosquittoMissing() !== undefined)('a broker of MQTT 5', () => {
     )
   })
 
-  it('R116: is told that the service is up, and tells others when it is gone', async () => {
+  it('R118: is told that the service is up, and tells others when it is gone', async () => {
     const server = await broker()
     const heard = await server.hear('gantry/status')
     const { sink } = mqttSink({ url: server.url })
@@ -98,7 +97,7 @@ describe.skipIf(mosquittoMissing() !== undefined)('a broker of MQTT 5', () => {
     expect(late).toEqual([expect.objectContaining({ payload: 'offline', retain: true })])
   })
 
-  it('R117: is away from the start, killed and back: idle connections are made again, and nothing acknowledged is lost', async () => {
+  it('R118: is away from the start, killed and back: idle connections are made again, and nothing acknowledged is lost', async () => {
     const server = await Mosquitto.prepare()
     onTestFinished(() => server.stop())
     const cameras: BoardCamera[] = [{ id: 'dock-1', state: 'live', reason: '' }]
@@ -126,7 +125,7 @@ describe.skipIf(mosquittoMissing() !== undefined)('a broker of MQTT 5', () => {
     expect(lines.filter(({ msg }) => msg === 'mqtt up')).toHaveLength(2)
   })
 
-  it('R117: hangs: records wait, are sent again, and come in order', async () => {
+  it('R118: hangs: records wait, are sent again, and come in order', async () => {
     const server = await broker()
     const heard = await server.hear('gantry/cameras/+/detections')
     const { sink, accept } = mqttSink({ url: server.url, timeoutMs: 500, maxInFlight: 4 })
@@ -144,7 +143,7 @@ describe.skipIf(mosquittoMissing() !== undefined)('a broker of MQTT 5', () => {
     expect(firstOfEach).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   })
 
-  it('R117: loses acknowledgements: what is not acknowledged is sent again, over a new connection', async () => {
+  it('R118: loses acknowledgements: what is not acknowledged is sent again, over a new connection', async () => {
     const server = await broker()
     const proxy = await TcpProxy.start(server.port)
     onTestFinished(() => proxy.stop())
@@ -162,7 +161,7 @@ describe.skipIf(mosquittoMissing() !== undefined)('a broker of MQTT 5', () => {
     expect(new Set(ids)).toEqual(new Set(['dock-1/e1/1']))
   })
 
-  it('R118: has no more to acknowledge at once than it takes', async () => {
+  it('R119: has no more to acknowledge at once than it takes', async () => {
     const server = await broker(['allow_anonymous true', 'max_inflight_messages 3'])
     const heard = await server.hear('gantry/cameras/+/detections')
     const { sink, accept, lines } = mqttSink({ url: server.url, maxInFlight: 200 })
@@ -174,7 +173,7 @@ describe.skipIf(mosquittoMissing() !== undefined)('a broker of MQTT 5', () => {
     expect(lines.filter(({ level }) => level === 40)).toEqual([])
   })
 
-  it('R118: has a record that it refuses left out and counted, once each', async () => {
+  it('R119: has a record that it refuses left out and counted, once each', async () => {
     const server = await broker(['allow_anonymous true', 'max_packet_size 5000'])
     const heard = await server.hear('gantry/cameras/+/detections')
     const { sink, accept, rejected } = mqttSink({ url: server.url })
@@ -222,7 +221,7 @@ describe.skipIf(mosquittoMissing() !== undefined)('a broker of MQTT 5', () => {
     for (const secret of ['p4ssw0rd-of-mqtt', 'wr0ng-p4ss']) expect(told).not.toContain(secret)
   })
 
-  it('R118: says that another client has its id', async () => {
+  it('R119: says that another client has its id', async () => {
     const server = await broker()
     const one = mqttSink({ url: server.url, clientId: 'the-same' })
     one.sink.start()

@@ -81,7 +81,7 @@ describe('what a webhook is posted', () => {
 })
 
 describe('a webhook that does not take records', () => {
-  it('R110: is posted the same records again after it failed, with the same ids and a signature of that time', async () => {
+  it('R115: is posted the same records again after it failed, with the same ids and a signature of that time', async () => {
     const receiver = await webhookReceiver()
     receiver.answer = (_, response, index) => void response.writeHead(index < 2 ? 503 : 200).end('not yet')
     const { sink, accept, lines } = webhookSink({ url: receiver.url, secret })
@@ -110,7 +110,7 @@ describe('a webhook that does not take records', () => {
   it.each([
     ['seconds', () => '2'],
     ['a date', () => new Date(Date.now() + 3_000).toUTCString()],
-  ])('R111: is left alone as long as it asks, in %s', async (_, retryAfter) => {
+  ])('R115: is left alone as long as it asks, in %s', async (_, retryAfter) => {
     const receiver = await webhookReceiver()
     const times: number[] = []
     receiver.answer = (_posted, response, index) => {
@@ -124,7 +124,7 @@ describe('a webhook that does not take records', () => {
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(1_900)
   })
 
-  it('R112: has what it refuses for good left out and counted, and gets the others in order', async () => {
+  it('R116: has what it refuses for good left out and counted, and gets the others in order', async () => {
     const receiver = await webhookReceiver()
     receiver.answer = ({ body }, response) => {
       const { seq } = JSON.parse(body) as { seq: number }
@@ -145,7 +145,7 @@ describe('a webhook that does not take records', () => {
     )
   })
 
-  it('R112: finds the record that a batch is refused for', async () => {
+  it('R116: finds the record that a batch is refused for', async () => {
     const receiver = await webhookReceiver()
     const taken: number[] = []
     receiver.answer = ({ body }, response) => {
@@ -166,7 +166,7 @@ describe('a webhook that does not take records', () => {
     expect(taken).toEqual(Array.from({ length: 16 }, (_, index) => index + 1).filter((seq) => seq !== 7))
   })
 
-  it('R113: is given up on within timeoutMs where it hangs, at the head or in the middle of a body', async () => {
+  it('R117: is given up on within timeoutMs where it hangs, at the head or in the middle of a body', async () => {
     const receiver = await webhookReceiver()
     receiver.answer = (_, response, index) => {
       if (index === 0) return
@@ -187,7 +187,7 @@ describe('a webhook that does not take records', () => {
     )
   })
 
-  it('R113: reads little of an answer that has no end', async () => {
+  it('R117: reads little of an answer that has no end', async () => {
     let written = 0
     const server = await startRawServer((_, socket) => {
       socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
@@ -209,7 +209,7 @@ describe('a webhook that does not take records', () => {
     expect(written).toBeLessThan(60 * 1024 ** 2)
   })
 
-  it('R114: is connected to again after it closes connections, and one record that it always closes over is left out', async () => {
+  it('R116: is connected to again after it closes connections, and one record that it always closes over is left out', async () => {
     const receiver = await webhookReceiver()
     receiver.answer = ({ body }, response) => {
       if (body.includes('"seq":2,')) response.socket?.resetAndDestroy()
@@ -222,7 +222,7 @@ describe('a webhook that does not take records', () => {
     expect(await rejected()).toEqual({ CONNECTION_CLOSED: 1 })
   })
 
-  it('R110: may be away from the start; the newest records wait within their bound', async () => {
+  it('R115: may be away from the start; the newest records wait within their bound', async () => {
     const probe = createServer()
     await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
     const { port } = probe.address() as { port: number }
@@ -240,7 +240,7 @@ describe('a webhook that does not take records', () => {
     expect(await counted('dropped')).toBeGreaterThanOrEqual(3)
   })
 
-  it('R115: does not slow another sink down', async () => {
+  it('R117: does not slow another sink down', async () => {
     const [bad, good] = [await webhookReceiver(), await webhookReceiver()]
     bad.answer = () => undefined
     const one = webhookSink({ url: bad.url, name: 'bad' })
