@@ -35,6 +35,7 @@ const floors = [
   'sources',
   'cache',
   'delivery',
+  'coverage',
   'cameras',
   'tools',
   'api',
@@ -43,7 +44,7 @@ const floors = [
 ]
 
 /** Rooms on one floor, each of which could be another program. */
-const apart = ['sources', 'cache', 'delivery']
+const apart = ['sources', 'cache', 'delivery', 'coverage']
 
 describe('src', () => {
   it('has a floor for every room', () => {

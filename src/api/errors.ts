@@ -25,6 +25,20 @@ export class BadRequestError extends HttpError {
   }
 }
 
+/** More spans than one answer holds. */
+export class CoverageTooLongError extends BadRequestError {
+  constructor(most: number, withSpans: boolean) {
+    super(
+      `there are more than ${most} spans in that time`,
+      [],
+      withSpans
+        ? 'Ask for one camera (cameraId), for less time (from, to), or for the sums alone (spans=0).'
+        : 'Ask for one camera (cameraId), or for less time (from, to).',
+    )
+    this.name = 'CoverageTooLongError'
+  }
+}
+
 export class NoPictureError extends HttpError {
   readonly code = 'GANTRY_IMAGE_INVALID'
   readonly status = 400

@@ -4,6 +4,7 @@ import type { CameraPatch, NewCamera } from '../config/camera.js'
 import type { CameraPreviewRequest } from '../config/camera-preview.js'
 import type { EnsembleChangeRequest } from '../config/ensemble-change.js'
 import type { DetectionsMessage } from '../messages/detections-message.js'
+import type { CameraTime } from '../coverage/coverage-sums.js'
 import type { DetectorInfo } from '../detector/camera-detector.js'
 import type { SnapshotFacts } from '../cameras/snapshot-facts.js'
 import type { CameraView } from '../cameras/camera-view.js'
@@ -81,6 +82,17 @@ export type HeadroomView = Readonly<{
   perCamera: (CameraCost & Readonly<Pick<ServiceLoad, 'cpuMsPerFrame' | 'runMs'>>) | null
   predicted: Headroom['predicted'] | null
 }>
+
+/** Whose time is asked for; wall times in milliseconds. */
+export type CoverageQuestion = Readonly<{
+  cameraId?: string | undefined
+  fromMs: number
+  toMs: number
+  withSpans: boolean
+}>
+
+/** Time of cameras, watched and blind. */
+export type CoverageView = Readonly<{ fromMs: number; toMs: number; items: readonly CameraTime[] }>
 
 export const ensembleStates = ['steady', 'loading', 'comparing', 'trial'] as const
 export const ensembleOutcomes = ['kept', 'taken_back', 'refused'] as const
@@ -199,6 +211,8 @@ export interface Gantry {
   pushFrame(id: string, image: Uint8Array): Promise<Readonly<{ seq: number }>>
   latest(id: string): Promise<DetectionsMessage | undefined>
   recent(query: RecentQuery): Promise<RecentPage>
+  /** @throws CoverageTooLongError */
+  coverage(question: CoverageQuestion): Promise<CoverageView>
   readiness(): Readiness
   /** @throws CameraNotFoundError of a camera that is to be the measure. */
   headroom(question: HeadroomQuestion): HeadroomView

@@ -16,6 +16,7 @@ import {
   readinessSchema,
   statusSchema,
 } from './api-schemas.js'
+import { coverageSchema } from './coverage-schema.js'
 import { ensembleSchema } from './ensemble-schema.js'
 import { cameraPreviewSchema } from './preview-schema.js'
 import { modelListSchema } from './models-schema.js'
@@ -235,6 +236,41 @@ const models = {
   ],
 }
 
+const coverage = {
+  from: '2026-11-20T08:00:00.000Z',
+  to: '2026-11-20T09:00:00.000Z',
+  items: [
+    {
+      cameraId: 'dock-1',
+      from: '2026-11-20T08:00:00.000Z',
+      to: '2026-11-20T09:00:00.000Z',
+      watchedSeconds: 3_557.8,
+      blindSeconds: 42.2,
+      blindSecondsByCause: { disconnected: 42.2 },
+      spans: [
+        {
+          from: '2026-11-20T08:00:00.000Z',
+          to: '2026-11-20T08:20:11.400Z',
+          state: 'watched',
+          cause: null,
+        },
+        {
+          from: '2026-11-20T08:20:11.400Z',
+          to: '2026-11-20T08:20:53.600Z',
+          state: 'blind',
+          cause: 'disconnected',
+        },
+        {
+          from: '2026-11-20T08:20:53.600Z',
+          to: '2026-11-20T09:00:00.000Z',
+          state: 'watched',
+          cause: null,
+        },
+      ],
+    },
+  ],
+}
+
 const headroom = {
   cameras: 5,
   limitedBy: 'cpu',
@@ -284,6 +320,7 @@ export const bodyExamples = new Map<z.ZodType, unknown>([
       ...readiness,
     },
   ],
+  [coverageSchema, coverage],
   [headroomSchema, headroom],
   [ensembleSchema, { name: 'ppe', configured: 'ppe', state: 'steady', to: null, last: null }],
   [modelListSchema, models],
@@ -384,6 +421,8 @@ export const bodyExamples = new Map<z.ZodType, unknown>([
 export const parameterExamples: Readonly<Record<string, string>> = {
   id: 'dock-1',
   camera: 'dock-1',
+  cameraId: 'dock-1',
+  spans: '1',
   label: 'no_vest',
   from: '2026-11-20T08:00:00Z',
   to: '2026-11-20T09:00:00Z',

@@ -18,6 +18,7 @@ import {
   readinessStatusSchema,
   statusSchema,
 } from './api-schemas.js'
+import { coverageSchema } from './coverage-schema.js'
 import { ensembleSchema } from './ensemble-schema.js'
 import { modelListSchema } from './models-schema.js'
 import { kserveOperations, type KserveOperation } from './kserve/kserve-operations.js'
@@ -75,6 +76,7 @@ const answers = new Map<z.ZodType, string>([
   [readinessAnswerSchema, 'ReadinessAnswer'],
   [statusSchema, 'Status'],
   [headroomSchema, 'Headroom'],
+  [coverageSchema, 'Coverage'],
   [ensembleSchema, 'Ensemble'],
   [modelListSchema, 'ModelList'],
   [healthSchema, 'Health'],

@@ -3,6 +3,7 @@ import { cameraStates, decodeModes, decodePlaces, type CameraStatus } from '../v
 import { sourceWarnings } from '../vision/frame-source.js'
 import type { SizePx } from '../vision/letterbox.js'
 import { nowMs, wallMs } from '../lifecycle/clock.js'
+import { CameraCoverage } from '../coverage/camera-coverage.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import type { CameraBeat, EngineResult } from './engine-report.js'
 import { FrameLedger } from './frame-ledger.js'
@@ -33,6 +34,8 @@ export class CameraEntry {
   movedMs = -Infinity
   readonly life: number
   readonly ledger: FrameLedger
+  /** Its time from here on, watched or blind. */
+  readonly coverage: CameraCoverage
   status: CameraStatus
   /** Highest number seen, so that a new engine goes on behind it. */
   lastSeq = 0
@@ -45,6 +48,8 @@ export class CameraEntry {
   #decoderCpuShare = 0
   #attempts = 0
   #frozen = false
+  /** Suspect pictures in the counts of the engine, with the last result. */
+  #suspect = 0
 
   constructor(
     public config: CameraConfig,
@@ -56,6 +61,8 @@ export class CameraEntry {
     this.engine = engine
     this.life = life
     this.ledger = new FrameLedger(config.id, metrics)
+    const cause = life === 0 ? 'service_down' : 'disconnected'
+    this.coverage = new CameraCoverage(nowMs(), cause, () => 1_000 / this.config.sampleFps)
     // From 0, so that `increase()` sees the first.
     for (const kind of sourceWarnings) metrics.sourceWarnings.inc({ camera: config.id, kind }, 0)
     this.status = this.waiting('waiting for the engine')
@@ -111,6 +118,7 @@ export class CameraEntry {
 
   changed(status: CameraStatus): void {
     this.status = status
+    this.coverage.status(status.state, nowMs())
     const camera = this.config.id
     for (const state of cameraStates)
       this.metrics.cameraState.set({ camera, state }, state === status.state ? 1 : 0)
@@ -141,6 +149,13 @@ export class CameraEntry {
     this.#source = source
     this.#latencyMs.add(captureToPublishMs)
     this.#inferred.add(now)
+    this.coverage.lookedAt({
+      arrivedMs: result.arrivedMs,
+      isSuspect: counts.suspect > this.#suspect,
+      received: counts.received,
+      gapsMs: result.decodeGapsMs,
+    })
+    this.#suspect = counts.suspect
     this.#book(counts, now)
     this.#observe(result, captureToPublishMs)
     return captureToPublishMs
@@ -149,6 +164,7 @@ export class CameraEntry {
   beat(beat: CameraBeat): void {
     const now = nowMs()
     this.#book(beat.counts, now)
+    this.coverage.told({ received: beat.counts.received, picture: beat.picture }, now)
     this.#setFrozen(beat.frozen)
     const before = this.#decoderCpu
     const used = before ? beat.decoderCpuSeconds - before.seconds : 0
@@ -177,7 +193,9 @@ export class CameraEntry {
     this.#decoderCpu = undefined
     this.#decoderCpuShare = 0
     this.#attempts = 0
+    this.#suspect = 0
     this.#setFrozen(false)
+    this.coverage.engineGone(nowMs())
     this.changed(this.waiting(reason))
   }
 

@@ -1,5 +1,6 @@
 import type { StageTimings } from '../vision/detection.js'
 import type { FrameCounts } from '../vision/accounting.js'
+import type { PictureVerdict } from '../vision/coverage.js'
 import type { SizePx } from '../vision/letterbox.js'
 
 /**
@@ -36,4 +37,5 @@ export type CameraBeat = Readonly<{
   counts: FrameCounts
   decoderCpuSeconds: number
   frozen: boolean
+  picture: PictureVerdict
 }>

@@ -65,6 +65,11 @@ export function createServiceMetrics(registry = new Registry()) {
     cameraFrozen: gauge('gantry_camera_frozen', '1 while the camera sends the very same picture.', [
       'camera',
     ]),
+    coverageSeconds: counter(
+      'gantry_coverage_seconds_total',
+      'Time of the camera, watched or blind; cause is set for blind time.',
+      ['camera', 'state', 'cause'],
+    ),
     headroom: gauge(
       'gantry_headroom_cameras',
       'Further cameras like those that are there for which there is room; absent while that is not known.',

@@ -2,6 +2,8 @@ import type { CacheHealth, RecentPage, RecentQuery } from '../../src/cache/resul
 import { cameraSchema, type CameraConfig, type CameraPatch, type NewCamera } from '../../src/config/camera.js'
 import { shownConfig, type CameraView } from '../../src/cameras/camera-view.js'
 import type {
+  CoverageQuestion,
+  CoverageView,
   EngineHealth,
   EnsembleView,
   Gantry,
@@ -19,6 +21,8 @@ import type { EnsembleChangeRequest } from '../../src/config/ensemble-change.js'
 import { GantryError, type ErrorCode } from '../../src/errors.js'
 import type { DetectionsMessage } from '../../src/messages/detections-message.js'
 import { pictureMessage } from '../../src/messages/picture-message.js'
+import { timesOfCameras } from '../../src/coverage/coverage-sums.js'
+import type { CoverageSpan } from '../../src/vision/coverage.js'
 import { emptyFrameCounts } from '../../src/vision/accounting.js'
 import type { CameraStatus } from '../../src/vision/camera-state.js'
 import type { SinkHealth } from '../../src/delivery/result-sink.js'
@@ -97,6 +101,17 @@ export class FakeGantry implements Gantry {
       perCamera: null,
       predicted: null,
     }
+  }
+
+  /** Spans that `coverage` answers from, of cameras that are there. */
+  spans: CoverageSpan[] = []
+  readonly coverageAsked: CoverageQuestion[] = []
+
+  async coverage(question: CoverageQuestion): Promise<CoverageView> {
+    this.coverageAsked.push(question)
+    const { cameraId, fromMs, toMs } = question
+    const own = this.spans.filter((span) => span.cameraId === (cameraId ?? span.cameraId))
+    return { fromMs, toMs, items: timesOfCameras(own, question) }
   }
 
   ensemble(): EnsembleView {

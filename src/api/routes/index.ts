@@ -1,5 +1,6 @@
 import type { Route } from '../route.js'
 import { cameraRoutes } from './cameras.js'
+import { coverageRoutes } from './coverage.js'
 import { documentRoutes } from './documents.js'
 import { ensembleRoutes } from './ensemble.js'
 import { modelsRoutes } from './models.js'
@@ -10,6 +11,7 @@ import { resultRoutes } from './results.js'
 export const apiRoutes: readonly Route[] = [
   ...cameraRoutes,
   ...resultRoutes,
+  ...coverageRoutes,
   ...ensembleRoutes,
   ...modelsRoutes,
   ...operationRoutes,

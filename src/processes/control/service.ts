@@ -16,6 +16,7 @@ import { metricsText } from '../../metrics/metrics-text.js'
 import type { ServiceMetrics } from '../../metrics/service-metrics.js'
 import type { ResultSink } from '../../delivery/result-sink.js'
 import type { RecordStore } from '../../store/record-store.js'
+import type { CoverageStore } from '../../coverage/coverage-store.js'
 import type { CameraDirectory } from '../../cameras/camera-directory.js'
 import type { CameraEntry } from '../../cameras/camera-entry.js'
 import { EngineUnavailableError } from '../../cameras/engine-errors.js'
@@ -25,6 +26,7 @@ import type { OwnMessage } from '../child-messages.js'
 import type { ModelServerProcess } from '../model-server/model-server-process.js'
 import type { StreamProcess } from '../stream/stream-process.js'
 import type { CameraPreview } from '../../api/preview-schema.js'
+import { CoverageWatch } from './coverage-watch.js'
 import { CameraPreviews } from './camera-previews.js'
 import type { TlsDoorProcess } from '../tls-door/tls-door-process.js'
 import { CameraMoves } from './camera-moves.js'
@@ -43,6 +45,8 @@ import type { CameraView } from '../../cameras/camera-view.js'
 import type { EngineResult } from '../../cameras/engine-report.js'
 import type {
   AdmittedCamera,
+  CoverageQuestion,
+  CoverageView,
   EnsembleView,
   Gantry,
   HeadroomQuestion,
@@ -66,6 +70,7 @@ export type ServiceDeps = EnginesDeps &
     /** Tells the records of this run from those of another with the same numbers. */
     epoch: string
     directory: CameraDirectory
+    coverage: CoverageStore
     cache: ResultCache
     store: RecordStore
     sinks: readonly ResultSink[]
@@ -98,6 +103,7 @@ export class GantryService implements Gantry {
   readonly #decoders: DecoderBudget
   readonly #ensemble: EnsembleChange
   readonly #previews: CameraPreviews
+  readonly #coverage: CoverageWatch
 
   constructor(deps: ServiceDeps) {
     this.#deps = deps
@@ -125,6 +131,7 @@ export class GantryService implements Gantry {
     })
     this.#ensemble = camerasEnsemble(deps, this.#engines)
     this.#previews = new CameraPreviews({ ...deps.directory.deps, directory: deps.directory, log: deps.log })
+    this.#coverage = new CoverageWatch({ ...deps, store: deps.coverage, ended: () => undefined })
     this.#moves = new CameraMoves({
       directory: deps.directory,
       engines: this.#engines.all,
@@ -139,6 +146,7 @@ export class GantryService implements Gantry {
   async start(): Promise<void> {
     this.#deps.gpus.start()
     await this.#outlet.start()
+    await this.#coverage.start()
     const cameras = this.#engines.start()
     // Cameras first: a service is ready without its model server. But an engine that waits for its GPU holds nobody up.
     await Promise.race([cameras, this.#engines.firstEnd])
@@ -169,6 +177,7 @@ export class GantryService implements Gantry {
 
   async #finishCameras(deadline: Deadline): Promise<void> {
     this.#moves.close()
+    this.#coverage.close()
     this.#capacity.watch.stop()
     await this.#engines.stop(deadline.leftMs)
     await this.#outlet.stop(deadline.leftMs)
@@ -230,6 +239,10 @@ export class GantryService implements Gantry {
     return this.#capacity.headroom(question)
   }
 
+  coverage(question: CoverageQuestion): Promise<CoverageView> {
+    return this.#coverage.view(question)
+  }
+
   ensemble(): EnsembleView {
     return this.#ensemble.view
   }
@@ -248,6 +261,7 @@ export class GantryService implements Gantry {
 
   async #remove(id: string): Promise<void> {
     const entry = await this.#deps.directory.remove(id)
+    this.#coverage.removed(id)
     if (!this.#engineOf(entry).tell({ type: 'removeCamera', cameraId: id })) this.#deps.directory.left(entry)
     await this.#deps.cache.forget(id).catch((error: unknown) => {
       this.#deps.log.warn(
@@ -299,6 +313,7 @@ export class GantryService implements Gantry {
     }
     measureProviders(metrics, this.#engines.all, modelServer)
     this.#decoders.measure()
+    this.#coverage.measure()
     this.#capacity.measure(metrics)
     const models = this.#modelCounts.text(async (question) => modelServer?.modelMetrics(question))
     await this.stream.measure()

@@ -7,6 +7,7 @@ import {
   type FrameCounts,
   type FrameOutcome,
 } from '../../vision/accounting.js'
+import type { PictureVerdict } from '../../vision/coverage.js'
 import type { Frame, FrameFormat } from '../../vision/frame.js'
 import { RepeatedLines } from '../../lifecycle/repeated-lines.js'
 import type { SizePx } from '../../vision/letterbox.js'
@@ -75,6 +76,13 @@ export class CameraUnit {
   goesOver({ input }: FrameFormat): void {
     const { staticScene } = this.camera
     this.reuse = staticScene && new SceneReuse(staticScene, input)
+  }
+
+  /** What its pictures say by now. */
+  get picture(): PictureVerdict {
+    const { frozen, isInDoubt, sinceMs, thawedMs } = this.freeze
+    if (frozen) return { trouble: 'frozen_picture', sinceMs, doubtMs: null }
+    return { trouble: null, sinceMs: thawedMs, doubtMs: isInDoubt ? sinceMs : null }
   }
 
   nextSeq(): number {

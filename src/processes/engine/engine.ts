@@ -394,6 +394,7 @@ export class Engine implements Service {
       counts: { ...unit.counts, shed: { ...unit.counts.shed } },
       decoderCpuSeconds: unit.source?.decoderCpuSeconds() ?? 0,
       frozen: unit.freeze.frozen,
+      picture: unit.picture,
     }))
     const { providers } = this.#models
     const stepFailures = this.#models.takeStepFailures()

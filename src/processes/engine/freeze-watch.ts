@@ -1,6 +1,9 @@
 import type { Frame } from '../../vision/frame.js'
 import { pictureHash } from '../../vision/scene-signature.js'
 
+/** So long no picture of a working sensor is the same; a drawn one, or an empty stream, may be. */
+const doubtfulMs = 1_500
+
 /**
  * Notices a camera that goes on sending the very same picture, as one with a frozen encoder does.
  *
@@ -9,6 +12,8 @@ import { pictureHash } from '../../vision/scene-signature.js'
 export class FreezeWatch {
   #hash = -1
   #sinceMs = 0
+  #lastMs = 0
+  #thawedMs = 0
   #told = false
   #takesNext = false
 
@@ -20,6 +25,21 @@ export class FreezeWatch {
     return this.#told
   }
 
+  /** When the picture came first that has come since; monotonic. */
+  get sinceMs(): number {
+    return this.#sinceMs
+  }
+
+  /** When the last freeze ended; 0 where there was none. */
+  get thawedMs(): number {
+    return this.#thawedMs
+  }
+
+  /** Whether the picture has been the same long enough that it may be a frozen one. */
+  get isInDoubt(): boolean {
+    return !this.#told && this.#lastMs - this.#sinceMs >= doubtfulMs
+  }
+
   /** Pictures have another size from the next one on, which is taken for the same: a new one changes what comes after it. */
   sizeChanges(): void {
     this.#takesNext = true
@@ -29,9 +49,11 @@ export class FreezeWatch {
   frame({ rgbHwc, arrivedMs }: Frame): boolean {
     if (this.afterMs === 0) return false
     const hash = pictureHash(rgbHwc)
+    this.#lastMs = arrivedMs
     if (this.#takesNext && this.#hash !== -1) this.#hash = hash
     this.#takesNext = false
     if (hash !== this.#hash) {
+      if (this.#told) this.#thawedMs = arrivedMs
       this.#hash = hash
       this.#sinceMs = arrivedMs
       this.#told = false
