@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { cameraIdSchema } from '../config/camera.js'
 import { blindCauses, coverageStates } from '../vision/coverage.js'
-import type { CoverageView } from './gantry.js'
+import type { CameraTime } from '../coverage/coverage-sums.js'
 
 const time = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time such as 2026-11-20T08:15:30Z' })
 
@@ -79,7 +79,11 @@ export const coverageSchema = z
   .describe('Time of the cameras, watched and blind.')
 
 /** As it is answered. */
-export function coverageBody({ fromMs, toMs, items }: CoverageView): z.input<typeof coverageSchema> {
+export function coverageBody({
+  fromMs,
+  toMs,
+  items,
+}: Readonly<{ fromMs: number; toMs: number; items: readonly CameraTime[] }>): z.input<typeof coverageSchema> {
   return {
     from: stamp(fromMs),
     to: stamp(toMs),

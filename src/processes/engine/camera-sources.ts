@@ -145,7 +145,7 @@ export class CameraSources {
 
   #changesFormat(unit: CameraUnit, model: EngineModel): void {
     unit.goesOver(model.info.format)
-    unit.freeze.sizeChanges()
+    unit.checks.sizeChanges()
   }
 
   /** Resolves with the first frame, when none is to be expected, or when it has been waited for long enough. */

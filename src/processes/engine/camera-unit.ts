@@ -7,18 +7,17 @@ import {
   type FrameCounts,
   type FrameOutcome,
 } from '../../vision/accounting.js'
-import type { PictureVerdict } from '../../vision/coverage.js'
 import type { Frame, FrameFormat } from '../../vision/frame.js'
 import { RepeatedLines } from '../../lifecycle/repeated-lines.js'
 import type { SizePx } from '../../vision/letterbox.js'
 import type { FrameSource } from '../../vision/frame-source.js'
 import type { MainStream } from '../../sources/main-picture.js'
 import type { CameraFeed } from './camera-feed.js'
-import { FreezeWatch } from './freeze-watch.js'
 import { HeldFrame } from './held-frame.js'
 import type { EngineModel } from './engine-model.js'
 import { ModelOrder } from './model-order.js'
 import type { CameraAssignment } from './protocol.js'
+import { PictureChecks } from './picture-checks.js'
 import { SceneReuse } from './scene-reuse.js'
 import { OwnSnapshot } from './own-snapshot.js'
 
@@ -39,7 +38,7 @@ export class CameraUnit {
   outbox: Promise<void> = Promise.resolve()
   /** Pictures being encoded; more than one would only be old when it arrives. */
   encoding = 0
-  freeze = new FreezeWatch(0)
+  checks = new PictureChecks(0)
   /** Each warning is counted; of those that differ in numbers alone few are logged. */
   readonly warnings = new RepeatedLines()
   /** Absent where every frame is to be analysed. */
@@ -64,7 +63,7 @@ export class CameraUnit {
   /** Takes the settings that watch the picture; what was learnt of it is forgotten. */
   watchPicture(input: SizePx): void {
     const { frozenAfterMs, staticScene } = this.camera
-    this.freeze = new FreezeWatch(frozenAfterMs)
+    this.checks = new PictureChecks(frozenAfterMs)
     this.reuse = staticScene && new SceneReuse(staticScene, input)
   }
 
@@ -76,13 +75,6 @@ export class CameraUnit {
   goesOver({ input }: FrameFormat): void {
     const { staticScene } = this.camera
     this.reuse = staticScene && new SceneReuse(staticScene, input)
-  }
-
-  /** What its pictures say by now. */
-  get picture(): PictureVerdict {
-    const { frozen, isInDoubt, sinceMs, thawedMs } = this.freeze
-    if (frozen) return { trouble: 'frozen_picture', sinceMs, doubtMs: null }
-    return { trouble: null, sinceMs: thawedMs, doubtMs: isInDoubt ? sinceMs : null }
   }
 
   nextSeq(): number {

@@ -284,7 +284,7 @@ export class Engine implements Service {
   #frame(unit: CameraUnit, model: EngineModel, frame: Frame): void {
     if (unit.counts.received === 0) this.#lookAtShape(unit, model, frame)
     unit.received(frame)
-    if (unit.freeze.frame(frame))
+    if (unit.checks.frame(frame, model.info.format))
       this.#warn(unit, 'frozen_picture', 'the very same picture comes again and again')
     if (this.#closed) this.#dropped(unit, frame, 'shed:stopping')
     else if (this.out.unsentBytes > mostUnreadBytes) this.#dropped(unit, frame, 'superseded')
@@ -393,8 +393,8 @@ export class Engine implements Service {
       cameraId,
       counts: { ...unit.counts, shed: { ...unit.counts.shed } },
       decoderCpuSeconds: unit.source?.decoderCpuSeconds() ?? 0,
-      frozen: unit.freeze.frozen,
-      picture: unit.picture,
+      frozen: unit.checks.freeze.frozen,
+      picture: unit.checks.verdict,
     }))
     const { providers } = this.#models
     const stepFailures = this.#models.takeStepFailures()
