@@ -29,7 +29,7 @@ it('speaks of every failure once', () => {
     Array.from({ length: count }, (_, index) => `${letter}${first + index}`)
   expect(rows.map(({ id }) => id)).toEqual([
     ...numbers('R', 107),
-    ...numbers('R', 9, 125),
+    ...numbers('R', 10, 125),
     ...numbers('S', 34),
   ])
 })

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { blindCauses, type CoverageSpan } from '../../src/vision/coverage.js'
 import { launchBrowser, openPage, skipsBrowser } from '../support/browser.js'
 import { fakeCamera, fakeGpu, fakeResult, FakeGantry } from '../support/fake-gantry.js'
 import { fakeDown, fakeModel, fakeModelList, fakeModelServer, fakeVersion } from '../support/fake-models.js'
@@ -48,6 +49,21 @@ const cases: readonly Case[] = [
 const reason =
   'connection to 192.0.2.10:554 was refused: nothing listens there, or a firewall is between; is the camera on?'
 
+/** The last hour of each camera, with every cause in it. */
+function spansOf(cameras: number): CoverageSpan[] {
+  const nowMs = Date.now()
+  return Array.from({ length: cameras }, (_, index) =>
+    blindCauses.flatMap((cause, nth) => {
+      const fromMs = nowMs - 3_600_000 + nth * 300_000
+      const cameraId = `cam-${index + 1}`
+      return [
+        { cameraId, fromMs, toMs: fromMs + 240_000, cause: null },
+        { cameraId, fromMs: fromMs + 240_000, toMs: fromMs + 300_000, cause },
+      ]
+    }),
+  ).flat()
+}
+
 /** Cameras in every state, with names as long as people give, and things amiss. */
 async function busyService(cameras: number): Promise<FakeGantry> {
   const gantry = new FakeGantry()
@@ -60,6 +76,7 @@ async function busyService(cameras: number): Promise<FakeGantry> {
     if (i % 7 === 5) gantry.setStatus(`cam-${i}`, { state: 'disabled', reason: 'switched off' })
     if (i % 7 === 6) gantry.setStats(`cam-${i}`, { frozen: true })
   }
+  gantry.spans = spansOf(cameras)
   if (cameras > 1) {
     gantry.graphicsCards = [fakeGpu()]
     gantry.sinks = [

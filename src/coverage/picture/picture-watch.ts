@@ -35,7 +35,7 @@ const nothingContrast = 2.5
 /** Shares of the parts of a scene, see `SceneLook`. Clips: a scene shows the same in at least 0.5 of them, also blurred; moved or covered at most 0.28. */
 const anotherBelow = 0.35
 const sameFrom = 0.45
-const coveredFrom = 0.5
+const coveredFrom = 0.3
 /** What is left of the detail. Clips: at least 0.65 in the light of the scene, 0.47 with a blur of two pixels. */
 const blurredBelow = 0.55
 const coveredDetailBelow = 0.4

@@ -1,5 +1,13 @@
 import { savedToken } from './token.js'
-import type { Camera, CameraPreview, DetectionsMessage, ModelList, Problem, Status } from './types.js'
+import type {
+  Camera,
+  CameraPreview,
+  Coverage,
+  DetectionsMessage,
+  ModelList,
+  Problem,
+  Status,
+} from './types.js'
 
 /** An answer that is an error, with everything the server said about it. */
 export class ApiError extends Error {
@@ -33,6 +41,7 @@ export const api = {
   recent: async (limit: number, signal?: AbortSignal) =>
     (await ask<{ items: DetectionsMessage[] }>(`api/v1/detections?limit=${limit}`, { signal })).items,
   addCamera: (camera: NewCameraForm) => ask<Camera>('api/v1/cameras', { method: 'POST', body: camera }),
+  coverage: (query: string, signal?: AbortSignal) => ask<Coverage>(`api/v1/coverage?${query}`, { signal }),
   camera: (id: string) => ask<Camera>(cameraPath(id), {}),
   changeCamera: (id: string, changes: NewCameraForm) =>
     ask<Camera>(cameraPath(id), { method: 'PATCH', body: changes }),

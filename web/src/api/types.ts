@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { cameraViewSchema, statusSchema } from '../../../src/api/api-schemas.js'
+import type { coverageSchema } from '../../../src/api/coverage-schema.js'
 import type { modelListSchema } from '../../../src/api/models-schema.js'
 
 export type { PictureHeader, Result as DetectionsMessage } from '../../../clients/typescript/src/index.js'
@@ -10,6 +11,7 @@ export type { Problem } from '../../../src/api/problem.js'
 /** What the server answers, typed by the very schemas it publishes. */
 export type Camera = Readonly<z.infer<typeof cameraViewSchema>>
 export type Status = Readonly<z.infer<typeof statusSchema>>
+export type Coverage = Readonly<z.infer<typeof coverageSchema>>
 export type ModelList = Readonly<z.infer<typeof modelListSchema>>
 export type Model = ModelList['items'][number]
 export type ModelVersion = Model['versions'][number]

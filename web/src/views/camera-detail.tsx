@@ -5,6 +5,7 @@ import { useDashboard } from '../state/context.js'
 import { useStore } from '../state/store.js'
 import { cameraName, PictureBadges, StateBadge, StateNotice } from './camera-state.js'
 import { SeenNow } from './camera-tile.js'
+import { CoverageTimeline } from './coverage-timeline.js'
 import { Dialog } from './dialog.js'
 import { EditCamera } from './edit-camera.js'
 import { count, duration, milliseconds, moment, perSecond, share, timeZone } from './format.js'
@@ -66,6 +67,7 @@ export function CameraDetail({ id, onClose, onShow, onRemove }: DetailProps): JS
           <OverlaySwitches>
             <FullSizeSwitch />
           </OverlaySwitches>
+          <CoverageTimeline key={id} id={id} />
         </div>
         <div class="detail-side">
           <Facts camera={camera} />
