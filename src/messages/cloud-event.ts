@@ -4,6 +4,8 @@ export const eventTypes = {
   events: 'gantry.events.v1',
   /** Records that a sink did not get. */
   gap: 'gantry.gap.v1',
+  /** A stretch of a camera's time that has ended, watched or blind. */
+  coverage: 'gantry.coverage.v1',
 } as const
 export type EventType = (typeof eventTypes)[keyof typeof eventTypes]
 
@@ -12,6 +14,7 @@ const schemaVersions: Readonly<Record<EventType, string>> = {
   'gantry.detections.v1': '1.1',
   'gantry.events.v1': '1.0',
   'gantry.gap.v1': '1.0',
+  'gantry.coverage.v1': '1.0',
 }
 
 /** What a record is, as CloudEvents calls it. */

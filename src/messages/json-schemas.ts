@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { batchErrorSchema, batchLineSchema } from './batch-line.js'
+import { coverageMessageSchema } from './coverage-message.js'
 import { eventTypes } from './cloud-event.js'
 import { gapMessageSchema } from './gap-message.js'
 import { detectionsMessageSchema } from './detections-message.js'
@@ -29,6 +30,10 @@ export function messageSchemas(): Readonly<Record<string, JsonSchema>> {
     [`${eventTypes.detections}.json`]: sent(
       detectionsMessageSchema,
       `Value of a Kafka record of type ${eventTypes.detections}`,
+    ),
+    [`${eventTypes.coverage}.json`]: sent(
+      coverageMessageSchema,
+      `Value of a record of type ${eventTypes.coverage}`,
     ),
     [`${eventTypes.gap}.json`]: sent(gapMessageSchema, `Value of a record of type ${eventTypes.gap}`),
     'gantry.batch.v1.json': sent(batchLineSchema, 'Line of the JSONL that gantry batch writes'),

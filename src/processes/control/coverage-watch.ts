@@ -5,6 +5,9 @@ import type { CameraDirectory } from '../../cameras/camera-directory.js'
 import type { CoverageQuestion, CoverageView } from '../../api/gantry.js'
 import { CoverageTooLongError } from '../../api/errors.js'
 import { nowMs, wallMs } from '../../lifecycle/clock.js'
+import { eventTypes } from '../../messages/cloud-event.js'
+import { coverageMessage, coverageRecordId } from '../../messages/coverage-message.js'
+import type { StoreRecord } from '../../store/record.js'
 import type { ServiceMetrics } from '../../metrics/service-metrics.js'
 import type { CoverageSpan } from '../../vision/coverage.js'
 
@@ -69,5 +72,17 @@ export class CoverageWatch {
   *#cameras(): Generator<CoveredCamera> {
     for (const { config, coverage, life } of this.deps.directory)
       yield { id: config.id, coverage, wasThere: life === 0 }
+  }
+}
+
+/** What everybody is told of a span that has ended. */
+export function coverageRecord(span: CoverageSpan): StoreRecord {
+  return {
+    id: coverageRecordId(span),
+    type: eventTypes.coverage,
+    cameraId: span.cameraId,
+    seq: 0,
+    timeMs: span.toMs,
+    value: Buffer.from(JSON.stringify(coverageMessage(span))),
   }
 }

@@ -26,7 +26,7 @@ import type { OwnMessage } from '../child-messages.js'
 import type { ModelServerProcess } from '../model-server/model-server-process.js'
 import type { StreamProcess } from '../stream/stream-process.js'
 import type { CameraPreview } from '../../api/preview-schema.js'
-import { CoverageWatch } from './coverage-watch.js'
+import { coverageRecord, CoverageWatch } from './coverage-watch.js'
 import { CameraPreviews } from './camera-previews.js'
 import type { TlsDoorProcess } from '../tls-door/tls-door-process.js'
 import { CameraMoves } from './camera-moves.js'
@@ -131,7 +131,11 @@ export class GantryService implements Gantry {
     })
     this.#ensemble = camerasEnsemble(deps, this.#engines)
     this.#previews = new CameraPreviews({ ...deps.directory.deps, directory: deps.directory, log: deps.log })
-    this.#coverage = new CoverageWatch({ ...deps, store: deps.coverage, ended: () => undefined })
+    this.#coverage = new CoverageWatch({
+      ...deps,
+      store: deps.coverage,
+      ended: (span) => this.#outlet.publishEvent(coverageRecord(span)),
+    })
     this.#moves = new CameraMoves({
       directory: deps.directory,
       engines: this.#engines.all,
