@@ -6,7 +6,7 @@ const mostSpans = 8_640
 /** Cameras that are kept, those without news longest go first. */
 const mostCameras = 2_048
 
-/** The time of cameras until the service ends. */
+/** The time of cameras of this run. */
 export class MemoryCoverageStore implements CoverageStore {
   /** The camera that was written longest ago comes first. */
   readonly #cameras = new Map<string, CoverageSpan[]>()
@@ -30,6 +30,11 @@ export class MemoryCoverageStore implements CoverageStore {
       if (this.#cameras.size <= mostCameras) return
       this.#cameras.delete(oldest)
     }
+  }
+
+  /** Where what is kept of the camera begins; `Infinity` without any. */
+  firstOf(cameraId: string): number {
+    return this.#cameras.get(cameraId)?.[0]?.fromMs ?? Infinity
   }
 
   range({ cameraId, fromMs, toMs }: CoverageRange, most: number): Promise<readonly CoverageSpan[]> {

@@ -1,9 +1,8 @@
 import '../lifecycle/catch-warnings.js'
 import { parentPort, workerData } from 'node:worker_threads'
 import { InternalError } from '../errors.js'
-import type { PlacedRecord } from './record.js'
 import { StoreFile } from './store-file.js'
-import type { ReaderAnswer, ReaderQuestion } from './store-messages.js'
+import type { ReaderAnswer, ReaderAnswers, ReaderQuestion } from './store-messages.js'
 import { storeTroubleOf } from './store-trouble.js'
 
 /** Entry of the thread that reads records and moves what was written from the log into the file: neither holds up a commit. */
@@ -17,7 +16,7 @@ const tendAboveBytes = 4 * 1024 ** 2
 let file: StoreFile | undefined
 
 /** After an error the file may be another one: the damaged one was moved away. */
-function withFile<T>(work: (opened: StoreFile) => T, none: T): T {
+function withFile<T>(work: (opened: StoreFile) => T, none: NoInfer<T>): T {
   try {
     file ??= StoreFile.openToTend(path)
     return file ? work(file) : none
@@ -28,7 +27,7 @@ function withFile<T>(work: (opened: StoreFile) => T, none: T): T {
   }
 }
 
-function read(question: ReaderQuestion): readonly PlacedRecord[] {
+function read(question: ReaderQuestion): ReaderAnswers[keyof ReaderAnswers] {
   switch (question.type) {
     case 'forSink': {
       const { sink, after, below, records, bytes } = question
@@ -36,6 +35,12 @@ function read(question: ReaderQuestion): readonly PlacedRecord[] {
     }
     case 'range':
       return withFile((opened) => opened.range(question.query), [])
+    case 'coverage': {
+      const { cameraId, fromMs, toMs, limit } = question
+      return withFile((opened) => opened.coverage(cameraId, fromMs, toMs, limit), [])
+    }
+    case 'coverageEnds':
+      return withFile((opened) => opened.coverageEnds(), new Map<string, number>())
     default:
       return question satisfies never
   }
@@ -63,7 +68,7 @@ port.on('message', (message: 'close' | 'reopen' | Readonly<{ id: number; questio
   }
   const { id, question } = message
   try {
-    port.postMessage({ id, records: read(question) } satisfies ReaderAnswer)
+    port.postMessage({ id, value: read(question) } satisfies ReaderAnswer)
   } catch (error) {
     port.postMessage({ id, failed: storeTroubleOf(error, path) } satisfies ReaderAnswer)
   }

@@ -6,6 +6,7 @@ import { atMost } from '../lifecycle/delay.js'
 import { entryPath } from '../lifecycle/entry.js'
 import type { Log } from '../lifecycle/log.js'
 import type { Service } from '../lifecycle/service.js'
+import type { CoverageSpan } from '../vision/coverage.js'
 import type { StoreMetrics } from '../metrics/store-metrics.js'
 import type { Gap, PlacedRecord, RangeQuery, SinkPlace, StoreRecord } from './record.js'
 import {
@@ -29,6 +30,7 @@ const batch = { records: 1_000, bytes: 4 * 1024 ** 2 } as const
 const maxWaitingBytes = 16 * 1024 ** 2
 /** How far sinks are is written with the next records, or after so long. */
 const settleWithinMs = 250
+const coverageWithinMs = 500
 const openWithinMs = 5_000
 const lastCommitMs = 2_000
 const remindMs = 60_000
@@ -89,6 +91,8 @@ export class RecordStore implements Service {
   /** How far sinks are, where that is not written yet. */
   readonly #settled = new Map<string, number>()
   readonly #settledTo = new Map<string, number>()
+  #coverage: (readonly CoverageSpan[])[] = []
+  #coverageTimer: NodeJS.Timeout | undefined
   #opened: ((places: readonly SinkPlace[]) => void) | undefined
   #places: readonly SinkPlace[] | undefined
   #toldMs = Number.NEGATIVE_INFINITY
@@ -173,6 +177,27 @@ export class RecordStore implements Service {
     return this.#reader.ask({ type: 'range', query })
   }
 
+  /** Written within half a second. Never throws: what cannot be written is not there later. */
+  writeCoverage(spans: readonly CoverageSpan[]): void {
+    this.#coverage.push(spans)
+    this.#coverageTimer ??= setTimeout(() => this.#flushCoverage(), coverageWithinMs)
+  }
+
+  /** What lies at least partly within, by camera in order of time. @throws StoreReadError */
+  coverage(
+    cameraId: string | undefined,
+    fromMs: number,
+    toMs: number,
+    limit: number,
+  ): Promise<readonly CoverageSpan[]> {
+    return this.#reader.ask({ type: 'coverage', cameraId, fromMs, toMs, limit })
+  }
+
+  /** The end of what is stored of each camera. @throws StoreReadError */
+  coverageEnds(): Promise<ReadonlyMap<string, number>> {
+    return this.#reader.ask({ type: 'coverageEnds' })
+  }
+
   /** Results of the camera until now are asked for no more. */
   forget(cameraId: string): void {
     this.#post({ type: 'forget', cameraId, position: this.#newest })
@@ -196,6 +221,7 @@ export class RecordStore implements Service {
 
   async #stop(): Promise<void> {
     await this.drain(lastCommitMs)
+    this.#flushCoverage()
     clearTimeout(this.#settleTimer)
     clearTimeout(this.#stall)
     clearTimeout(this.#retry)
@@ -208,6 +234,13 @@ export class RecordStore implements Service {
     const gone = new Promise<void>((resolve) => (writer ? writer.once('exit', () => resolve()) : resolve()))
     writer?.postMessage({ type: 'close' } satisfies ToWriter)
     await Promise.all([this.#reader.stop(), gone])
+  }
+
+  #flushCoverage(): void {
+    clearTimeout(this.#coverageTimer)
+    this.#coverageTimer = undefined
+    if (this.#coverage.length > 0 && this.#isOpen) this.#post({ type: 'coverage', spans: this.#coverage })
+    this.#coverage = []
   }
 
   get #isHeldUp(): boolean {

@@ -1,6 +1,7 @@
 import { existsSync, renameSync, statSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { eventTypes } from '../messages/cloud-event.js'
+import type { CoverageSpan } from '../vision/coverage.js'
 import type { Gap, PlacedRecord, RangeQuery, SinkPlace } from './record.js'
 import { StoreVersionError } from './store-trouble.js'
 
@@ -28,6 +29,14 @@ const schema = `
     to_ms INTEGER NOT NULL,
     PRIMARY KEY (sink, camera)
   ) STRICT;
+  CREATE TABLE coverage (
+    camera TEXT NOT NULL,
+    from_ms REAL NOT NULL,
+    to_ms REAL NOT NULL,
+    span TEXT NOT NULL,
+    PRIMARY KEY (camera, from_ms)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX coverage_by_end ON coverage (to_ms);
   CREATE TABLE forgotten (camera TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT;
 `
 /** Of the file, in its header. A file of a later one is not touched. */
@@ -277,6 +286,45 @@ export class StoreFile {
       `SELECT ${columns} FROM records WHERE type = '${eventTypes.detections}' AND ${text} ORDER BY ${order} LIMIT ?`,
       ...[...conditions.flatMap(([, ...values]) => values), limit],
     ).map((row) => recordOf(row))
+  }
+
+  /** In place of what there is of each camera from its first span on. */
+  replaceCoverage(lists: readonly (readonly CoverageSpan[])[]): void {
+    this.#together(false, () => {
+      for (const spans of lists) {
+        const [first] = spans
+        if (first === undefined) continue
+        this.#run('DELETE FROM coverage WHERE camera = ? AND from_ms >= ?', first.cameraId, first.fromMs)
+        for (const span of spans)
+          this.#run(
+            'INSERT INTO coverage VALUES (?, ?, ?, ?)',
+            ...[span.cameraId, span.fromMs, span.toMs, JSON.stringify(span)],
+          )
+      }
+    })
+  }
+
+  dropCoverageOlder(timeMs: number): void {
+    this.#run('DELETE FROM coverage WHERE to_ms < ?', timeMs)
+  }
+
+  /** What lies at least partly within, by camera in order of time. */
+  coverage(
+    cameraId: string | undefined,
+    fromMs: number,
+    toMs: number,
+    limit: number,
+  ): readonly CoverageSpan[] {
+    return this.#all(
+      'SELECT span FROM coverage WHERE (?1 IS NULL OR camera = ?1) AND to_ms > ?2 AND from_ms < ?3 ORDER BY camera, from_ms LIMIT ?4',
+      ...[cameraId ?? null, fromMs, toMs, limit],
+    ).map(({ span }) => JSON.parse(textOf(span)) as CoverageSpan)
+  }
+
+  /** The end of what is known of each camera. */
+  coverageEnds(): ReadonlyMap<string, number> {
+    const rows = this.#all('SELECT camera, max(to_ms) AS end FROM coverage GROUP BY camera')
+    return new Map(rows.map(({ camera, end }) => [textOf(camera), Number(end)]))
   }
 
   /** Moves what is in the log into the file, on the disk, while others read and write. */

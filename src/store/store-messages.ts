@@ -1,3 +1,4 @@
+import type { CoverageSpan } from '../vision/coverage.js'
 import type { FileFigures } from './store-file.js'
 import type { Gap, PlacedRecord, RangeQuery, SinkPlace } from './record.js'
 
@@ -50,6 +51,7 @@ export type ToWriter =
       { batch: Batch; settled: Readonly<Record<string, number>>; told: readonly Gap[]; durable: boolean }
     >
   | Message<'forget', { cameraId: string; position: number }>
+  | Message<'coverage', { spans: readonly (readonly CoverageSpan[])[] }>
   | Message<'close'>
 
 /** Why the file cannot be used now. */
@@ -69,11 +71,21 @@ export type FromWriter =
   | Message<'gaps', { gaps: readonly Gap[] }>
   | Message<'closed'>
 
-/** A question to the thread that reads. */
+/** Questions to the thread that reads. */
 export type ReaderQuestion =
   | Message<'forSink', { sink: string; after: number; below: number; records: number; bytes: number }>
   | Message<'range', { query: RangeQuery }>
+  | Message<'coverage', { cameraId: string | undefined; fromMs: number; toMs: number; limit: number }>
+  | Message<'coverageEnds'>
+
+/** What each is answered with. */
+export type ReaderAnswers = Readonly<{
+  forSink: readonly PlacedRecord[]
+  range: readonly PlacedRecord[]
+  coverage: readonly CoverageSpan[]
+  coverageEnds: ReadonlyMap<string, number>
+}>
 
 export type ReaderAnswer = Readonly<
-  { id: number } & ({ records: readonly PlacedRecord[] } | { failed: string })
+  { id: number } & ({ value: ReaderAnswers[keyof ReaderAnswers] } | { failed: string })
 >

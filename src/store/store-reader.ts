@@ -1,8 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { entryPath } from '../lifecycle/entry.js'
 import { GantryError } from '../errors.js'
-import type { PlacedRecord } from './record.js'
-import type { ReaderAnswer, ReaderQuestion } from './store-messages.js'
+import type { ReaderAnswer, ReaderAnswers, ReaderQuestion } from './store-messages.js'
 
 /** Records cannot be read right now. */
 export class StoreReadError extends GantryError {
@@ -16,7 +15,10 @@ export class StoreReadError extends GantryError {
   }
 }
 
-type Question = Readonly<{ resolve(records: readonly PlacedRecord[]): void; reject(error: Error): void }>
+type Question = Readonly<{
+  resolve(value: ReaderAnswers[keyof ReaderAnswers]): void
+  reject(error: Error): void
+}>
 
 /** The thread that reads records, started by the first question. One that ends is started again by the next. */
 export class StoreReader {
@@ -33,13 +35,17 @@ export class StoreReader {
   }
 
   /** @throws StoreReadError */
-  ask(question: ReaderQuestion): Promise<readonly PlacedRecord[]> {
-    return new Promise((resolve, reject) => {
+  async ask<Type extends ReaderQuestion['type']>(
+    question: ReaderQuestion & { type: Type },
+  ): Promise<ReaderAnswers[Type]> {
+    const answer = await new Promise<ReaderAnswers[keyof ReaderAnswers]>((resolve, reject) => {
       if (this.#isStopped) return reject(new StoreReadError('the service is stopping'))
       const id = ++this.#lastId
       this.#open.set(id, { resolve, reject })
       this.#thread().postMessage({ id, question })
     })
+    // The thread answers each question in its own form.
+    return answer as ReaderAnswers[Type]
   }
 
   /** The file may be another one. */
@@ -78,7 +84,7 @@ export class StoreReader {
   #answered(answer: ReaderAnswer): void {
     const question = this.#open.get(answer.id)
     this.#open.delete(answer.id)
-    if ('records' in answer) question?.resolve(answer.records)
+    if ('value' in answer) question?.resolve(answer.value)
     else question?.reject(new StoreReadError(answer.failed))
   }
 }

@@ -34,6 +34,8 @@ export class StoreWriter {
     try {
       this.#do(message)
     } catch (error) {
+      // Nobody waits for an answer to these; the next commit meets the same trouble.
+      if (message.type === 'forget' || message.type === 'coverage') return
       this.tell({ type: 'failed', trouble: this.#troubleOf(error) })
     }
   }
@@ -74,6 +76,8 @@ export class StoreWriter {
         this.#opened().commit(unpackBatch(batch), settled, told, durable)
         return this.tell({ type: 'committed' })
       }
+      case 'coverage':
+        return void this.#file?.replaceCoverage(message.spans)
       case 'forget':
         return void this.#file?.forget(message.cameraId, message.position)
       default:
@@ -103,7 +107,9 @@ export class StoreWriter {
 
   #dropSome(file: StoreFile): boolean {
     const { maxBytes, maxAgeMs } = this.start
-    const old = file.dropOlder(wallMs() - maxAgeMs, dropAtOnce)
+    const oldestMs = wallMs() - maxAgeMs
+    file.dropCoverageOlder(oldestMs)
+    const old = file.dropOlder(oldestMs, dropAtOnce)
     const { usedBytes } = file.figures()
     this.#isOver = usedBytes > (this.#isOver ? maxBytes * usedAfterDrop : maxBytes)
     const over = this.#isOver ? file.dropResults(dropAtOnce) : 0

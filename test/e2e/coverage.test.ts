@@ -102,6 +102,24 @@ describe('the time of cameras', () => {
     expect(lifeS - seconds).toBeLessThan(betweenS + 4.5)
   }, 240_000)
 
+  it('R129: after a kill the time until pictures flow again is blind, cause service_down, and what was before is known', async () => {
+    const { service } = await running()
+    await untilLast(service, [null])
+    const before = await until('some seconds watched', async () => {
+      const time = await timeOf(service)
+      return time.watchedSeconds > 3 ? time : undefined
+    })
+    service.kill('SIGKILL')
+    await service.exited()
+    const again = await TestService.start({ ...service.options, like: service })
+    cleanUp.push(() => again[Symbol.asyncDispose]())
+    const time = await untilLast(again, ['service_down', null])
+    expectTiled(time)
+    expect(time.from).toBe(before.from)
+    expect(time.watchedSeconds).toBeGreaterThan(before.watchedSeconds - 1.6)
+    expect(time.blindSecondsByCause['service_down']).toBeGreaterThan(0)
+  }, 120_000)
+
   it('R131: refuses what cannot be asked for, and knows cameras that there are not', async () => {
     const { service } = await running({ enabled: false })
     const status = async (query: string) => (await service.fetch(`/api/v1/coverage?${query}`)).status

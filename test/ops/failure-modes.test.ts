@@ -11,28 +11,9 @@ const rows = [
 }))
 
 it('speaks of every failure once', () => {
-  const numbers = (letter: string, count: number, first = 1) =>
-    Array.from({ length: count }, (_, index) => `${letter}${first + index}`)
-  expect(rows.map(({ id }) => id)).toEqual([
-    ...numbers('R', 114),
-    ...numbers('R', 5, 120),
-    ...numbers('R', 2, 135),
-    ...numbers('S', 34),
-  ])
   const numbers = (letter: string, count: number) =>
     Array.from({ length: count }, (_, index) => `${letter}${index + 1}`)
-  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 119), 'R135', 'R136', ...numbers('S', 37)])
-  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 114), ...numbers('S', 34)])
-  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 107), 'R135', ...numbers('S', 34)])
-  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 107), 'R135', 'R136', ...numbers('S', 34)])
-  const numbers = (letter: string, count: number, first = 1) =>
-    Array.from({ length: count }, (_, index) => `${letter}${first + index}`)
-  expect(rows.map(({ id }) => id)).toEqual([
-    ...numbers('R', 114),
-    ...numbers('R', 2, 135),
-    ...numbers('R', 10, 125),
-    ...numbers('S', 34),
-  ])
+  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 136), ...numbers('S', 37)])
 })
 
 it.each(rows)('$id names files with a test of that name', ({ id, files }) => {

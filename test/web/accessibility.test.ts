@@ -87,6 +87,7 @@ async function busyService(cameras: number): Promise<FakeGantry> {
         queued: 12,
         delivered: 9,
         dropped: 0,
+        filtered: 0,
         rejected: {},
       },
     ]

@@ -278,7 +278,16 @@ describe.skipIf(skipsBrowser())('the page', () => {
     await gantry.addCamera(fakeCamera('cam-2', { name: evil }))
     gantry.reasons = [evil]
     gantry.sinks = [
-      { name: evil, state: 'down', reason: evil, queued: 1, delivered: 2, dropped: 3, filtered: 0, rejected: {} },
+      {
+        name: evil,
+        state: 'down',
+        reason: evil,
+        queued: 1,
+        delivered: 2,
+        dropped: 3,
+        filtered: 0,
+        rejected: {},
+      },
     ]
     gantry.cache = { backend: 'redis', state: 'down', reason: evil }
     const [engine] = gantry.engines
@@ -463,6 +472,7 @@ describe.skipIf(skipsBrowser())('the page', () => {
         queued: 1,
         delivered: 0,
         dropped: 0,
+        filtered: 0,
         rejected: {},
       },
     ]

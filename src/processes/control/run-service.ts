@@ -27,7 +27,7 @@ import { createTlsMetrics } from '../../metrics/tls-metrics.js'
 import { isLoopbackHost } from '../../api/access.js'
 import { grpcPortFree } from '../../api/free-port.js'
 import { createHttpServer, type HttpServer } from '../../api/http-server.js'
-import { MemoryCoverageStore } from '../../coverage/memory-coverage-store.js'
+import { StoredCoverage } from '../../coverage/stored-coverage.js'
 import { CameraDirectory } from '../../cameras/camera-directory.js'
 import { CameraStore } from '../../cameras/camera-store.js'
 import { EngineLoads } from '../../cameras/engine-loads.js'
@@ -136,7 +136,7 @@ export async function runService(
     devices,
     loads,
     directory,
-    coverage: new MemoryCoverageStore(),
+    coverage: new StoredCoverage(store),
     admission: config.admission,
     latencyObjectiveMs: config.latencyObjectiveMs,
     lookAtCameras: () => lookAtCameras(directory),
