@@ -16,7 +16,6 @@ const schema = `
     sink TEXT,
     value BLOB NOT NULL
   ) STRICT;
-  CREATE INDEX results_of_camera ON records (camera, time_ms, seq) WHERE type = '${eventTypes.detections}';
   CREATE INDEX results ON records (time_ms, camera, seq) WHERE type = '${eventTypes.detections}';
   CREATE INDEX events ON records (time_ms) WHERE type <> '${eventTypes.detections}';
   CREATE TABLE runs (epoch TEXT PRIMARY KEY, first INTEGER NOT NULL) STRICT;
@@ -272,7 +271,6 @@ export class StoreFile {
   /** Results, newest first. */
   range(query: RangeQuery): readonly PlacedRecord[] {
     const { cameraId, fromMs, toMs, before, contains, limit } = query
-    const order = cameraId === undefined ? 'time_ms DESC, camera DESC, seq DESC' : 'time_ms DESC, seq DESC'
     const conditions: [string, ...SQLInputValue[]][] = [
       ['time_ms >= ? AND time_ms < ?', fromMs, toMs],
       ['position > coalesce((SELECT position FROM forgotten WHERE camera = records.camera), 0)'],
@@ -283,7 +281,7 @@ export class StoreFile {
     if (contains !== undefined) conditions.push(['instr(value, CAST(? AS BLOB)) > 0', contains])
     const text = conditions.map(([condition]) => condition).join(' AND ')
     return this.#all(
-      `SELECT ${columns} FROM records WHERE type = '${eventTypes.detections}' AND ${text} ORDER BY ${order} LIMIT ?`,
+      `SELECT ${columns} FROM records INDEXED BY results WHERE type = '${eventTypes.detections}' AND ${text} ORDER BY time_ms DESC, camera DESC, seq DESC LIMIT ?`,
       ...[...conditions.flatMap(([, ...values]) => values), limit],
     ).map((row) => recordOf(row))
   }
@@ -369,14 +367,14 @@ export class StoreFile {
     const synchronous = durable ? 'FULL' : 'NORMAL'
     if (synchronous !== this.#synchronous) this.#db.exec(`PRAGMA synchronous = ${synchronous}`)
     this.#synchronous = synchronous
-    this.#db.exec('BEGIN IMMEDIATE')
+    this.#run('BEGIN IMMEDIATE')
     try {
       const result = work()
-      this.#db.exec('COMMIT')
+      this.#run('COMMIT')
       return result
     } catch (error) {
       // After some errors SQLite has rolled back already.
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      if (this.#db.isTransaction) this.#run('ROLLBACK')
       throw error
     }
   }
