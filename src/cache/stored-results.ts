@@ -9,7 +9,7 @@ import type { CacheHealth, RecentPage, RecentQuery, ResultCache } from './result
 /** What is asked of the store. */
 export type PastResults = Readonly<{
   range(query: RangeQuery): Promise<readonly PlacedRecord[]>
-  forget(cameraId: string): void
+  forget(cameraId: string): Promise<void>
 }>
 
 /** {@link ResultCache} whose past is that of the store, over restarts; the latest of each camera is that of another cache. */
@@ -54,7 +54,7 @@ export class StoredResults implements ResultCache {
   }
 
   async forget(cameraId: string): Promise<void> {
-    this.store.forget(cameraId)
+    await this.store.forget(cameraId)
     await this.hot.forget(cameraId)
   }
 

@@ -91,6 +91,7 @@ export class RecordStore implements Service {
   /** How far sinks are, where that is not written yet. */
   readonly #settled = new Map<string, number>()
   readonly #settledTo = new Map<string, number>()
+  readonly #forgetting: (() => void)[] = []
   #coverage: (readonly CoverageSpan[])[] = []
   #coverageTimer: NodeJS.Timeout | undefined
   #opened: ((places: readonly SinkPlace[]) => void) | undefined
@@ -198,9 +199,11 @@ export class RecordStore implements Service {
     return this.#reader.ask({ type: 'coverageEnds' })
   }
 
-  /** Results of the camera until now are asked for no more. */
-  forget(cameraId: string): void {
+  /** Results of the camera until now are asked for no more. Never rejects. */
+  forget(cameraId: string): Promise<void> {
+    if (this.#writer === undefined) return Promise.resolve()
     this.#post({ type: 'forget', cameraId, position: this.#newest })
+    return new Promise((resolve) => this.#forgetting.push(resolve))
   }
 
   /** Resolves when all that was accepted is published, or after so long. Never rejects. */
@@ -259,6 +262,7 @@ export class RecordStore implements Service {
     writer.on('message', (message: FromWriter) => this.#receive(message))
     writer.on('error', (error) => this.log.error({ err: error }, 'the thread that writes records failed'))
     writer.on('exit', () => {
+      for (const forgot of this.#forgetting.splice(0)) forgot()
       if (this.#writer !== writer) return
       this.#failed({ kind: 'failed', reason: 'the thread that writes records ended' })
       this.#writer = undefined
@@ -278,6 +282,8 @@ export class RecordStore implements Service {
         return this.#committed()
       case 'failed':
         return this.#failed(message.trouble)
+      case 'forgot':
+        return this.#forgetting.shift()?.()
       case 'figures': {
         this.#bytes = message.figures.usedBytes
         this.metrics.bytes.set(this.#bytes)

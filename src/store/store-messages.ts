@@ -66,6 +66,8 @@ export type StoreTrouble = Readonly<{
 export type FromWriter =
   | Message<'opened', { newest: number; sinks: readonly SinkPlace[] }>
   | Message<'committed'>
+  /** The answer to each `forget`, done or not. */
+  | Message<'forgot'>
   | Message<'failed', { trouble: StoreTrouble }>
   | Message<'figures', { figures: FileFigures; dropped: number }>
   | Message<'gaps', { gaps: readonly Gap[] }>

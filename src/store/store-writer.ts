@@ -34,9 +34,11 @@ export class StoreWriter {
     try {
       this.#do(message)
     } catch (error) {
-      // Nobody waits for an answer to these; the next commit meets the same trouble.
+      // The next commit meets the same trouble.
       if (message.type === 'forget' || message.type === 'coverage') return
       this.tell({ type: 'failed', trouble: this.#troubleOf(error) })
+    } finally {
+      if (message.type === 'forget') this.tell({ type: 'forgot' })
     }
   }
 

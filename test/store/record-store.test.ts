@@ -150,7 +150,7 @@ describe('RecordStore', () => {
     expect((await store.range({ ...range, contains: '"label":"l0"' })).map((r) => r.seq)).toEqual([
       30, 27, 24, 21,
     ])
-    store.forget('gate')
+    await store.forget('gate')
     expect((await store.range(range)).map((record) => record.seq)).toEqual([29, 27, 25, 23])
     expect((await store.forSink('kafka', 0, Infinity, all)).length).toBe(30)
   })
