@@ -3,14 +3,18 @@ import { eventTypes } from './cloud-event.js'
 import { messageSchemas, type JsonSchema } from './json-schemas.js'
 import { streamProtocol } from './stream-protocol.js'
 
-const cloudEventHeadersSchema = z.object({
-  ce_specversion: z.literal('1.0'),
-  ce_id: z.string().describe('The same for every repetition of a record; deduplicate by it.'),
-  ce_type: z.literal(eventTypes.detections),
-  ce_source: z.string().describe('/cameras/<id>'),
-  ce_time: z.iso.datetime().describe('Time of capture, UTC.'),
-  'content-type': z.literal('application/json'),
-})
+const headersSchema = (type: z.ZodType<string>) =>
+  z.object({
+    ce_specversion: z.literal('1.0'),
+    ce_id: z.string().describe('The same for every repetition of a record; deduplicate by it.'),
+    ce_type: type,
+    ce_source: z.string().describe('/cameras/<id>'),
+    ce_time: z.iso.datetime().describe('Time of capture or of the event, UTC.'),
+    ce_schemaversion: z.string().describe('Version of the schema of the type; a minor one adds fields.'),
+    'content-type': z.literal('application/json'),
+  })
+const cloudEventHeadersSchema = headersSchema(z.literal(eventTypes.detections))
+const eventHeadersSchema = headersSchema(z.enum([eventTypes.coverage, eventTypes.gap]))
 
 /** A schema as a component: without the keys that make sense at the root of a file only. */
 function component(schema: JsonSchema | undefined): JsonSchema {
@@ -22,7 +26,7 @@ function refs(prefix: string, names: readonly string[]): { $ref: string }[] {
   return names.map((name) => ({ $ref: `${prefix}/messages/${name}` }))
 }
 
-/** AsyncAPI 3.0 document of the Kafka topic and of the WebSocket. Published as `schemas/asyncapi.json`, served as `/asyncapi.json`. */
+/** AsyncAPI 3.0 document of the Kafka topics and of the WebSocket. Published as `schemas/asyncapi.json`, served as `/asyncapi.json`. */
 export function asyncApiDocument(): JsonSchema {
   const toClient = ['serverMessage', 'picture']
   return {
@@ -48,6 +52,17 @@ export function asyncApiDocument(): JsonSchema {
         servers: [{ $ref: '#/servers/kafka' }],
         messages: { detections: { $ref: '#/components/messages/detections' } },
       },
+      events: {
+        address: eventTypes.events,
+        description:
+          'What is no result: a stretch of the time of a camera that has ended, records that were dropped. Tell them apart by `ce_type` and ' +
+          'pass over those that you do not know. Name: sinks.kafka.topics.events.',
+        servers: [{ $ref: '#/servers/kafka' }],
+        messages: {
+          coverage: { $ref: '#/components/messages/coverage' },
+          gap: { $ref: '#/components/messages/gap' },
+        },
+      },
       stream: {
         address: '/api/v1/stream',
         description:
@@ -67,6 +82,11 @@ export function asyncApiDocument(): JsonSchema {
         channel: { $ref: '#/channels/detections' },
         messages: refs('#/channels/detections', ['detections']),
       },
+      publishEvents: {
+        action: 'send',
+        channel: { $ref: '#/channels/events' },
+        messages: refs('#/channels/events', ['coverage', 'gap']),
+      },
       receiveSubscription: {
         action: 'receive',
         channel: { $ref: '#/channels/stream' },
@@ -84,14 +104,27 @@ export function asyncApiDocument(): JsonSchema {
 
 function messages(): JsonSchema {
   const payload = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+  const record = (type: string, title: string, headers: string, schema: string) => ({
+    name: type,
+    title: `${title}, as a CloudEvent 1.0 in binary content mode`,
+    headers: payload(headers),
+    payload: payload(schema),
+    bindings: { kafka: { key: { type: 'string', description: 'Camera id.' }, bindingVersion: '0.5.0' } },
+  })
   return {
-    detections: {
-      name: eventTypes.detections,
-      title: 'What was found in one frame, as a CloudEvent 1.0 in binary content mode',
-      headers: payload('CloudEventHeaders'),
-      payload: payload('Detections'),
-      bindings: { kafka: { key: { type: 'string', description: 'Camera id.' }, bindingVersion: '0.5.0' } },
-    },
+    detections: record(
+      eventTypes.detections,
+      'What was found in one frame',
+      'CloudEventHeaders',
+      'Detections',
+    ),
+    coverage: record(
+      eventTypes.coverage,
+      'A stretch of the time of a camera that has ended, watched or blind',
+      'EventHeaders',
+      'Coverage',
+    ),
+    gap: record(eventTypes.gap, 'Records that this sink will never get', 'EventHeaders', 'Gap'),
     clientMessage: {
       name: 'clientMessage',
       title: 'Text from a client',
@@ -118,6 +151,9 @@ function schemas(): JsonSchema {
   const published = messageSchemas()
   return {
     CloudEventHeaders: component(z.toJSONSchema(cloudEventHeadersSchema, { io: 'input' })),
+    EventHeaders: component(z.toJSONSchema(eventHeadersSchema, { io: 'input' })),
+    Coverage: component(published[`${eventTypes.coverage}.json`]),
+    Gap: component(published[`${eventTypes.gap}.json`]),
     Detections: component(published[`${eventTypes.detections}.json`]),
     StreamClientMessage: component(published['stream.client-message.v1.json']),
     StreamServerMessage: component(published['stream.server-message.v1.json']),
