@@ -1,5 +1,9 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { RecentPage } from '../../src/cache/result-cache.js'
+import { freePort } from '../support/free-port.js'
 import { rtspCameras } from '../support/demo-cameras.js'
 import { TestService, type TestStream } from '../support/service.js'
 import { until } from '../support/until.js'
@@ -47,6 +51,43 @@ describe('results that are stored before anybody is told', () => {
     const past = (await range(second)).items.map(nameOf)
     expect(past).toEqual(expect.arrayContaining(seen.map(nameOf)))
     again.close()
+  }, 120_000)
+
+  it('R108: what a webhook that was away has not taken is delivered after a SIGKILL, results and events, each id once or again', async () => {
+    const cameras = [await camera()]
+    const port = await freePort()
+    const pipeline = {
+      sinks: { webhook: { url: `http://127.0.0.1:${port}/`, maxBatchRecords: 50 } },
+      // The receiver is of this machine.
+      cameraNetworks: { allow: ['127.0.0.0/8'] },
+    }
+    const first = await running(cameras, undefined, pipeline)
+    const viewer = await first.stream()
+    await viewer.detections('cam', 8)
+    first.kill('SIGKILL')
+    await first.exited()
+    const seen = detectionsOf(viewer).map(nameOf)
+    const received: { id: string; type: string; data: { seq: number; capturedAt: string } }[] = []
+    const receiver = createServer((request, response) => {
+      void json(request).then((batch) => {
+        received.push(...(batch as typeof received))
+        response.end()
+      })
+    })
+    receiver.listen(port, '127.0.0.1')
+    await once(receiver, 'listening')
+    cleanUp.push(async () => void receiver.close())
+    const second = await running(cameras, first, pipeline)
+    await until('all of the first run', () => {
+      const names = new Set(received.map(({ data }) => nameOf(data)))
+      return seen.every((name) => names.has(name))
+    })
+    await second.send('PATCH', '/api/v1/cameras/cam', { enabled: false })
+    await until('an event', () => received.some(({ type }) => type === 'gantry.coverage.v1'))
+    const results = received.filter(({ type }) => type === 'gantry.detections.v1')
+    const ids = new Map(results.map(({ id, data }) => [id, nameOf(data)]))
+    expect(new Set(ids.values()).size).toBe(ids.size)
+    receiver.closeAllConnections()
   }, 120_000)
 
   it('R114: a cursor from before the store is told a gap', async () => {
