@@ -37,10 +37,10 @@ function read(question: ReaderQuestion): ReaderAnswers[keyof ReaderAnswers] {
       return withFile((opened) => opened.range(question.query), [])
     case 'coverage': {
       const { cameraId, fromMs, toMs, limit } = question
-      return withFile((opened) => opened.coverage(cameraId, fromMs, toMs, limit), [])
+      return withFile((opened) => opened.coverage.range(cameraId, fromMs, toMs, limit), [])
     }
     case 'coverageEnds':
-      return withFile((opened) => opened.coverageEnds(), new Map<string, number>())
+      return withFile((opened) => opened.coverage.ends(), new Map<string, number>())
     default:
       return question satisfies never
   }

@@ -16,7 +16,9 @@ import {
   type ToWriter,
   type WriterStart,
 } from './store-messages.js'
+import { SettledPlaces } from './settled-places.js'
 import { StoreReader } from './store-reader.js'
+import { WaitingRecord, WaitingRecords, type OnPublished } from './waiting-records.js'
 
 /** The file under `store.path`. */
 export const storeFileName = 'records.sqlite'
@@ -54,19 +56,6 @@ export type StoreHealth = Readonly<{
 }>
 
 /**
- * Told once of each record, in the order in which they were accepted.
- *
- * @param isStored - false: it is lost with this process.
- */
-export type OnPublished = (record: PlacedRecord, isStored: boolean) => void
-
-type Waiting = {
-  readonly record: PlacedRecord
-  readonly gap: Gap | undefined
-  published: OnPublished | undefined
-}
-
-/**
  * Where every record goes before anybody is told of it: it is accepted once it is in the file, and published then. A thread writes; what
  * comes while it is at it goes in the next commit. A file that cannot be written, or is slow, holds nobody up: records are published
  * without being stored, which readiness says, and those that still wait in memory are stored once it can be.
@@ -80,17 +69,14 @@ export class RecordStore implements Service {
   #bytes = 0
   #newest = 0
   #isOpen = false
-  #waiting: Waiting[] = []
-  #waitingBytes = 0
-  #inFlight: readonly Waiting[] | undefined
+  readonly #waiting = new WaitingRecords()
+  #inFlight: readonly WaitingRecord[] | undefined
   #inFlightSettled: ReadonlyMap<string, number> = new Map()
   #sentMs = 0
   #stall: NodeJS.Timeout | undefined
   #retry: NodeJS.Timeout | undefined
   #settleTimer: NodeJS.Timeout | undefined
-  /** How far sinks are, where that is not written yet. */
-  readonly #settled = new Map<string, number>()
-  readonly #settledTo = new Map<string, number>()
+  readonly #settled = new SettledPlaces()
   readonly #forgetting: (() => void)[] = []
   #coverage: (readonly CoverageSpan[])[] = []
   #coverageTimer: NodeJS.Timeout | undefined
@@ -143,20 +129,14 @@ export class RecordStore implements Service {
     const placed = { ...record, position: ++this.#newest }
     const isKept = record.type !== eventTypes.detections || this.settings.detections === 'outbox'
     if (!isKept && this.#waiting.length === 0 && this.#inFlight === undefined) return published(placed, false)
-    this.#waiting.push({ record: placed, gap, published })
-    this.#waitingBytes += record.value.length
-    if (this.#isHeldUp) {
-      this.#publishWaiting()
-      this.#boundWaiting()
-    }
+    this.#waiting.push(new WaitingRecord(placed, isKept, gap, published))
+    if (this.#state === 'degraded' || this.#state === 'stopped') this.#letThrough()
     this.#flush()
   }
 
   /** All of the sink up to here is delivered or given up. */
   settle(sink: string, position: number): void {
-    if ((this.#settledTo.get(sink) ?? 0) >= position) return
-    this.#settledTo.set(sink, position)
-    this.#settled.set(sink, position)
+    if (!this.#settled.settle(sink, position)) return
     this.#settleTimer ??= setTimeout(() => {
       this.#settleTimer = undefined
       this.#flush()
@@ -228,7 +208,7 @@ export class RecordStore implements Service {
     clearTimeout(this.#settleTimer)
     clearTimeout(this.#stall)
     clearTimeout(this.#retry)
-    this.#publishWaiting()
+    this.#waiting.publish()
     this.#state = 'stopped'
     this.#reason = 'stopped'
     this.metrics.up.set(0)
@@ -244,10 +224,6 @@ export class RecordStore implements Service {
     this.#coverageTimer = undefined
     if (this.#coverage.length > 0 && this.#isOpen) this.#post({ type: 'coverage', spans: this.#coverage })
     this.#coverage = []
-  }
-
-  get #isHeldUp(): boolean {
-    return this.#state === 'degraded' || this.#state === 'stopped'
   }
 
   #spawn(): void {
@@ -323,13 +299,13 @@ export class RecordStore implements Service {
   #flush(): void {
     if (this.#inFlight !== undefined) return
     if (!this.#isOpen) return this.#idle?.()
-    const next = this.#nextBatch()
-    const settled = new Map(this.#settled)
+    const next = this.#waiting.take(batch)
+    const settled = this.#settled.unwritten
     if (next.length === 0 && (settled.size === 0 || this.#settleTimer !== undefined)) return this.#idle?.()
     this.#inFlight = next
     this.#inFlightSettled = settled
     this.#sentMs = nowMs()
-    const kept = next.filter(({ record }) => this.#isKept(record)).map(({ record }) => record)
+    const kept = next.flatMap(({ isKept, record }) => (isKept ? [record] : []))
     const packed = packBatch(kept)
     this.#post(
       {
@@ -347,45 +323,27 @@ export class RecordStore implements Service {
     )
   }
 
-  #isKept({ type }: PlacedRecord): boolean {
-    return type !== eventTypes.detections || this.settings.detections === 'outbox'
-  }
-
-  #nextBatch(): readonly Waiting[] {
-    let bytes = 0
-    const end = this.#waiting.findIndex(({ record }, index) => {
-      bytes += record.value.length
-      return index >= batch.records || (index > 0 && bytes > batch.bytes)
-    })
-    const next = this.#waiting.splice(0, end < 0 ? this.#waiting.length : end)
-    this.#waitingBytes -= bytesOf(next)
-    return next
-  }
-
   #committed(): void {
     const done = this.#takeBack()
-    for (const [sink, position] of this.#inFlightSettled)
-      if (this.#settled.get(sink) === position) this.#settled.delete(sink)
+    this.#settled.written(this.#inFlightSettled)
     this.metrics.commit.observe((nowMs() - this.#sentMs) / 1_000)
-    this.metrics.records.inc({ result: 'stored' }, done.filter(({ record }) => this.#isKept(record)).length)
-    for (const waiting of done) publish(waiting, true)
+    this.metrics.records.inc({ result: 'stored' }, done.filter(({ isKept }) => isKept).length)
+    for (const waiting of done) waiting.publish(true)
     if (this.#state === 'degraded') this.#up()
     this.#flush()
   }
 
-  #takeBack(): readonly Waiting[] {
+  #takeBack(): readonly WaitingRecord[] {
     clearTimeout(this.#stall)
     this.#stall = undefined
-    const batchBefore = this.#inFlight ?? []
+    const taken = this.#inFlight ?? []
     this.#inFlight = undefined
-    return batchBefore
+    return taken
   }
 
   /** What was under way goes in the next commit again. */
   #failed({ kind, reason }: StoreTrouble): void {
-    const back = this.#takeBack()
-    this.#waiting.unshift(...back)
-    this.#waitingBytes += bytesOf(back)
+    this.#waiting.putBack(this.#takeBack())
     this.#isOpen = false
     if (kind === 'moved') {
       this.log.error({ path: this.#path }, `the store of records was damaged: ${reason}`)
@@ -405,9 +363,8 @@ export class RecordStore implements Service {
     this.#state = 'degraded'
     this.#reason = reason
     this.metrics.up.set(0)
-    for (const waiting of this.#inFlight ?? []) publish(waiting, false)
-    this.#publishWaiting()
-    this.#boundWaiting()
+    for (const waiting of this.#inFlight ?? []) waiting.publish(false)
+    this.#letThrough()
     const atMs = nowMs()
     if (atMs - this.#toldMs < remindMs) return
     this.#toldMs = atMs
@@ -417,30 +374,13 @@ export class RecordStore implements Service {
     )
   }
 
-  #publishWaiting(): void {
-    for (const waiting of this.#waiting) publish(waiting, false)
-  }
-
-  #boundWaiting(): void {
-    let excess = 0
-    for (; excess < this.#waiting.length && this.#waitingBytes > maxWaitingBytes; excess += 1)
-      this.#waitingBytes -= this.#waiting[excess]?.record.value.length ?? 0
-    if (excess === 0) return
-    this.#waiting.splice(0, excess)
-    this.metrics.records.inc({ result: 'unstored' }, excess)
+  /** What waits is published, and goes on waiting for the file, as far as there is room. */
+  #letThrough(): void {
+    this.#waiting.publish()
+    this.metrics.records.inc({ result: 'unstored' }, this.#waiting.bound(maxWaitingBytes))
   }
 
   #post(message: ToWriter, transfer: readonly ArrayBuffer[] = []): void {
     this.#writer?.postMessage(message, [...transfer])
   }
-}
-
-function publish(waiting: Waiting, isStored: boolean): void {
-  const { published } = waiting
-  waiting.published = undefined
-  published?.(waiting.record, isStored)
-}
-
-function bytesOf(waiting: readonly Waiting[]): number {
-  return waiting.reduce((sum, { record }) => sum + record.value.length, 0)
 }

@@ -1,8 +1,9 @@
 import { existsSync, renameSync, statSync } from 'node:fs'
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { eventTypes } from '../messages/cloud-event.js'
-import type { CoverageSpan } from '../vision/coverage.js'
+import { CoverageTable, coverageTable } from './coverage-table.js'
 import type { Gap, PlacedRecord, RangeQuery, SinkPlace } from './record.js'
+import { bytesOf, Statements, textOf, type Row } from './statements.js'
 import { StoreVersionError } from './store-trouble.js'
 
 const schema = `
@@ -28,23 +29,14 @@ const schema = `
     to_ms INTEGER NOT NULL,
     PRIMARY KEY (sink, camera)
   ) STRICT;
-  CREATE TABLE coverage (
-    camera TEXT NOT NULL,
-    from_ms REAL NOT NULL,
-    to_ms REAL NOT NULL,
-    span TEXT NOT NULL,
-    PRIMARY KEY (camera, from_ms)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX coverage_by_end ON coverage (to_ms);
   CREATE TABLE forgotten (camera TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT;
+  ${coverageTable}
 `
 /** Of the file, in its header. A file of a later one is not touched. */
 const schemaVersion = 1
 /** Longest that a write waits for another connection: the reader of this process at a checkpoint. */
 const busyTimeoutMs = 2_000
 const columns = 'position, id, type, camera, seq, time_ms, sink, value'
-
-type Row = Readonly<Record<string, SQLInputValue | undefined>>
 
 /** What a file says about its own state. */
 export type FileFigures = Readonly<{
@@ -63,14 +55,16 @@ export type FileFigures = Readonly<{
  */
 export class StoreFile {
   readonly #db: DatabaseSync
-  readonly #statements = new Map<string, StatementSync>()
-  #synchronous = 'NORMAL'
+  readonly #statements: Statements
+  readonly coverage: CoverageTable
 
   private constructor(
     readonly path: string,
     readOnly: boolean,
   ) {
     this.#db = new DatabaseSync(path, { readOnly, timeout: busyTimeoutMs })
+    this.#statements = new Statements(this.#db)
+    this.coverage = new CoverageTable(this.#statements)
   }
 
   /** Makes the file where there is none. @throws what SQLite throws; StoreVersionError */
@@ -113,40 +107,44 @@ export class StoreFile {
   }
 
   figures(): FileFigures {
-    const pages = this.#number(
+    const pages = this.#statements.number(
       'SELECT page_count - freelist_count AS n FROM pragma_page_count, pragma_freelist_count',
     )
     return {
-      usedBytes: pages * this.#number('SELECT page_size AS n FROM pragma_page_size'),
-      oldest: this.#number('SELECT min(position) AS n FROM records'),
+      usedBytes: pages * this.#statements.number('SELECT page_size AS n FROM pragma_page_size'),
+      oldest: this.#statements.number('SELECT min(position) AS n FROM records'),
       newest: this.newest,
     }
   }
 
   get newest(): number {
-    return this.#number('SELECT max(position) AS n FROM records')
+    return this.#statements.number('SELECT max(position) AS n FROM records')
   }
 
   /** A run of the service begins, whose first record gets this position. */
   begin(epoch: string, first: number): void {
-    this.#run('INSERT INTO runs VALUES (?, ?) ON CONFLICT DO UPDATE SET first = excluded.first', epoch, first)
+    this.#statements.run(
+      'INSERT INTO runs VALUES (?, ?) ON CONFLICT DO UPDATE SET first = excluded.first',
+      epoch,
+      first,
+    )
   }
 
   /**
    * These are the sinks there are: a new one begins behind the newest record, one that is gone is forgotten.
    */
   useSinks(sinks: readonly string[], newest: number): readonly SinkPlace[] {
-    return this.#together(false, () => {
-      const known = this.#all('SELECT sink FROM sinks').map(({ sink }) => textOf(sink))
+    return this.#statements.together(false, () => {
+      const known = this.#statements.all('SELECT sink FROM sinks').map(({ sink }) => textOf(sink))
       for (const sink of known.filter((name) => !sinks.includes(name))) {
-        this.#run('DELETE FROM sinks WHERE sink = ?', sink)
-        this.#run('DELETE FROM gaps WHERE sink = ?', sink)
+        this.#statements.run('DELETE FROM sinks WHERE sink = ?', sink)
+        this.#statements.run('DELETE FROM gaps WHERE sink = ?', sink)
       }
       for (const sink of sinks)
-        this.#run('INSERT INTO sinks VALUES (?, ?) ON CONFLICT DO NOTHING', sink, newest)
+        this.#statements.run('INSERT INTO sinks VALUES (?, ?) ON CONFLICT DO NOTHING', sink, newest)
       return sinks.map((sink) => {
-        const settled = this.#number('SELECT settled AS n FROM sinks WHERE sink = ?', sink)
-        const pending = this.#number(
+        const settled = this.#statements.number('SELECT settled AS n FROM sinks WHERE sink = ?', sink)
+        const pending = this.#statements.number(
           'SELECT count(*) AS n FROM records WHERE position > ? AND (sink IS NULL OR sink = ?)',
           settled,
           sink,
@@ -163,29 +161,33 @@ export class StoreFile {
     told: readonly Gap[],
     durable: boolean,
   ): void {
-    this.#together(durable, () => {
+    this.#statements.together(durable, () => {
       for (const { position, id, type, cameraId, seq, timeMs, sink, value } of records)
-        this.#run(
+        this.#statements.run(
           'INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-          ...[position, id, type, cameraId, seq, timeMs, sink ?? null, value],
+          ...[position, id, type, cameraId, seq, Math.round(timeMs), sink ?? null, value],
         )
       for (const [sink, position] of Object.entries(settled))
-        this.#run('UPDATE sinks SET settled = max(settled, ?) WHERE sink = ?', position, sink)
+        this.#statements.run('UPDATE sinks SET settled = max(settled, ?) WHERE sink = ?', position, sink)
       for (const { sink, cameraId, dropped } of told) {
-        this.#run(
+        this.#statements.run(
           'UPDATE gaps SET dropped = dropped - ? WHERE sink = ? AND camera = ?',
           dropped,
           sink,
           cameraId,
         )
-        this.#run('DELETE FROM gaps WHERE sink = ? AND camera = ? AND dropped <= 0', sink, cameraId)
+        this.#statements.run(
+          'DELETE FROM gaps WHERE sink = ? AND camera = ? AND dropped <= 0',
+          sink,
+          cameraId,
+        )
       }
     })
   }
 
   /** Results of the camera up to here are asked for no more; those not delivered still are. */
   forget(cameraId: string, position: number): void {
-    this.#run(
+    this.#statements.run(
       'INSERT INTO forgotten VALUES (?, ?) ON CONFLICT DO UPDATE SET position = excluded.position',
       cameraId,
       position,
@@ -209,7 +211,7 @@ export class StoreFile {
 
   /** What was deleted and nobody was told of yet. */
   gaps(): readonly Gap[] {
-    return this.#all('SELECT * FROM gaps').map((row) => ({
+    return this.#statements.all('SELECT * FROM gaps').map((row) => ({
       sink: textOf(row['sink']),
       cameraId: textOf(row['camera']),
       dropped: Number(row['dropped']),
@@ -225,7 +227,7 @@ export class StoreFile {
     below: number,
     limits: Readonly<{ records: number; bytes: number }>,
   ): readonly PlacedRecord[] {
-    const rows = this.#each(
+    const rows = this.#statements.each(
       `SELECT ${columns} FROM records WHERE position > ? AND position < ? AND (sink IS NULL OR sink = ?) ORDER BY position LIMIT ?`,
       ...[after, below, sink, limits.records],
     )
@@ -247,14 +249,16 @@ export class StoreFile {
     limit: number,
   ): readonly Pick<PlacedRecord, 'position' | 'cameraId' | 'value'>[] {
     const value = `CASE WHEN type = '${eventTypes.detections}' AND sink IS NULL THEN value ELSE x'' END AS value`
-    return this.#all(
-      `SELECT position, camera, ${value} FROM records WHERE position > ? AND position < ? ORDER BY position LIMIT ?`,
-      ...[after, below, limit],
-    ).map((row) => ({
-      position: Number(row['position']),
-      cameraId: textOf(row['camera']),
-      value: bytesOf(row['value']),
-    }))
+    return this.#statements
+      .all(
+        `SELECT position, camera, ${value} FROM records WHERE position > ? AND position < ? ORDER BY position LIMIT ?`,
+        ...[after, below, limit],
+      )
+      .map((row) => ({
+        position: Number(row['position']),
+        cameraId: textOf(row['camera']),
+        value: bytesOf(row['value']),
+      }))
   }
 
   /**
@@ -262,9 +266,12 @@ export class StoreFile {
    * it gave out later was never written.
    */
   placeOf(epoch: string, position: number): number | undefined {
-    const [run] = this.#all('SELECT first FROM runs WHERE epoch = ?', epoch)
+    const [run] = this.#statements.all('SELECT first FROM runs WHERE epoch = ?', epoch)
     if (run === undefined) return undefined
-    const next = this.#number('SELECT min(first) AS n FROM runs WHERE first > ?', Number(run['first']))
+    const next = this.#statements.number(
+      'SELECT min(first) AS n FROM runs WHERE first > ?',
+      Number(run['first']),
+    )
     return next === 0 ? position : Math.min(position, next - 1)
   }
 
@@ -280,49 +287,12 @@ export class StoreFile {
       conditions.push(['(time_ms, camera, seq) < (?, ?, ?)', before.timeMs, before.cameraId, before.seq])
     if (contains !== undefined) conditions.push(['instr(value, CAST(? AS BLOB)) > 0', contains])
     const text = conditions.map(([condition]) => condition).join(' AND ')
-    return this.#all(
-      `SELECT ${columns} FROM records INDEXED BY results WHERE type = '${eventTypes.detections}' AND ${text} ORDER BY time_ms DESC, camera DESC, seq DESC LIMIT ?`,
-      ...[...conditions.flatMap(([, ...values]) => values), limit],
-    ).map((row) => recordOf(row))
-  }
-
-  /** In place of what there is of each camera from its first span on. */
-  replaceCoverage(lists: readonly (readonly CoverageSpan[])[]): void {
-    this.#together(false, () => {
-      for (const spans of lists) {
-        const [first] = spans
-        if (first === undefined) continue
-        this.#run('DELETE FROM coverage WHERE camera = ? AND from_ms >= ?', first.cameraId, first.fromMs)
-        for (const span of spans)
-          this.#run(
-            'INSERT INTO coverage VALUES (?, ?, ?, ?)',
-            ...[span.cameraId, span.fromMs, span.toMs, JSON.stringify(span)],
-          )
-      }
-    })
-  }
-
-  dropCoverageOlder(timeMs: number): void {
-    this.#run('DELETE FROM coverage WHERE to_ms < ?', timeMs)
-  }
-
-  /** What lies at least partly within, by camera in order of time. */
-  coverage(
-    cameraId: string | undefined,
-    fromMs: number,
-    toMs: number,
-    limit: number,
-  ): readonly CoverageSpan[] {
-    return this.#all(
-      'SELECT span FROM coverage WHERE (?1 IS NULL OR camera = ?1) AND to_ms > ?2 AND from_ms < ?3 ORDER BY camera, from_ms LIMIT ?4',
-      ...[cameraId ?? null, fromMs, toMs, limit],
-    ).map(({ span }) => JSON.parse(textOf(span)) as CoverageSpan)
-  }
-
-  /** The end of what is known of each camera. */
-  coverageEnds(): ReadonlyMap<string, number> {
-    const rows = this.#all('SELECT camera, max(to_ms) AS end FROM coverage GROUP BY camera')
-    return new Map(rows.map(({ camera, end }) => [textOf(camera), Number(end)]))
+    return this.#statements
+      .all(
+        `SELECT ${columns} FROM records INDEXED BY results WHERE type = '${eventTypes.detections}' AND ${text} ORDER BY time_ms DESC, camera DESC, seq DESC LIMIT ?`,
+        ...[...conditions.flatMap(([, ...values]) => values), limit],
+      )
+      .map((row) => recordOf(row))
   }
 
   /** Moves what is in the log into the file, on the disk, while others read and write. */
@@ -332,20 +302,20 @@ export class StoreFile {
 
   #prepare(): void {
     this.#db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0')
-    const version = this.#number('SELECT user_version AS n FROM pragma_user_version')
+    const version = this.#statements.number('SELECT user_version AS n FROM pragma_user_version')
     if (version === schemaVersion) return
     if (version > schemaVersion) throw new StoreVersionError(this.path, version)
     this.#db.exec(`BEGIN IMMEDIATE; ${schema} PRAGMA user_version = ${schemaVersion}; COMMIT`)
   }
 
   #drop(select: string, ...values: SQLInputValue[]): number {
-    return this.#together(false, () => {
-      const rows = this.#all(
+    return this.#statements.together(false, () => {
+      const rows = this.#statements.all(
         `DELETE FROM records WHERE position IN (${select}) RETURNING position, camera, time_ms, sink`,
         ...values,
       )
       if (rows.length === 0) return 0
-      const sinks = this.#all('SELECT sink, settled FROM sinks')
+      const sinks = this.#statements.all('SELECT sink, settled FROM sinks')
       for (const { sink: name, settled } of sinks)
         for (const row of rows) {
           const isItsOwn = row['sink'] === null || row['sink'] === name
@@ -356,52 +326,11 @@ export class StoreFile {
   }
 
   #missed(sink: string, row: Row): void {
-    this.#run(
+    this.#statements.run(
       `INSERT INTO gaps VALUES (?, ?, 1, ?, ?) ON CONFLICT DO UPDATE SET dropped = dropped + 1,
         from_ms = min(from_ms, excluded.from_ms), to_ms = max(to_ms, excluded.to_ms)`,
       ...[sink, textOf(row['camera']), Number(row['time_ms']), Number(row['time_ms'])],
     )
-  }
-
-  #together<T>(durable: boolean, work: () => T): T {
-    const synchronous = durable ? 'FULL' : 'NORMAL'
-    if (synchronous !== this.#synchronous) this.#db.exec(`PRAGMA synchronous = ${synchronous}`)
-    this.#synchronous = synchronous
-    this.#run('BEGIN IMMEDIATE')
-    try {
-      const result = work()
-      this.#run('COMMIT')
-      return result
-    } catch (error) {
-      // After some errors SQLite has rolled back already.
-      if (this.#db.isTransaction) this.#run('ROLLBACK')
-      throw error
-    }
-  }
-
-  #run(sql: string, ...values: SQLInputValue[]): void {
-    this.#statement(sql).run(...values)
-  }
-
-  #all(sql: string, ...values: SQLInputValue[]): Row[] {
-    return this.#statement(sql).all(...values)
-  }
-
-  #each(sql: string, ...values: SQLInputValue[]): IterableIterator<Row> {
-    return this.#statement(sql).iterate(...values)
-  }
-
-  /** 0 for NULL. */
-  #number(sql: string, ...values: SQLInputValue[]): number {
-    return Number(this.#all(sql, ...values)[0]?.['n'] ?? 0)
-  }
-
-  #statement(sql: string): StatementSync {
-    const known = this.#statements.get(sql)
-    if (known !== undefined) return known
-    const statement = this.#db.prepare(sql)
-    this.#statements.set(sql, statement)
-    return statement
   }
 }
 
@@ -417,12 +346,4 @@ function recordOf(row: Row): PlacedRecord {
     value: bytesOf(row['value']),
     ...(typeof sink === 'string' && { sink }),
   }
-}
-
-function textOf(value: SQLInputValue | undefined): string {
-  return typeof value === 'string' ? value : ''
-}
-
-function bytesOf(value: SQLInputValue | undefined): Uint8Array {
-  return value instanceof Uint8Array ? value : new Uint8Array()
 }

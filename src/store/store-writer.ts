@@ -79,7 +79,7 @@ export class StoreWriter {
         return this.tell({ type: 'committed' })
       }
       case 'coverage':
-        return void this.#file?.replaceCoverage(message.spans)
+        return void this.#file?.coverage.replace(message.spans)
       case 'forget':
         return void this.#file?.forget(message.cameraId, message.position)
       default:
@@ -110,7 +110,7 @@ export class StoreWriter {
   #dropSome(file: StoreFile): boolean {
     const { maxBytes, maxAgeMs } = this.start
     const oldestMs = wallMs() - maxAgeMs
-    file.dropCoverageOlder(oldestMs)
+    file.coverage.dropOlder(oldestMs)
     const old = file.dropOlder(oldestMs, dropAtOnce)
     const { usedBytes } = file.figures()
     this.#isOver = usedBytes > (this.#isOver ? maxBytes * usedAfterDrop : maxBytes)
