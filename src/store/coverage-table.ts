@@ -1,5 +1,5 @@
 import type { CoverageSpan } from '../vision/coverage.js'
-import { textOf, type Statements } from './statements.js'
+import { columnText, type Statements } from './statements.js'
 
 export const coverageTable = `
   CREATE TABLE coverage (
@@ -44,12 +44,12 @@ export class CoverageTable {
       'SELECT span FROM coverage WHERE (?1 IS NULL OR camera = ?1) AND to_ms > ?2 AND from_ms < ?3 ORDER BY camera, from_ms LIMIT ?4',
       ...[cameraId ?? null, fromMs, toMs, limit],
     )
-    return rows.map(({ span }) => JSON.parse(textOf(span)) as CoverageSpan)
+    return rows.map(({ span }) => JSON.parse(columnText(span)) as CoverageSpan)
   }
 
   /** The end of what is known of each camera. */
   ends(): ReadonlyMap<string, number> {
     const rows = this.statements.all('SELECT camera, max(to_ms) AS end FROM coverage GROUP BY camera')
-    return new Map(rows.map(({ camera, end }) => [textOf(camera), Number(end)]))
+    return new Map(rows.map(({ camera, end }) => [columnText(camera), Number(end)]))
   }
 }

@@ -54,11 +54,11 @@ export class Statements {
 }
 
 /** '' for NULL. */
-export function textOf(value: SQLInputValue | undefined): string {
+export function columnText(value: SQLInputValue | undefined): string {
   return typeof value === 'string' ? value : ''
 }
 
 /** None for NULL. */
-export function bytesOf(value: SQLInputValue | undefined): Uint8Array {
+export function blobOf(value: SQLInputValue | undefined): Uint8Array {
   return value instanceof Uint8Array ? value : new Uint8Array()
 }

@@ -3,7 +3,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { eventTypes } from '../messages/cloud-event.js'
 import { CoverageTable, coverageTable } from './coverage-table.js'
 import type { Gap, PlacedRecord, RangeQuery, SinkPlace } from './record.js'
-import { bytesOf, Statements, textOf, type Row } from './statements.js'
+import { blobOf, Statements, columnText, type Row } from './statements.js'
 import { StoreVersionError } from './store-trouble.js'
 
 const schema = `
@@ -135,7 +135,7 @@ export class StoreFile {
    */
   useSinks(sinks: readonly string[], newest: number): readonly SinkPlace[] {
     return this.#statements.together(false, () => {
-      const known = this.#statements.all('SELECT sink FROM sinks').map(({ sink }) => textOf(sink))
+      const known = this.#statements.all('SELECT sink FROM sinks').map(({ sink }) => columnText(sink))
       for (const sink of known.filter((name) => !sinks.includes(name))) {
         this.#statements.run('DELETE FROM sinks WHERE sink = ?', sink)
         this.#statements.run('DELETE FROM gaps WHERE sink = ?', sink)
@@ -212,8 +212,8 @@ export class StoreFile {
   /** What was deleted and nobody was told of yet. */
   gaps(): readonly Gap[] {
     return this.#statements.all('SELECT * FROM gaps').map((row) => ({
-      sink: textOf(row['sink']),
-      cameraId: textOf(row['camera']),
+      sink: columnText(row['sink']),
+      cameraId: columnText(row['camera']),
       dropped: Number(row['dropped']),
       fromMs: Number(row['from_ms']),
       toMs: Number(row['to_ms']),
@@ -256,8 +256,8 @@ export class StoreFile {
       )
       .map((row) => ({
         position: Number(row['position']),
-        cameraId: textOf(row['camera']),
-        value: bytesOf(row['value']),
+        cameraId: columnText(row['camera']),
+        value: blobOf(row['value']),
       }))
   }
 
@@ -319,7 +319,7 @@ export class StoreFile {
       for (const { sink: name, settled } of sinks)
         for (const row of rows) {
           const isItsOwn = row['sink'] === null || row['sink'] === name
-          if (isItsOwn && Number(row['position']) > Number(settled)) this.#missed(textOf(name), row)
+          if (isItsOwn && Number(row['position']) > Number(settled)) this.#missed(columnText(name), row)
         }
       return rows.length
     })
@@ -329,7 +329,7 @@ export class StoreFile {
     this.#statements.run(
       `INSERT INTO gaps VALUES (?, ?, 1, ?, ?) ON CONFLICT DO UPDATE SET dropped = dropped + 1,
         from_ms = min(from_ms, excluded.from_ms), to_ms = max(to_ms, excluded.to_ms)`,
-      ...[sink, textOf(row['camera']), Number(row['time_ms']), Number(row['time_ms'])],
+      ...[sink, columnText(row['camera']), Number(row['time_ms']), Number(row['time_ms'])],
     )
   }
 }
@@ -338,12 +338,12 @@ function recordOf(row: Row): PlacedRecord {
   const { sink } = row
   return {
     position: Number(row['position']),
-    id: textOf(row['id']),
-    type: textOf(row['type']) as PlacedRecord['type'],
-    cameraId: textOf(row['camera']),
+    id: columnText(row['id']),
+    type: columnText(row['type']) as PlacedRecord['type'],
+    cameraId: columnText(row['camera']),
     seq: Number(row['seq']),
     timeMs: Number(row['time_ms']),
-    value: bytesOf(row['value']),
+    value: blobOf(row['value']),
     ...(typeof sink === 'string' && { sink }),
   }
 }
