@@ -149,8 +149,9 @@ export class GantryService implements Gantry {
   /** Starts the engines and gives them their cameras. @throws GantryError when the model cannot be used. */
   async start(): Promise<void> {
     this.#deps.gpus.start()
-    await this.#outlet.start()
-    await this.#coverage.start()
+    const store = Promise.all([this.#outlet.start(), this.#coverage.start()])
+    // A result needs its place in the store; where there are no cameras there is none.
+    if (this.#deps.engineDevices.length > 0) await store
     const cameras = this.#engines.start()
     // Cameras first: a service is ready without its model server. But an engine that waits for its GPU holds nobody up.
     await Promise.race([cameras, this.#engines.firstEnd])
