@@ -274,7 +274,10 @@ describe('a service that is asked to stop with requests in it', () => {
       const told = service.stderr
         .split('\n')
         .find((line) => line.includes('records that the next start delivers are stored'))
-      expect(JSON.parse(told ?? '{}')).toMatchObject({ sink: 'kafka', records: 1 })
+      const { sink, records } = JSON.parse(told ?? '{}') as { sink?: string; records?: number }
+      expect(sink).toBe('kafka')
+      // The result, and the time of the camera.
+      expect(records).toBeGreaterThanOrEqual(2)
     },
     90_000,
   )
