@@ -8,14 +8,10 @@ import {
   admittedCameraSchema,
   cameraListSchema,
   cameraViewSchema,
-  detectionsPageSchema,
-  eventsPageSchema,
-  headroomSchema,
-  healthSchema,
-  readinessAnswerSchema,
-  readinessSchema,
-  statusSchema,
-} from './api-schemas.js'
+} from './camera-schemas.js'
+import { detectionsPageSchema, eventsPageSchema } from './past-schemas.js'
+import { headroomSchema } from './headroom-schemas.js'
+import { healthSchema, readinessAnswerSchema, readinessSchema, statusSchema } from './readiness-schemas.js'
 import { coverageSchema } from './coverage-schema.js'
 import { ensembleSchema } from './ensemble-schema.js'
 import { cameraPreviewSchema } from './preview-schema.js'

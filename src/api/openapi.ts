@@ -9,15 +9,16 @@ import {
   admittedCameraSchema,
   cameraListSchema,
   cameraViewSchema,
-  detectionsPageSchema,
-  eventsPageSchema,
-  headroomSchema,
+} from './camera-schemas.js'
+import { detectionsPageSchema, eventsPageSchema } from './past-schemas.js'
+import { headroomSchema } from './headroom-schemas.js'
+import {
   healthSchema,
   readinessAnswerSchema,
   readinessSchema,
   readinessStatusSchema,
   statusSchema,
-} from './api-schemas.js'
+} from './readiness-schemas.js'
 import { coverageSchema } from './coverage-schema.js'
 import { ensembleSchema } from './ensemble-schema.js'
 import { modelListSchema } from './models-schema.js'

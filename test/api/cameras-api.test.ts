@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { cameraListSchema, cameraViewSchema } from '../../src/api/api-schemas.js'
+import { cameraListSchema, cameraViewSchema } from '../../src/api/camera-schemas.js'
 import { problemSchema, type Problem } from '../../src/api/problem.js'
 import { fakeCamera, fakeResult } from '../support/fake-gantry.js'
 import { ask, type Reply } from '../support/http.js'

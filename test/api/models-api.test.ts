@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { modelListSchema } from '../../src/api/models-schema.js'
-import { statusSchema } from '../../src/api/api-schemas.js'
+import { statusSchema } from '../../src/api/readiness-schemas.js'
 import { FakeGantry } from '../support/fake-gantry.js'
 import { fakeDown, fakeModel, fakeModelList } from '../support/fake-models.js'
 import { serveFake } from '../support/serve-fake.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { detectionsPageSchema } from '../../src/api/api-schemas.js'
+import { detectionsPageSchema } from '../../src/api/past-schemas.js'
 import { problemSchema } from '../../src/api/problem.js'
 import { fakeCamera, fakeResult } from '../support/fake-gantry.js'
 import { ask } from '../support/http.js'

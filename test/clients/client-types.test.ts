@@ -11,7 +11,7 @@ import type {
   ServerMessage,
   Wants,
 } from '../../clients/typescript/src/index.js'
-import type { cameraViewSchema } from '../../src/api/api-schemas.js'
+import type { cameraViewSchema } from '../../src/api/camera-schemas.js'
 import type { DetectionsMessage } from '../../src/messages/detections-message.js'
 import type {
   PictureHeader as SentPictureHeader,

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { statusSchema } from '../../src/api/api-schemas.js'
+import { statusSchema } from '../../src/api/readiness-schemas.js'
 import { FakeNvidiaSmi, h100 } from '../support/fake-nvidia-smi.js'
 import { addModel, redDetector } from '../support/onnx-models.js'
 import { alive } from '../support/processes.js'

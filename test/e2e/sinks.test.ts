@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Readiness } from '../../src/api/gantry.js'
-import { statusSchema } from '../../src/api/api-schemas.js'
+import { statusSchema } from '../../src/api/readiness-schemas.js'
 import { LoopingRtspServer } from '../../src/tools/rtsp-server/looping-rtsp-server.js'
 import { dockClip } from '../support/demo-cameras.js'
 import { Mosquitto, mosquittoMissing } from '../support/mosquitto.js'

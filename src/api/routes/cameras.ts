@@ -9,7 +9,7 @@ import {
   cameraPathSchema,
   cameraViewSchema,
   snapshotQuerySchema,
-} from '../api-schemas.js'
+} from '../camera-schemas.js'
 import { detectionsMessageSchema } from '../../messages/detections-message.js'
 import { pictureTypes } from '../picture-body.js'
 import { cameraPreviewSchema } from '../preview-schema.js'

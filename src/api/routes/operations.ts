@@ -1,13 +1,12 @@
 import { Readable } from 'node:stream'
 import { wallMs } from '../../lifecycle/clock.js'
+import { headroomQuerySchema, headroomSchema } from '../headroom-schemas.js'
 import {
-  headroomQuerySchema,
-  headroomSchema,
   healthSchema,
   readinessAnswerSchema,
   statusSchema,
   type ReadinessView,
-} from '../api-schemas.js'
+} from '../readiness-schemas.js'
 import { route, type RouteContext } from '../route.js'
 
 /** Prometheus text format 0.0.4, what prom-client writes. */

@@ -1,6 +1,6 @@
 import type { RecentQuery } from '../../cache/result-cache.js'
 import { suggestion } from '../../config/suggest.js'
-import { detectionsPageSchema, eventsPageSchema, pastQuerySchema } from '../api-schemas.js'
+import { detectionsPageSchema, eventsPageSchema, pastQuerySchema } from '../past-schemas.js'
 import { route } from '../route.js'
 import { BadRequestError, UpgradeRequiredError } from '../errors.js'
 import type { Gantry } from '../gantry.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readinessSchema, statusSchema } from '../../../src/api/api-schemas.js'
+import { readinessSchema, statusSchema } from '../../../src/api/readiness-schemas.js'
 import { problemSchema } from '../../../src/api/problem.js'
 import { fakeGpu } from '../../support/fake-gantry.js'
 import { ask } from '../../support/http.js'

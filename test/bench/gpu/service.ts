@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { ReadinessView } from '../../../src/api/api-schemas.js'
+import type { ReadinessView } from '../../../src/api/readiness-schemas.js'
 import { cameraSettings, dockClip, rtspCameras } from '../../support/demo-cameras.js'
 import { serviceBytes, serviceCpuSeconds } from '../../support/service-cpu.js'
 import { metricIn, TestService } from '../../support/service.js'

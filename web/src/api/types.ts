@@ -1,5 +1,6 @@
 import type { z } from 'zod'
-import type { cameraViewSchema, statusSchema } from '../../../src/api/api-schemas.js'
+import type { cameraViewSchema } from '../../../src/api/camera-schemas.js'
+import type { statusSchema } from '../../../src/api/readiness-schemas.js'
 import type { coverageSchema } from '../../../src/api/coverage-schema.js'
 import type { modelListSchema } from '../../../src/api/models-schema.js'
 
