@@ -8,7 +8,14 @@ import type { Log } from '../lifecycle/log.js'
 import type { Service } from '../lifecycle/service.js'
 import type { CoverageSpan } from '../vision/coverage.js'
 import type { StoreMetrics } from '../metrics/store-metrics.js'
-import type { Gap, PlacedRecord, RangeQuery, SinkPlace, StoreRecord } from './record.js'
+import {
+  nextPosition,
+  type Gap,
+  type PlacedRecord,
+  type RangeQuery,
+  type SinkPlace,
+  type StoreRecord,
+} from './record.js'
 import {
   packBatch,
   type FromWriter,
@@ -126,8 +133,10 @@ export class RecordStore implements Service {
 
   /** @param gap - that the record tells. */
   accept(record: StoreRecord, published: OnPublished, gap?: Gap): void {
-    const placed = { ...record, position: ++this.#newest }
-    const isKept = record.type !== eventTypes.detections || this.settings.detections === 'outbox'
+    const isResult = record.type === eventTypes.detections
+    this.#newest = nextPosition(this.#newest, isResult)
+    const placed = { ...record, position: this.#newest }
+    const isKept = !isResult || this.settings.detections === 'outbox'
     if (!isKept && this.#waiting.length === 0 && this.#inFlight === undefined) return published(placed, false)
     this.#waiting.push(new WaitingRecord(placed, isKept, gap, published))
     if (this.#state === 'degraded' || this.#state === 'stopped') this.#letThrough()

@@ -22,6 +22,27 @@ export type StoreRecord = Readonly<{
  */
 export type PlacedRecord = StoreRecord & Readonly<{ position: number }>
 
+/**
+ * Between two results there is room for so many events: results are counted without holes, so that a cursor of the stream, which they alone
+ * are in, goes up by one with each.
+ */
+const placesOfResult = 1_024
+
+/** @param newest - the position before. */
+export function nextPosition(newest: number, isResult: boolean): number {
+  return isResult ? (streamPosition(newest) + 1) * placesOfResult : newest + 1
+}
+
+/** What the stream calls the position: that of the last result up to there. */
+export function streamPosition(position: number): number {
+  return Math.floor(position / placesOfResult)
+}
+
+/** The position of a result by what the stream calls it. */
+export function positionInStore(inStream: number): number {
+  return inStream * placesOfResult
+}
+
 /** Records of a camera that were deleted before a sink had delivered them, and have not been told. */
 export type Gap = Readonly<{
   sink: string
@@ -47,4 +68,13 @@ export type RangeQuery = Readonly<{
   /** Results whose JSON holds this text alone. */
   contains?: string
   limit: number
+}>
+
+/** A result of the past as the stream has it. */
+export type StreamedResult = Readonly<{
+  /** As the stream counts. */
+  position: number
+  cameraId: string
+  /** JSON, UTF-8. */
+  value: Uint8Array
 }>

@@ -2,7 +2,15 @@ import { existsSync, renameSync, statSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { eventTypes } from '../messages/cloud-event.js'
 import { CoverageTable, coverageTable } from './coverage-table.js'
-import type { Gap, PlacedRecord, RangeQuery, SinkPlace } from './record.js'
+import {
+  positionInStore,
+  streamPosition,
+  type Gap,
+  type PlacedRecord,
+  type RangeQuery,
+  type SinkPlace,
+  type StreamedResult,
+} from './record.js'
 import { blobOf, Statements, columnText, type Row } from './statements.js'
 import { StoreVersionError } from './store-trouble.js'
 
@@ -242,27 +250,21 @@ export class StoreFile {
     return found
   }
 
-  /** Everything behind a position and before another, oldest first. What is no result, or for one sink alone, comes without a value. */
-  stream(
-    after: number,
-    below: number,
-    limit: number,
-  ): readonly Pick<PlacedRecord, 'position' | 'cameraId' | 'value'>[] {
-    const value = `CASE WHEN type = '${eventTypes.detections}' AND sink IS NULL THEN value ELSE x'' END AS value`
-    return this.#statements
-      .all(
-        `SELECT position, camera, ${value} FROM records WHERE position > ? AND position < ? ORDER BY position LIMIT ?`,
-        ...[after, below, limit],
-      )
-      .map((row) => ({
-        position: Number(row['position']),
-        cameraId: columnText(row['camera']),
-        value: blobOf(row['value']),
-      }))
+  /** Results behind a position of the stream and before another, oldest first. */
+  stream(after: number, below: number, limit: number): readonly StreamedResult[] {
+    const rows = this.#statements.all(
+      `SELECT position, camera, value FROM records WHERE position >= ? AND position < ? AND type = '${eventTypes.detections}' ORDER BY position LIMIT ?`,
+      ...[positionInStore(after + 1), positionInStore(below), limit],
+    )
+    return rows.map((row) => ({
+      position: streamPosition(Number(row['position'])),
+      cameraId: columnText(row['camera']),
+      value: blobOf(row['value']),
+    }))
   }
 
   /**
-   * A place in the stream of a run as a position. @returns undefined for a run that is not known; at most the last of that run, as what
+   * A place in the stream of a run as a position of the stream. @returns undefined for a run that is not known; at most the last of that run, as what
    * it gave out later was never written.
    */
   placeOf(epoch: string, position: number): number | undefined {
@@ -272,7 +274,7 @@ export class StoreFile {
       'SELECT min(first) AS n FROM runs WHERE first > ?',
       Number(run['first']),
     )
-    return next === 0 ? position : Math.min(position, next - 1)
+    return next === 0 ? position : Math.min(position, streamPosition(next - 1))
   }
 
   /** Results, newest first. */

@@ -1,9 +1,7 @@
 import type { Log } from '../lifecycle/log.js'
+import type { StreamedResult } from './record.js'
 import { StoreFile } from './store-file.js'
 import { storeTroubleOf } from './store-trouble.js'
-
-/** A message of the stream as it is stored. Without a value it was none, and only has its place. */
-export type StoredMessage = Readonly<{ position: number; cameraId: string; value: Uint8Array }>
 
 /** Nobody has asked for so long: the file may be another one by the next time. */
 const closeAfterMs = 5_000
@@ -24,7 +22,7 @@ export class StoredStream {
   }
 
   /** Oldest first; none where it cannot be read. */
-  read(after: number, below: number, limit: number): readonly StoredMessage[] {
+  read(after: number, below: number, limit: number): readonly StreamedResult[] {
     return this.#read((file) => file.stream(after, below, limit)) ?? []
   }
 

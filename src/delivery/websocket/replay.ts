@@ -1,4 +1,4 @@
-import type { StoredMessage } from '../../store/stored-stream.js'
+import type { StreamedResult } from '../../store/record.js'
 import type { ResumeRing } from './resume-ring.js'
 import { Rendering } from './rendering.js'
 import type { StreamClient } from './stream-client.js'
@@ -8,7 +8,7 @@ export type StreamPast = Readonly<{
   /** @returns a place in the stream of an earlier run as a position of now; undefined where nothing is known of that run. */
   placeOf(epoch: string, position: number): number | undefined
   /** Between two positions, oldest first, at most so many. */
-  read(after: number, below: number, limit: number): readonly StoredMessage[]
+  read(after: number, below: number, limit: number): readonly StreamedResult[]
 }>
 
 type Message = Readonly<{ position: number; cameraId: string; bytes: Buffer }>

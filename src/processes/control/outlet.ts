@@ -7,7 +7,7 @@ import { eventTypes } from '../../messages/cloud-event.js'
 import type { DetectionsText } from '../../messages/detections-json.js'
 import type { GapMessage } from '../../messages/gap-message.js'
 import type { RecordStore } from '../../store/record-store.js'
-import type { Gap, StoreRecord } from '../../store/record.js'
+import { streamPosition, type Gap, type StoreRecord } from '../../store/record.js'
 import type { StreamProcess } from '../stream/stream-process.js'
 
 export type OutletParts = Readonly<{
@@ -31,7 +31,7 @@ export class Outlet {
   async start(): Promise<void> {
     this.parts.cache.start()
     await this.parts.store.start()
-    this.parts.stream.begin(this.parts.store.newest)
+    this.parts.stream.begin(streamPosition(this.parts.store.newest))
     for (const sink of this.parts.sinks) sink.start()
   }
 
@@ -40,7 +40,7 @@ export class Outlet {
     const { cameraId, seq, capturedAtMs: timeMs, json: value } = text
     const record: StoreRecord = { id, type: eventTypes.detections, cameraId, seq, timeMs, value }
     this.parts.store.accept(record, (placed, isStored) => {
-      this.parts.stream.publish({ cameraId, json: value, position: placed.position }, picture)
+      this.parts.stream.publish({ cameraId, json: value, position: streamPosition(placed.position) }, picture)
       this.parts.cache.put(text)
       const queued = queuedRecord(placed, isStored, nowMs())
       for (const sink of this.parts.sinks) sink.accept(queued)
