@@ -12,17 +12,20 @@ export class ResumeRing {
   /** Messages so far, and how many of them are not kept any more. */
   #pushed = 0
   #gone = 0
-  #oldest: number
-  #newest: number
+  #oldest = 1
+  #newest = 0
   #bytes = 0
 
-  /** @param newest - position of the last message before the first that is pushed. */
   constructor(
     readonly maxMessages: number,
     readonly maxBytes: number,
-    newest = 0,
   ) {
     this.#kept = new Array<KeptMessage | undefined>(maxMessages)
+  }
+
+  /** The first message lies behind this position. Without effect once there has been one. */
+  begin(newest: number): void {
+    if (this.#pushed > 0) return
     this.#newest = newest
     this.#oldest = newest + 1
   }

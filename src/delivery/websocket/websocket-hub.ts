@@ -29,8 +29,6 @@ export type HubSettings = Readonly<{
   version: string
   /** Id of this run of the service, `[0-9a-z]+`; part of every cursor. */
   epoch: string
-  /** Position of the last message before its first; default 0. */
-  newest?: number
 }>
 
 /** What the hub keeps about a connection besides the client itself. */
@@ -63,7 +61,7 @@ export class WebSocketHub implements StreamHub {
     /** What was sent before the hub was there, or is kept no more. */
     readonly past?: StreamPast,
   ) {
-    this.#ring = new ResumeRing(limits.resumeMessages, limits.resumeBytes, settings.newest)
+    this.#ring = new ResumeRing(limits.resumeMessages, limits.resumeBytes)
     const load = new LoopLoad()
     this.#broadcaster = new Broadcaster<StreamClient>(limits, {
       clients: () => this.#clientList(),
@@ -99,6 +97,11 @@ export class WebSocketHub implements StreamHub {
       version: this.settings.version,
       cursor: this.#cursor(this.#ring.newest),
     })
+  }
+
+  /** The first message that is published lies behind this position. */
+  begin(newest: number): void {
+    this.#ring.begin(newest)
   }
 
   publish({ cameraId, json, position: place }: PublishedText, picture?: Uint8Array, atMs = nowMs()): void {

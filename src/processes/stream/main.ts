@@ -72,6 +72,9 @@ function receive(message: ToStream, handle: unknown): void {
     case 'setup':
       setUp(message.setup)
       return
+    case 'begin':
+      host?.begin(message.newest)
+      return
     case 'client':
       // Without a handle: the client was gone before it arrived.
       if (handle instanceof Socket) {

@@ -23,6 +23,8 @@ export type StreamQuestion = Message<'beat'>
 /** Control -> stream process, beside results, which are bytes (`published-frame.ts`) and go another way. */
 export type ToStream =
   | Message<'setup', { setup: StreamSetup }>
+  /** What is published from now on lies behind this position; before the first client. */
+  | Message<'begin', { newest: number }>
   /** Comes with the socket of a client, who came behind so many results; `head` is what was read behind its request. */
   | Message<'client', { request: UpgradeRequest; head: Base64; behind: number; peer?: Peer }>
   | Message<'ask', { requestId: number; question: StreamQuestion }>

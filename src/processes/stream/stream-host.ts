@@ -39,6 +39,11 @@ export class StreamHost {
     return this.#hub.clients
   }
 
+  /** What is published from now on lies behind this position. */
+  begin(newest: number): void {
+    this.#hub.begin(newest)
+  }
+
   publish(result: Published | LeftOut): void {
     if ('json' in result) {
       this.#results += 1

@@ -61,7 +61,7 @@ export class StreamProcess implements StreamUpstream {
     readonly log: Log,
   ) {
     const setup = (): StreamSetup => ({
-      hub: { ...hub, newest: this.#newest },
+      hub,
       maxClients: server.maxStreamClients,
       storePath,
       log: logSettings,
@@ -81,7 +81,11 @@ export class StreamProcess implements StreamUpstream {
         unavailable: () => new StreamAwayError(),
       },
       {
-        ready: () => metrics.streamUp.set(1),
+        ready: () => {
+          metrics.streamUp.set(1)
+          // Of what came while it started it knows nothing.
+          this.#process.tell({ type: 'begin', newest: this.#newest })
+        },
         gone: () => this.#gone(),
         message: (message) => this.#receive(message),
       },

@@ -36,9 +36,11 @@ describe('ResumeRing', () => {
   })
 
   it('takes messages at their places, between which there is nothing', () => {
-    const ring = new ResumeRing(3, 9_000, 40)
+    const ring = new ResumeRing(3, 9_000)
+    ring.begin(40)
     expect([ring.oldest, ring.newest]).toEqual([41, 40])
     for (const position of [45, 46, 50, 61]) ring.push('dock-1', Buffer.from('x'), position)
+    ring.begin(90)
     expect(positions(ring)).toEqual([46, 50, 61])
     expect([ring.oldest, ring.newest]).toEqual([46, 61])
     expect([47, 50, 51, 62].map((position) => ring.next(position)?.position)).toEqual([50, 50, 61, undefined])
