@@ -7,7 +7,7 @@ import { TestService } from '../support/service.js'
 import { tempDir } from '../support/temp-dir.js'
 import { until } from '../support/until.js'
 
-const fixtures = join(import.meta.dirname, '../fixtures/data')
+const fixtures = join(import.meta.dirname, '../fixtures/stored')
 const releases = readdirSync(fixtures, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name)
