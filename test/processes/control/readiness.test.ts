@@ -8,6 +8,7 @@ function parts(detector: unknown): ServiceParts {
     directory: Object.assign([], { size: 0 }),
     sinks: [],
     cache: { health: {} },
+    store: { health: { state: 'up', reason: 'records are stored', bytes: 0 } },
     stream: { health: {} },
     modelServer: undefined,
   } as unknown as ServiceParts
