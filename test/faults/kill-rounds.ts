@@ -83,7 +83,7 @@ export async function killRounds(
     await service.exited()
     const accepted = inFile(dir, (db) =>
       db
-        .prepare('SELECT id FROM records')
+        .prepare("SELECT id FROM records WHERE type = 'gantry.detections.v1'")
         .all()
         .map(({ id }) => String(id)),
     )
@@ -92,7 +92,7 @@ export async function killRounds(
     const settled = inFile(dir, (db) => Number(db.prepare('SELECT settled FROM sinks').get()?.['settled']))
     const due = inFile(dir, (db) =>
       db
-        .prepare('SELECT id FROM records WHERE position <= ?')
+        .prepare("SELECT id FROM records WHERE type = 'gantry.detections.v1' AND position <= ?")
         .all(settled)
         .map(({ id }) => String(id)),
     )
