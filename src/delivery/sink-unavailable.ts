@@ -19,3 +19,8 @@ export class SinkUnavailableError extends GantryError {
     this.name = 'SinkUnavailableError'
   }
 }
+
+/** A hint as the end of a sentence. */
+export function uncapitalised(text: string): string {
+  return text.replace(/\.$/, '').replace(/^./, (first) => first.toLowerCase())
+}

@@ -25,6 +25,7 @@ import {
 } from './store-messages.js'
 import { SettledPlaces } from './settled-places.js'
 import { StoreReader } from './store-reader.js'
+import { UntoldGaps } from './untold-gaps.js'
 import { WaitingRecord, WaitingRecords, type OnPublished } from './waiting-records.js'
 
 /** The file under `store.path`. */
@@ -84,6 +85,7 @@ export class RecordStore implements Service {
   #retry: NodeJS.Timeout | undefined
   #settleTimer: NodeJS.Timeout | undefined
   readonly #settled = new SettledPlaces()
+  readonly #untold = new UntoldGaps()
   readonly #forgetting: (() => void)[] = []
   #coverage: (readonly CoverageSpan[])[] = []
   #coverageTimer: NodeJS.Timeout | undefined
@@ -276,9 +278,7 @@ export class RecordStore implements Service {
         return
       }
       case 'gaps':
-        for (const gap of message.gaps) this.onGap?.(gap)
-        return
-      case 'closed':
+        for (const gap of this.#untold.ofAll(message.gaps)) this.onGap?.(gap)
         return
       default:
         message satisfies never
@@ -337,6 +337,7 @@ export class RecordStore implements Service {
     this.#settled.written(this.#inFlightSettled)
     this.metrics.commit.observe((nowMs() - this.#sentMs) / 1_000)
     this.metrics.records.inc({ result: 'stored' }, done.filter(({ isKept }) => isKept).length)
+    for (const { gap } of done) this.#untold.over(gap)
     for (const waiting of done) waiting.publish(true)
     if (this.#state === 'degraded') this.#up()
     this.#flush()
@@ -386,7 +387,9 @@ export class RecordStore implements Service {
   /** What waits is published, and goes on waiting for the file, as far as there is room. */
   #letThrough(): void {
     this.#waiting.publish()
-    this.metrics.records.inc({ result: 'unstored' }, this.#waiting.bound(maxWaitingBytes))
+    const gone = this.#waiting.bound(maxWaitingBytes)
+    for (const { gap } of gone) this.#untold.over(gap)
+    this.metrics.records.inc({ result: 'unstored' }, gone.length)
   }
 
   #post(message: ToWriter, transfer: readonly ArrayBuffer[] = []): void {

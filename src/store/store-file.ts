@@ -50,9 +50,6 @@ const columns = 'position, id, type, camera, seq, time_ms, sink, value'
 export type FileFigures = Readonly<{
   /** Pages that hold something. */
   usedBytes: number
-  /** Position of the oldest record and of the newest; 0 without any. */
-  oldest: number
-  newest: number
 }>
 
 /**
@@ -120,11 +117,10 @@ export class StoreFile {
     )
     return {
       usedBytes: pages * this.#statements.number('SELECT page_size AS n FROM pragma_page_size'),
-      oldest: this.#statements.number('SELECT min(position) AS n FROM records'),
-      newest: this.newest,
     }
   }
 
+  /** Position of the newest record; 0 without any. */
   get newest(): number {
     return this.#statements.number('SELECT max(position) AS n FROM records')
   }

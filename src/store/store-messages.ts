@@ -71,7 +71,6 @@ export type FromWriter =
   | Message<'failed', { trouble: StoreTrouble }>
   | Message<'figures', { figures: FileFigures; dropped: number }>
   | Message<'gaps', { gaps: readonly Gap[] }>
-  | Message<'closed'>
 
 /** Questions to the thread that reads. */
 export type ReaderQuestion =

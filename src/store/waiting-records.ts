@@ -65,12 +65,12 @@ export class WaitingRecords {
     for (const waiting of this.#records) waiting.publish(false)
   }
 
-  /** Lets the oldest go. @returns how many. */
-  bound(maxBytes: number): number {
+  /** @returns the oldest, which go. */
+  bound(maxBytes: number): readonly WaitingRecord[] {
     let excess = 0
     for (let bytes = this.#bytes; bytes > maxBytes; excess += 1)
       bytes -= this.#records[excess]?.record.value.length ?? bytes
-    return this.#shift(excess).length
+    return this.#shift(excess)
   }
 
   #shift(count: number): readonly WaitingRecord[] {

@@ -25,6 +25,5 @@ port.on('message', (message: ToWriter) => {
   if (message.type !== 'close') return writer.receive(message)
   clearInterval(timer)
   writer.close()
-  port.postMessage({ type: 'closed' } satisfies FromWriter)
   port.close()
 })

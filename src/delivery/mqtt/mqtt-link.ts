@@ -15,7 +15,7 @@ import { connectChecked, type FarPlace } from '../checked-socket.js'
 import type { RecordLink, RecordLinks, SendFailure } from '../record-link.js'
 import type { OutgoingRecord } from '../record-queue.js'
 import { RecordsRefusedError } from '../refusal.js'
-import { SinkUnavailableError } from '../sink-unavailable.js'
+import { SinkUnavailableError, uncapitalised } from '../sink-unavailable.js'
 import { InFlight } from './in-flight.js'
 import { adviceFor, codeOf, MqttRefusal, refusalOf } from './mqtt-errors.js'
 import { type MqttTopics, statusPayloads } from './mqtt-topics.js'
@@ -303,8 +303,4 @@ class MqttLink implements RecordLink {
 
 function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.name === 'TimeoutError'
-}
-
-function uncapitalised(text: string): string {
-  return text.replace(/\.$/, '').replace(/^./, (first) => first.toLowerCase())
 }

@@ -14,7 +14,7 @@ import { addressesOf, connectChecked, type FarPlace } from '../checked-socket.js
 import type { RecordLink, RecordLinks, SendFailure } from '../record-link.js'
 import type { OutgoingRecord } from '../record-queue.js'
 import { RecordsRefusedError, type Refusal } from '../refusal.js'
-import { SinkUnavailableError } from '../sink-unavailable.js'
+import { SinkUnavailableError, uncapitalised } from '../sink-unavailable.js'
 import { meaningOf } from './webhook-answer.js'
 import { batchBody, binaryBody } from './webhook-body.js'
 import { messageIdOf, webhookHeaders } from './webhook-signature.js'
@@ -238,8 +238,4 @@ function isClosed(error: unknown): boolean {
   return [...causesOf(error)].some(
     ({ code }) => code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE',
   )
-}
-
-function uncapitalised(text: string): string {
-  return text.replace(/\.$/, '').replace(/^./, (first) => first.toLowerCase())
 }

@@ -7,7 +7,7 @@ import { eventTypes } from '../../messages/cloud-event.js'
 import type { DetectionsText } from '../../messages/detections-json.js'
 import type { GapMessage } from '../../messages/gap-message.js'
 import type { RecordStore } from '../../store/record-store.js'
-import { streamPosition, type Gap, type StoreRecord } from '../../store/record.js'
+import { streamPosition, type Gap, type PlacedRecord, type StoreRecord } from '../../store/record.js'
 import type { StreamProcess } from '../stream/stream-process.js'
 
 export type OutletParts = Readonly<{
@@ -42,18 +42,13 @@ export class Outlet {
     this.parts.store.accept(record, (placed, isStored) => {
       this.parts.stream.publish({ cameraId, json: value, position: streamPosition(placed.position) }, picture)
       this.parts.cache.put(text)
-      const queued = queuedRecord(placed, isStored, nowMs())
-      for (const sink of this.parts.sinks) sink.accept(queued)
+      this.#toSinks(placed, isStored)
     })
   }
 
   /** An event: it is on the disk before anybody is told. @param gap - that it tells. */
   publishEvent(record: StoreRecord, gap?: Gap): void {
-    const published: Parameters<RecordStore['accept']>[1] = (placed, isStored) => {
-      const queued = queuedRecord(placed, isStored, nowMs())
-      for (const sink of this.parts.sinks) sink.accept(queued)
-    }
-    this.parts.store.accept(record, published, gap)
+    this.parts.store.accept(record, (placed, isStored) => this.#toSinks(placed, isStored), gap)
   }
 
   /** What was published is delivered, for so long at most; what is stored and was not is left for the next start. Never rejects. */
@@ -63,6 +58,11 @@ export class Outlet {
     await store.drain(deadline.leftMs)
     await Promise.all([...sinks.map((sink) => sink.stop(deadline.leftMs)), stream.stop()])
     await store.stop()
+  }
+
+  #toSinks(record: PlacedRecord, isStored: boolean): void {
+    const queued = queuedRecord(record, isStored, nowMs())
+    for (const sink of this.parts.sinks) sink.accept(queued)
   }
 
   #tellGap(gap: Gap): void {
