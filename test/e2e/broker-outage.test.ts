@@ -188,8 +188,10 @@ describe.skipIf(missing !== undefined)('a service and its broker', () => {
     }
     await service.end()
     const stored = await storedIn(broker, Math.max(acknowledged, new Set(runs.flat()).size))
+    // A run that was killed before its place was committed sends the last records once more: what
+    // all runs had acknowledged are messages, and each result is there by one id.
+    expect(stored.length).toBeGreaterThanOrEqual(acknowledged)
     const names = new Set(stored.map(({ value }) => nameOf(detectionsMessageSchema.parse(value))))
-    expect(names.size).toBeGreaterThanOrEqual(acknowledged)
     expect(new Set(stored.map(({ headers }) => headers['ce_id'])).size).toBe(names.size)
     // What a viewer saw was stored before: the next run delivers it.
     for (const seen of runs) expect(seen.filter((name) => !names.has(name))).toEqual([])
