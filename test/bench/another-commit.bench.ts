@@ -18,7 +18,6 @@
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -28,10 +27,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import sharp from 'sharp'
 import { WebSocket } from 'ws'
+import { treeThreadCpuMs } from '../support/cpu.js'
 import { cameraSettings, rtspCameras } from '../support/demo-cameras.js'
 import { freePort } from '../support/free-port.js'
 import { addModel, detectorOnnx, namesMetadata, redDetector } from '../support/onnx-models.js'
-import { descendants } from '../support/processes.js'
 import { until } from '../support/until.js'
 import { medianOf, quantile, report } from './bench.js'
 import { tinyInputs, tinyRepository } from './tiny-model.js'
@@ -85,19 +84,6 @@ async function detectorOf(
 
 const sum = (total: number, each: number) => total + each
 
-/** CPU of all threads of a process, finer than its ticks; of one that has gone, none. */
-function cpuMsOf(pid: number): number {
-  try {
-    const tasks = readdirSync(`/proc/${pid}/task`)
-    const each = tasks.map((task) =>
-      Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]),
-    )
-    return each.reduce(sum, 0) / 1e6
-  } catch {
-    return 0
-  }
-}
-
 type Running = Readonly<{
   httpPort: number
   metricsPort: number
@@ -137,7 +123,7 @@ async function started(
     httpPort,
     metricsPort,
     grpcPort,
-    cpuMs: () => [child.pid!, ...descendants(child.pid!).map(({ pid }) => pid)].map(cpuMsOf).reduce(sum, 0),
+    cpuMs: () => treeThreadCpuMs(child.pid!),
     stop: async () => {
       const ended = once(child, 'exit')
       child.kill('SIGTERM')

@@ -8,7 +8,6 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { cameraSchema } from '../../src/config/camera.js'
 import { FramePool } from '../../src/vision/frame-pool.js'
@@ -19,7 +18,7 @@ import { inSoftware } from '../../src/sources/decode-ways.js'
 import { decoderArguments, type DecoderInput } from '../../src/sources/ffmpeg-command.js'
 import { FrameAssembler } from '../../src/sources/frame-assembler.js'
 import { RtspGate } from '../../src/sources/rtsp-gate.js'
-import { residentBytes } from '../support/cpu.js'
+import { residentBytes, threadCpuMs } from '../support/cpu.js'
 import { freePort } from '../support/free-port.js'
 import { quantile, report } from './bench.js'
 
@@ -34,15 +33,6 @@ const pool = new FramePool(640 * 640 * 3, 8)
 
 type Way = 'alone' | 'gate'
 type Round = Readonly<{ cpuMsPerFrame: number; readerMsPerFrame: number; residentBytes: number }>
-
-/** CPU of all threads of a process, finer than its ticks. */
-function cpuMsOf(pid: number): number {
-  const tasks = readdirSync(`/proc/${pid}/task`)
-  const each = tasks.map((task) =>
-    Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]),
-  )
-  return each.reduce((sum, ns) => sum + ns, 0) / 1e6
-}
 
 class Camera {
   frames = 0
@@ -105,13 +95,13 @@ async function round(way: Way, url: string, forMs = roundMs): Promise<Round> {
   await Promise.all(all.map((camera) => camera.start()))
   await delay(settleMs, new AbortController().signal)
   const pids = [process.pid, ...all.map((camera) => camera.pid)]
-  const cpu = () => pids.reduce((sum, pid) => sum + cpuMsOf(pid), 0)
+  const cpu = () => pids.reduce((sum, pid) => sum + threadCpuMs(pid), 0)
   const frames = () => all.reduce((sum, camera) => sum + camera.frames, 0)
-  const before = { cpu: cpu(), reader: cpuMsOf(process.pid), frames: frames() }
+  const before = { cpu: cpu(), reader: threadCpuMs(process.pid), frames: frames() }
   await delay(forMs, new AbortController().signal)
   const took = {
     cpu: cpu() - before.cpu,
-    reader: cpuMsOf(process.pid) - before.reader,
+    reader: threadCpuMs(process.pid) - before.reader,
     frames: frames() - before.frames,
   }
   const resident = pids.reduce((sum, pid) => sum + residentBytes(pid), 0)

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { descendants } from './processes.js'
 
 /** Linux counts process time in ticks of a hundredth of a second. */
@@ -21,6 +21,27 @@ export function treeCpuSeconds(pid: number): number {
       return sum
     }
   }, 0)
+}
+
+/** CPU milliseconds of the threads a process has now, finer than its ticks; of one that has gone, none. */
+export function threadCpuMs(pid: number): number {
+  try {
+    const tasks = readdirSync(`/proc/${pid}/task`)
+    const each = tasks.map((task) =>
+      Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]),
+    )
+    return each.reduce((sum, ns) => sum + ns, 0) / 1e6
+  } catch {
+    return 0
+  }
+}
+
+/** The same of a process and everything below it. */
+export function treeThreadCpuMs(pid: number): number {
+  return [pid, ...descendants(pid).map((entry) => entry.pid)].reduce(
+    (sum, each) => sum + threadCpuMs(each),
+    0,
+  )
 }
 
 /** Resident bytes of a process. */
