@@ -26,6 +26,17 @@ export type BrokerOptions = Readonly<{
   scramUsers?: Readonly<Record<string, string>>
   /** Arguments of Java. */
   java?: readonly string[]
+  /** Its place among several brokers; otherwise it is alone. */
+  node?: KafkaNode
+}>
+
+/** One of several brokers of a cluster, each of which is a controller, too. */
+export type KafkaNode = Readonly<{
+  id: number
+  clusterId: string
+  controllerPort: number
+  /** All of them, as `controller.quorum.voters` has them. */
+  voters: string
 }>
 
 /**
@@ -61,7 +72,8 @@ export class KafkaBroker {
     const port = options.port ?? (await freePort())
     const ports: Record<string, number> = {}
     for (const name of Object.keys(options.listeners ?? {})) ports[name] = await freePort()
-    const properties = brokerProperties(folder, port, await freePort(), options, ports)
+    const controllerPort = options.node?.controllerPort ?? (await freePort())
+    const properties = brokerProperties(folder, port, controllerPort, options, ports)
     await writeFile(join(folder, 'server.properties'), properties)
     const broker = new KafkaBroker(folder, port, resolved.jars, options, ports)
     broker.#format()
@@ -83,13 +95,24 @@ export class KafkaBroker {
    * there already.
    */
   async start(): Promise<void> {
+    this.launch()
+    await this.answers()
+  }
+
+  /** Does not wait: one of several answers only when most of them run. */
+  launch(): void {
     const args = [
       ...javaArgs(this.jars, '-Xmx384m', '-Xms96m', ...(this.options.java ?? [])),
       'kafka.Kafka',
       join(this.folder, 'server.properties'),
     ]
-    const server = ServerProcess.start('java', args, join(this.folder, 'broker.log'))
-    this.#process = server
+    this.#process = ServerProcess.start('java', args, join(this.folder, 'broker.log'))
+  }
+
+  /** Waits until it answers, and says that it is one of its cluster. */
+  async answers(): Promise<void> {
+    const server = this.#process
+    const id = this.options.node?.id ?? 1
     const admin = new Kafka({
       brokers: [this.address],
       logLevel: logLevel.NOTHING,
@@ -101,14 +124,14 @@ export class KafkaBroker {
       await until(
         'Kafka broker',
         async () => {
-          if (!server.running) throw new Error(`the broker ended: ${await this.log()}`)
+          if (server?.running !== true) throw new Error(`the broker ended: ${await this.log()}`)
           await admin.connect()
-          return (await admin.describeCluster()).brokers.length === 1
+          return (await admin.describeCluster()).brokers.some(({ nodeId }) => nodeId === id)
         },
         startupMs,
       )
     } catch (error) {
-      await server.end('SIGKILL')
+      await server?.end('SIGKILL')
       throw error
     } finally {
       await admin.disconnect()
@@ -144,8 +167,7 @@ export class KafkaBroker {
   }
 
   #format(): void {
-    // A leading dash would be read as an option.
-    const clusterId = randomBytes(16).toString('base64url').replace(/^-/, 'A')
+    const clusterId = this.options.node?.clusterId ?? newClusterId()
     const properties = join(this.folder, 'server.properties')
     const users = Object.entries(this.options.scramUsers ?? {}).flatMap(([name, password]) =>
       ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((mechanism) => [
@@ -159,6 +181,11 @@ export class KafkaBroker {
     })
     if (status !== 0) throw new Error(`Kafka storage could not be formatted: ${stderr}`)
   }
+}
+
+export function newClusterId(): string {
+  // A leading dash would be read as an option.
+  return randomBytes(16).toString('base64url').replace(/^-/, 'A')
 }
 
 function javaArgs(jars: string, ...memory: string[]): string[] {
@@ -197,8 +224,8 @@ function brokerProperties(
   const protocols = Object.entries(options.listeners ?? {}).map(([name, protocol]) => `,${name}:${protocol}`)
   const properties: Record<string, string> = {
     'process.roles': 'broker,controller',
-    'node.id': '1',
-    'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
+    'node.id': String(options.node?.id ?? 1),
+    'controller.quorum.voters': options.node?.voters ?? `1@127.0.0.1:${controllerPort}`,
     listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}${further('127.0.0.1').join('')}`,
     'advertised.listeners': `PLAINTEXT://127.0.0.1:${options.advertisedPort ?? port}${further('127.0.0.1').join('')}`,
     'controller.listener.names': 'CONTROLLER',
