@@ -18,6 +18,8 @@ export type DeliverySettings = Readonly<{
   /** First deadline of a send. It doubles after each miss, so that a slow far side is not flooded with repetitions. */
   sendDeadlineMs: number
   maxSendDeadlineMs: number
+  /** A send that takes so long is told of; absent: its failure alone is. */
+  lateAfterMs?: number
 }>
 
 export const defaultDelivery = {
@@ -64,6 +66,8 @@ export class Delivery implements Service {
   #retryAfterMs = 0
   #ended: Error | undefined
   readonly #closers: ConnectionClosers
+  /** Records that will never be taken, and are to be settled yet. */
+  #condemned: readonly QueuedRecord[] = []
   #wake: (() => void) | undefined
   #loop: Promise<void> | undefined
 
@@ -177,9 +181,12 @@ export class Delivery implements Service {
   }
 
   async #send(link: RecordLink): Promise<void> {
-    const records = this.#closers.next(this.#leased)
+    let records: readonly QueuedRecord[] = []
     try {
-      await this.#search(link).deliver(records)
+      await this.#rejectCondemned()
+      records = this.#closers.next(this.#leased)
+      if (records.length > 0) await this.#search(link).deliver(records)
+      await this.#rejectCondemned()
     } catch (error) {
       await this.#learn(error, records)
       throw error
@@ -190,31 +197,57 @@ export class Delivery implements Service {
     this.listener.up()
   }
 
+  /** What a send waits for is told while it waits, once. */
+  #tellWhenLate(link: RecordLink): () => void {
+    const settled = new AbortController()
+    const { lateAfterMs } = this.settings
+    if (lateAfterMs === undefined) return () => undefined
+    void delay(lateAfterMs, settled.signal).then((isLate) => {
+      if (!isLate) return
+      const trouble = link.trouble?.()
+      const why = trouble === undefined ? '' : ` (${trouble})`
+      this.listener.down(`no acknowledgement for ${lateAfterMs} ms${why}`, this.#failures + 1)
+    })
+    return () => settled.abort()
+  }
+
   #search(link: RecordLink): RefusalSearch {
     const maxDoubts = Math.min(doubts.first * 2 ** this.#failures, doubts.most)
-    const rejected = (record: QueuedRecord, refusal: Refusal) => {
-      this.#settle([record])
-      this.listener.rejected(record, refusal)
-    }
     return new RefusalSearch(link, this.#sendDeadlineMs, maxDoubts, (error) => this.links.failureOf(error), {
-      rejected,
+      sending: () => this.#tellWhenLate(link),
+      rejected: (record, refusal) => this.#reject(record, refusal),
       taken: (records) => {
         this.#settle(records)
         this.listener.delivered(records)
         const condemned = this.#closers.taken(records, (record) => link.partitionOf(record))
-        for (const record of condemned) rejected(record, connectionClosed)
+        this.#condemned = [...this.#condemned, ...condemned]
       },
     })
+  }
+
+  async #rejectCondemned(): Promise<void> {
+    for (const record of this.#condemned) {
+      await this.#reject(record, connectionClosed)
+      this.#condemned = this.#condemned.filter((other) => other !== record)
+    }
+  }
+
+  async #reject(record: QueuedRecord, refusal: Refusal): Promise<void> {
+    this.#settle([record])
+    this.listener.rejected(record, refusal)
   }
 
   /** How the next attempt differs from the one that failed. */
   async #learn(error: unknown, sent: readonly QueuedRecord[]): Promise<void> {
     const { closed, missed } = this.links.failureOf(error)
+    const left = sent.filter((record) => this.#leased.includes(record))
     this.#careful ||= closed || missed
-    if (closed) this.#closers.closed(sent)
+    if (closed) this.#closers.closed(left)
     if (missed) this.#sendDeadlineMs = Math.min(this.#sendDeadlineMs * 2, this.settings.maxSendDeadlineMs)
     if (closed || error instanceof RecordsRefusedError)
       await this.#leaseMore(Math.max(this.settings.maxBatchRecords, lookAhead))
+    // Part of it was taken: what is behind the rest may be, too.
+    else if (left.length < sent.length) await this.#leaseMore(this.settings.maxBatchRecords)
   }
 
   #settle(records: readonly QueuedRecord[]): void {

@@ -9,11 +9,20 @@ export interface RecordLink {
   /**
    * Resolves once all records are acknowledged.
    *
-   * @throws when it is not certain that all are. Those of some partitions may have been taken; of one partition all or none.
+   * @param taken - told of records as they are acknowledged, where that is not of all at once; all of a partition together. It is not
+   * called any more once the promise has settled.
+   * @throws when it is not certain that all are. Of one partition all or none were taken; those that `taken` was told of are, and need
+   * not be sent again.
    */
-  send(records: readonly OutgoingRecord[], deadlineMs: number): Promise<void>
+  send<R extends OutgoingRecord>(
+    records: readonly R[],
+    deadlineMs: number,
+    taken?: (records: readonly R[]) => void,
+  ): Promise<void>
   /** What the record shares its fate and its order with, as of the last `send`. */
   partitionOf(record: OutgoingRecord): string
+  /** What stands in the way of the send under way, as far as it is known, for people. */
+  trouble?(): string | undefined
   /** Calls back once, when the connection has ended by itself while nothing was sent; absent where that is noticed by sending alone. */
   onEnd?(ended: (error: Error) => void): void
   /** At once; what is under way fails. Idempotent. */

@@ -5,9 +5,11 @@ import { RecordsRefusedError, type Refusal } from './refusal.js'
 
 /** What becomes of records, in the order of each partition. */
 export type SearchListener = Readonly<{
+  /** Something is sent. @returns what is called once that has settled. */
+  sending?: () => () => void
   taken: (records: readonly QueuedRecord[]) => void
-  /** It will never be taken. */
-  rejected: (record: QueuedRecord, refusal: Refusal) => void
+  /** It will never be taken. Nothing is sent until that has settled; what it throws ends the search. */
+  rejected: (record: QueuedRecord, refusal: Refusal) => Promise<void>
 }>
 
 /** A clock that moved by more than this between two sends was set. */
@@ -46,32 +48,54 @@ export class RefusalSearch {
   }
 
   async #deliver(records: readonly QueuedRecord[]): Promise<void> {
-    const refusal = await this.#send(records)
-    const [only, ...others] = records
+    const { left, refusal } = await this.#send(records)
+    const [only, ...others] = left
     if (refusal === undefined || only === undefined) return
-    if (others.length === 0) this.#judge(only, refusal)
-    else for (const part of this.#parts(records)) if (this.#isOpen(part)) await this.#deliver(part)
+    if (others.length === 0) await this.#judge(only, refusal)
+    else for (const part of this.#parts(left)) if (this.#isOpen(part)) await this.#deliver(part)
   }
 
   #isOpen([first]: readonly QueuedRecord[]): boolean {
     return first !== undefined && this.#stateOf(first).doubted.length < this.maxDoubts
   }
 
-  async #send(records: readonly QueuedRecord[]): Promise<Refusal | undefined> {
+  /** @returns what was not taken, and what the far side has against that. */
+  async #send(
+    records: readonly QueuedRecord[],
+  ): Promise<Readonly<{ left: readonly QueuedRecord[]; refusal?: Refusal }>> {
     this.#lookAtClock()
+    const told = new Set<QueuedRecord>()
+    const take = (some: readonly QueuedRecord[]) => {
+      for (const record of some) told.add(record)
+      this.#taken(some)
+    }
+    const untold = () => records.filter((record) => !told.has(record))
+    const settled = this.listener.sending?.()
     try {
-      await this.link.send(records, this.deadlineMs)
+      await this.link.send(records, this.deadlineMs, take).finally(settled)
     } catch (error) {
       const { refusal } = this.failureOf(error)
       if (refusal === undefined) throw error
-      return refusal
+      await this.#rejectDoubted()
+      return { left: untold(), refusal }
     }
+    const rest = untold()
+    if (rest.length > 0) this.#taken(rest)
+    await this.#rejectDoubted()
+    return { left: [] }
+  }
+
+  #taken(records: readonly QueuedRecord[]): void {
     this.listener.taken(records)
-    for (const state of new Set(records.map((record) => this.#stateOf(record)))) {
-      state.takes = true
-      for (const { record, refusal } of state.doubted.splice(0)) this.listener.rejected(record, refusal)
+    for (const record of records) this.#stateOf(record).takes = true
+  }
+
+  /** Others of their partition have been taken: they are at fault. */
+  async #rejectDoubted(): Promise<void> {
+    for (const { takes, doubted } of this.#partitions.values()) {
+      if (!takes) continue
+      for (const { record, refusal } of doubted.splice(0)) await this.listener.rejected(record, refusal)
     }
-    return undefined
   }
 
   /** Whole partitions first: of those that were taken the far side knows the very same batch again, and takes it only once. */
@@ -86,9 +110,9 @@ export class RefusalSearch {
     return [records.slice(0, half), records.slice(half)]
   }
 
-  #judge(record: QueuedRecord, refusal: Refusal): void {
+  async #judge(record: QueuedRecord, refusal: Refusal): Promise<void> {
     const { takes, doubted } = this.#stateOf(record)
-    if (refusal.certain || takes) this.listener.rejected(record, refusal)
+    if (refusal.certain || takes) await this.listener.rejected(record, refusal)
     else doubted.push({ record, refusal })
   }
 

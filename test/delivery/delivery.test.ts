@@ -139,6 +139,49 @@ describe('Delivery', () => {
     await subject.stop(100)
   })
 
+  it('says while a send waits that it is late, and what stands in its way', async () => {
+    let answer: () => void = () => undefined
+    const link: RecordLink = {
+      send: () => new Promise((resolve) => (answer = resolve)),
+      partitionOf: ({ cameraId }) => cameraId,
+      trouble: () => 'connect ECONNREFUSED',
+      close: () => undefined,
+    }
+    const { subject, push, delivered, downs, reasons } = delivery(async () => link, { lateAfterMs: 20 })
+    push(1)
+    subject.start()
+    await until('it is told', () => reasons.length === 1)
+    expect(reasons).toEqual(['no acknowledgement for 20 ms (connect ECONNREFUSED)'])
+    answer()
+    await until('delivered', () => delivered.length === 1)
+    expect(downs).toEqual([1])
+    await subject.stop(100)
+  })
+
+  it('R141: keeps what was taken of a failed batch, and fills it up behind the rest', async () => {
+    const sends: string[] = []
+    const open = async (): Promise<RecordLink> => ({
+      send: async (records, _, taken) => {
+        sends.push(records.map(({ id }) => id).join(' '))
+        if (sends.length > 1) return
+        taken?.(records.filter(({ cameraId }) => cameraId === 'gate'))
+        throw new Error('the leader has gone')
+      },
+      partitionOf: ({ cameraId }) => cameraId,
+      close: () => undefined,
+    })
+    const { subject, push, pushOf, delivered, downs } = delivery(open)
+    push(1, 2)
+    pushOf('gate', 3, 4, 5)
+    push(6)
+    subject.start()
+    await until('all delivered', () => delivered.length === 6)
+    expect(sends).toEqual(['1 2 3 4', '1 2 5 6'])
+    expect(delivered).toEqual(['3', '4', '1', '2', '5', '6'])
+    expect(downs).toEqual([1])
+    await subject.stop(100)
+  })
+
   it('waits for company up to the linger, and no longer', async () => {
     const { sends, open } = farSide([])
     const { subject, push, delivered } = delivery(open, { lingerMs: 40 })

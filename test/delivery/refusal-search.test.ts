@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { QueuedRecord } from '../../src/delivery/record-queue.js'
+import type { OutgoingRecord } from '../../src/delivery/record-queue.js'
+import type { RecordLink } from '../../src/delivery/record-link.js'
 import { RefusalSearch } from '../../src/delivery/refusal-search.js'
 import { RecordsRefusedError } from '../../src/delivery/refusal.js'
 import { kafkaFailure } from '../../src/delivery/kafka/kafka-errors.js'
@@ -17,7 +18,7 @@ const records = (ids: string) => ids.split(' ').map(queuedRecord)
  */
 function broker(
   refuses: (id: string) => string | undefined,
-  partitionOf = ({ cameraId }: QueuedRecord) => cameraId,
+  partitionOf = ({ cameraId }: OutgoingRecord) => cameraId,
 ) {
   const log: string[] = []
   const sends: string[] = []
@@ -26,7 +27,7 @@ function broker(
   const link = {
     partitionOf,
     close: () => undefined,
-    send: async (given: readonly QueuedRecord[]): Promise<void> => {
+    send: async (given: readonly OutgoingRecord[]): Promise<void> => {
       sends.push(given.map(({ id }) => id).join(' '))
       const errors: string[] = []
       for (const partition of new Set(given.map(partitionOf))) {
@@ -42,7 +43,7 @@ function broker(
   const deliver = (ids: string, maxDoubts = 4) =>
     new RefusalSearch(link, 1_000, maxDoubts, kafkaFailure, {
       taken: (some) => taken.push(...some.map(({ id }) => id)),
-      rejected: ({ id }, { reason }) => rejected.push(`${id} ${reason}`),
+      rejected: async ({ id }, { reason }) => void rejected.push(`${id} ${reason}`),
     }).deliver(records(ids))
   return { log, sends, taken, rejected, deliver }
 }
@@ -115,6 +116,29 @@ describe('RefusalSearch', () => {
     const { taken, rejected, deliver } = broker(bad('b1')('REQUEST_TIMED_OUT'))
     await expect(deliver('b1 a1')).rejects.toThrow('REQUEST_TIMED_OUT')
     expect([taken, rejected]).toEqual([[], []])
+  })
+
+  it('sends what was taken of a refused batch not again, where the far side says so', async () => {
+    const sends: string[] = []
+    const taken: string[] = []
+    const link: RecordLink = {
+      partitionOf: ({ cameraId }) => cameraId,
+      close: () => undefined,
+      send: async (given, _, tell) => {
+        sends.push(given.map(({ id }) => id).join(' '))
+        tell?.(given.filter(({ cameraId }) => cameraId === 'a'))
+        const refused = given.filter(({ cameraId }) => cameraId === 'b')
+        if (refused.some(({ id }) => id === 'b2'))
+          throw Object.assign(new Error('no'), { type: 'INVALID_RECORD' })
+      },
+    }
+    const search = new RefusalSearch(link, 1_000, 4, kafkaFailure, {
+      taken: (some) => taken.push(...some.map(({ id }) => id)),
+      rejected: async ({ id }) => void taken.push(`not ${id}`),
+    })
+    await search.deliver(records('a1 b1 a2 b2 b3'))
+    expect(sends).toEqual(['a1 b1 a2 b2 b3', 'b1 b2', 'b1', 'b2', 'b3'])
+    expect(taken).toEqual(['a1', 'a2', 'b1', 'not b2', 'b3'])
   })
 
   it('splits in ways that settle each record once, whatever is refused', async () => {

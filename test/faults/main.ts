@@ -1,15 +1,17 @@
 /**
- * What the delivery of results outlasts, by faults of real components: `npm run test:faults -- [kills] [minutes of outage]`, by default 100
- * and 10. Prints a table of fault, bound and what was measured, and ends with 1 where a bound is missed.
+ * What the delivery of results outlasts, by faults of real components: `npm run test:faults -- [kills] [minutes of outage] [faults of leaders]`,
+ * by default 100, 10 and 30. Prints a table of fault, bound and what was measured, and ends with 1 where a bound is missed.
  */
 import { spawnSync } from 'node:child_process'
 import { brokerOutage } from '../soak/broker-outage.js'
 import { outageComplaints } from '../soak/outage-complaints.js'
+import { KafkaCluster } from '../support/kafka-cluster.js'
 import { killComplaints, killRounds } from './kill-rounds.js'
+import { leaderComplaints, type LeaderFault, leaderRounds } from './leader-rounds.js'
 
 type Row = Readonly<{ fault: string; bound: string; measured: string; complaints: readonly string[] }>
 
-const [kills = 100, minutes = 10] = process.argv.slice(2).map(Number)
+const [kills = 100, minutes = 10, faults = 30] = process.argv.slice(2).map(Number)
 const recordsPerSecond = 240
 const mib = (bytes: number) => `${Math.round(bytes / 1024 ** 2)} MiB`
 const progress = (text: string) => void process.stderr.write(`\r${text}    `)
@@ -50,6 +52,24 @@ async function outage(): Promise<Row> {
   }
 }
 
+async function leaders(): Promise<Row> {
+  const cluster = await KafkaCluster.start()
+  const kinds: readonly LeaderFault[] = ['kill', 'freeze', 'pause', 'kill']
+  try {
+    const inTurn = Array.from({ length: faults }, (_, index) => kinds[index % kinds.length] ?? 'kill')
+    const report = await leaderRounds(cluster, inTurn, progress)
+    const { accepted, missing, outOfOrder, repeated, repeatedElsewhere, slowestMs } = report
+    return {
+      fault: `${faults} leaders of three brokers killed, frozen, moved`,
+      bound: '0 missing; in order; nothing again to brokers that had not failed',
+      measured: `${accepted} accepted, ${missing} missing, ${outOfOrder} out of order; ${repeated} twice, ${repeatedElsewhere} elsewhere; delivered ${Math.round(slowestMs)} ms after others led`,
+      complaints: leaderComplaints(report),
+    }
+  } finally {
+    await cluster.stop()
+  }
+}
+
 function testOf([fault, bound, id, file]: (typeof tested)[number]): Row {
   progress(`${fault}: ${file}`)
   const { status, stdout } = spawnSync('npx', ['vitest', 'run', file, '-t', `${id}:|${id},`], {
@@ -59,7 +79,7 @@ function testOf([fault, bound, id, file]: (typeof tested)[number]): Row {
   return { fault, bound, measured: status === 0 ? `holds (${id})` : 'missed', complaints }
 }
 
-const rows = [await killed(), await outage(), ...tested.map((test) => testOf(test))]
+const rows = [await killed(), await outage(), await leaders(), ...tested.map((test) => testOf(test))]
 process.stdout.write('\n| fault | bound | measured |\n| --- | --- | --- |\n')
 for (const { fault, bound, measured } of rows) process.stdout.write(`| ${fault} | ${bound} | ${measured} |\n`)
 for (const { fault, complaints } of rows)

@@ -13,7 +13,8 @@ const rows = [
 it('speaks of every failure once', () => {
   const numbers = (letter: string, count: number) =>
     Array.from({ length: count }, (_, index) => `${letter}${index + 1}`)
-  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 136), ...numbers('S', 37)])
+  const delivery = ['R140', 'R141', 'R142']
+  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 136), ...delivery, ...numbers('S', 37)])
 })
 
 it.each(rows)('$id names files with a test of that name', ({ id, files }) => {

@@ -1,31 +1,16 @@
-import {
-  type CompressionTypes,
-  type Kafka,
-  logLevel,
-  Partitioners,
-  type Admin,
-  type ICustomPartitioner,
-  type Message,
-  type Producer,
-} from 'kafkajs'
+import { type Kafka, logLevel, type Producer } from 'kafkajs'
 import type { KafkaConfig } from '../../config/outputs.js'
-import { cloudEventHeaders, eventTypes } from '../../messages/cloud-event.js'
-import { wallMs } from '../../lifecycle/clock.js'
 import { atMost, unlessAborted } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
 import { useCodec } from './codecs.js'
 import { connectionAdvice } from './kafka-advice.js'
 import { KafkaClients, loginSecrets } from './kafka-client.js'
-import {
-  kafkaFailure,
-  KafkaUnavailableError,
-  reasonOf,
-  refusesIdempotence,
-  TopicAbsentError,
-} from './kafka-errors.js'
-import { kafkaLog } from './kafka-log.js'
 import type { RecordLink, RecordLinks } from '../record-link.js'
-import type { OutgoingRecord } from '../record-queue.js'
+import { kafkaFailure, KafkaUnavailableError, reasonOf, refusesIdempotence } from './kafka-errors.js'
+import { kafkaLog } from './kafka-log.js'
+import { KafkaLink } from './kafka-producer-link.js'
+import { KafkaTopics } from './kafka-topics.js'
+import { PartitionLeaders } from './partition-leaders.js'
 import { SocketGuard } from './socket-guard.js'
 
 const connectTimeoutMs = 2_000
@@ -33,7 +18,8 @@ const openDeadlineMs = 10_000
 /** Upper bound only: every send has its own deadline. */
 const requestTimeoutMs = 30_000
 const connectRetry = { initialRetryTime: 100, maxRetryTime: 500, factor: 0.2, multiplier: 2, retries: 2 }
-const sendRetry = { ...connectRetry, retries: 20 }
+/** Longer than any deadline: within one producer a repetition is known to the broker as one. */
+const sendRetry = { ...connectRetry, retries: 100 }
 /** Some 2 s, in which a leader may move. */
 const carefulSendRetry = { ...connectRetry, retries: 6 }
 
@@ -43,12 +29,14 @@ const carefulSendRetry = { ...connectRetry, retries: 6 }
  * A producer is used until its first failed send and never after: kafkajs rolls the sequence numbers of a failed batch back, and
  * another batch sent under the same numbers would be taken for a repetition by the broker and lost. A new producer id may repeat
  * records, with the same `ce_id`, but cannot lose any. Only a refusal leaves it usable: what was refused has used no numbers, and a
- * partition that was taken beside it is sent again as the very same batch, which the broker then knows as a repetition.
+ * partition that its leader took beside it is sent again as the very same batch, which the broker then knows as a repetition.
  */
 export class KafkaLinks implements RecordLinks {
   readonly failureOf = kafkaFailure
   #idempotent: boolean
-  readonly #partitions = new PartitionsOfKeys()
+  readonly #leaders = new PartitionLeaders()
+  /** How many of the brokers to ask first come last now, as they did not answer. */
+  #silent = 0
   readonly #logCreator: ReturnType<typeof kafkaLog>
   readonly #clients: KafkaClients
 
@@ -81,10 +69,14 @@ export class KafkaLinks implements RecordLinks {
       signal.throwIfAborted()
       const codec = await useCodec(this.config.compression)
       const kafka = await this.#client(guard)
-      const producer = await unlessAborted(this.#connect(kafka, careful), signal)
-      return new KafkaLink(producer, guard, this.#partitions, this.config, codec, () => topicsOf(kafka))
+      const topics = new KafkaTopics(kafka, this.config, this.log)
+      const producer = await unlessAborted(this.#connect(kafka, topics, careful), signal)
+      const { config } = this
+      const leaders = this.#leaders
+      return new KafkaLink({ producer, guard, leaders, topics, config, codec })
     } catch (error) {
       guard.close()
+      this.#silent += 1
       this.#clients.forgetLogin()
       throw this.#unavailable(error, guard)
     } finally {
@@ -99,7 +91,11 @@ export class KafkaLinks implements RecordLinks {
   }
 
   #client(guard: SocketGuard): Promise<Kafka> {
+    const { brokers } = this.config
+    const first = this.#silent % brokers.length
     return this.#clients.create(guard, {
+      // The client library asks the first one that lets it connect, also one that never answers.
+      brokers: [...brokers.slice(first), ...brokers.slice(0, first)],
       connectionTimeout: connectTimeoutMs,
       authenticationTimeout: openDeadlineMs,
       requestTimeout: requestTimeoutMs,
@@ -109,14 +105,14 @@ export class KafkaLinks implements RecordLinks {
     })
   }
 
-  async #connect(kafka: Kafka, careful: boolean): Promise<Producer> {
+  async #connect(kafka: Kafka, topics: KafkaTopics, careful: boolean): Promise<Producer> {
     const work = (async () => {
-      if (this.config.createTopics) await this.#createTopics(kafka.admin({ retry: connectRetry }))
+      await topics.prepare(this.#leaders)
       const producer = kafka.producer({
         idempotent: this.#idempotent,
         maxInFlightRequests: 1,
         allowAutoTopicCreation: false,
-        createPartitioner: this.#partitions.createPartitioner,
+        createPartitioner: this.#leaders.createPartitioner,
         retry: careful ? carefulSendRetry : sendRetry,
       })
       await producer.connect()
@@ -126,131 +122,4 @@ export class KafkaLinks implements RecordLinks {
     if (producer !== undefined) return producer
     throw new KafkaUnavailableError(`no connection within ${openDeadlineMs} ms`)
   }
-
-  /** Not being allowed to create topics is no reason not to send: they may be there. */
-  async #createTopics(admin: Admin): Promise<void> {
-    await admin.connect()
-    try {
-      const { partitions, replicationFactor, retentionMs } = this.config
-      const there = new Set(await admin.listTopics())
-      const missing = [...new Set(Object.values(this.config.topics))].filter((topic) => !there.has(topic))
-      if (missing.length === 0) return
-      const configEntries = [
-        { name: 'retention.ms', value: String(retentionMs) },
-        { name: 'cleanup.policy', value: 'delete' },
-        // The time of the broker: it never refuses a record for a clock that differs from its own.
-        { name: 'message.timestamp.type', value: 'LogAppendTime' },
-      ]
-      const created = await admin.createTopics({
-        topics: missing.map((topic) => ({
-          topic,
-          numPartitions: partitions,
-          replicationFactor,
-          configEntries,
-        })),
-        timeout: openDeadlineMs,
-      })
-      if (created) this.log.info({ topics: missing, partitions, retentionMs }, 'topics created')
-    } catch (error) {
-      this.log.warn({ reason: reasonOf(error) }, 'topic could not be created')
-    } finally {
-      void admin.disconnect().catch(() => undefined)
-    }
-  }
-}
-
-/** Which partition each key went to. */
-class PartitionsOfKeys {
-  readonly #partitions = new Map<string, string>()
-
-  readonly createPartitioner: ICustomPartitioner = () => {
-    const choose = Partitioners.DefaultPartitioner()
-    return (given) => {
-      const partition = choose(given)
-      this.#partitions.set(`${given.topic} ${String(given.message.key)}`, `${given.topic} ${partition}`)
-      return partition
-    }
-  }
-
-  /** The key itself stands for one that never came as far. */
-  of(topic: string, key: string): string {
-    const place = `${topic} ${key}`
-    return this.#partitions.get(place) ?? place
-  }
-}
-
-async function topicsOf(kafka: Kafka): Promise<ReadonlySet<string>> {
-  const admin = kafka.admin({ retry: connectRetry })
-  await admin.connect()
-  try {
-    return new Set(await admin.listTopics())
-  } finally {
-    void admin.disconnect().catch(() => undefined)
-  }
-}
-
-class KafkaLink implements RecordLink {
-  #there: Promise<ReadonlySet<string>> | undefined
-
-  constructor(
-    readonly producer: Producer,
-    readonly guard: SocketGuard,
-    readonly partitions: PartitionsOfKeys,
-    readonly config: KafkaConfig,
-    readonly codec: CompressionTypes,
-    readonly topics: () => Promise<ReadonlySet<string>>,
-  ) {}
-
-  async send(records: readonly OutgoingRecord[], deadlineMs: number): Promise<void> {
-    await this.#checkEvents(records)
-    const work = this.producer
-      .sendBatch({
-        acks: -1,
-        timeout: deadlineMs,
-        compression: this.codec,
-        // The time of this attempt, one for all: what waited long is not refused for its age; when it was captured is `ce_time`.
-        topicMessages: [...this.#byTopic(records)].map(([topic, messages]) => ({ topic, messages })),
-      })
-      .then(() => true)
-    const done = await atMost(deadlineMs, work)
-    if (done === true) return
-    throw new KafkaUnavailableError(`no acknowledgement within ${deadlineMs} ms`)
-  }
-
-  partitionOf(record: OutgoingRecord): string {
-    return this.partitions.of(this.#topicOf(record), record.cameraId)
-  }
-
-  close(): void {
-    this.guard.close()
-  }
-
-  /** Results do not wait for a topic of events that nobody has made. @throws TopicAbsentError */
-  async #checkEvents(records: readonly OutgoingRecord[]): Promise<void> {
-    const { events } = this.config.topics
-    if (!records.some((record) => this.#topicOf(record) === events)) return
-    this.#there ??= this.topics()
-    if (!(await this.#there).has(events)) throw new TopicAbsentError(events)
-  }
-
-  #byTopic(records: readonly OutgoingRecord[]): Map<string, Message[]> {
-    const byTopic = new Map<string, Message[]>()
-    const timestamp = String(wallMs())
-    for (const record of records) {
-      const topic = this.#topicOf(record)
-      const messages = byTopic.get(topic) ?? []
-      byTopic.set(topic, messages)
-      messages.push({ ...kafkaMessage(record), timestamp })
-    }
-    return byTopic
-  }
-
-  #topicOf({ type }: OutgoingRecord): string {
-    const { topics } = this.config
-    return type === eventTypes.detections ? topics.detections : topics.events
-  }
-}
-
-function kafkaMessage({ id, type, cameraId, time, value }: OutgoingRecord): Message {
-  return { key: cameraId, value, headers: cloudEventHeaders({ id, type, cameraId, time }) }
 }

@@ -1,4 +1,4 @@
-import { Kafka, type Producer, type ProducerBatch, type RecordMetadata } from 'kafkajs'
+import { type Admin, Kafka, type Producer, type ProducerBatch, type RecordMetadata } from 'kafkajs'
 import { afterEach, expect, it, vi } from 'vitest'
 import { kafkaSchema } from '../../../src/config/outputs.js'
 import { eventTypes } from '../../../src/messages/cloud-event.js'
@@ -23,9 +23,17 @@ function recordingKafka(): ProducerBatch[] {
     connect: async () => undefined,
     sendBatch: async (batch: ProducerBatch): Promise<RecordMetadata[]> => {
       batches.push(batch)
-      return []
+      return [{ topicName: 'gantry.detections.v1', partition: 0, errorCode: 0 }]
     },
   }
+  const admin = {
+    connect: async () => undefined,
+    disconnect: async () => undefined,
+    fetchTopicMetadata: async () => ({
+      topics: [{ name: 'gantry.detections.v1', partitions: [{ partitionId: 0, leader: 1 }] }],
+    }),
+  }
+  vi.spyOn(Kafka.prototype, 'admin').mockReturnValue(admin as unknown as Admin)
   vi.spyOn(Kafka.prototype, 'producer').mockReturnValue(producer as unknown as Producer)
   return batches
 }

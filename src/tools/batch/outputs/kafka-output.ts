@@ -79,26 +79,29 @@ export class KafkaOutput implements BatchOutput {
 
   /** Halves what the brokers refuse until the record at fault stands alone. @throws KafkaUnavailableError */
   async #send(waiting: readonly Waiting[]): Promise<readonly RefusedResult[]> {
-    const reason = await this.#sent(waiting)
-    const [only] = waiting
+    const { left, reason } = await this.#sent(waiting)
+    const [only] = left
     if (reason === undefined || only === undefined) return []
-    if (waiting.length === 1) return [{ line: only.line, reason }]
-    const half = Math.ceil(waiting.length / 2)
-    return [...(await this.#send(waiting.slice(0, half))), ...(await this.#send(waiting.slice(half)))]
+    if (left.length === 1) return [{ line: only.line, reason }]
+    const half = Math.ceil(left.length / 2)
+    return [...(await this.#send(left.slice(0, half))), ...(await this.#send(left.slice(half)))]
   }
 
-  /** @returns why the brokers refuse it for good; undefined when they have it. */
-  async #sent(waiting: readonly Waiting[]): Promise<string | undefined> {
+  /** @returns what the brokers refuse for good, and why; nothing when they have all. */
+  async #sent(waiting: readonly Waiting[]): Promise<{ left: readonly Waiting[]; reason?: string }> {
     const untilMs = nowMs() + this.options.patienceMs
-    const records = waiting.map(({ record }) => record)
+    const taken = new Set<OutgoingRecord>()
     for (let waitMs = firstWaitMs; ; waitMs = Math.min(longestWaitMs, 2 * waitMs)) {
+      const left = waiting.filter(({ record }) => !taken.has(record))
       try {
         this.#link ??= await this.#links.open(this.#stop.signal, waitMs > firstWaitMs)
-        await this.#link.send(records, sendDeadlineMs)
-        return undefined
+        const records = left.map(({ record }) => record)
+        await this.#link.send(records, sendDeadlineMs, (some) => some.forEach((record) => taken.add(record)))
+        return { left: [] }
       } catch (error) {
         const { refusal, reason } = this.#links.failureOf(error)
-        if (refusal?.certain === true) return reason
+        if (refusal?.certain === true)
+          return { left: left.filter(({ record }) => !taken.has(record)), reason }
         // A producer is not used after a failed send: see KafkaLinks.
         this.#link?.close()
         this.#link = undefined

@@ -1,0 +1,173 @@
+import type { CompressionTypes, Message, Producer } from 'kafkajs'
+import type { KafkaConfig } from '../../config/outputs.js'
+import { wallMs } from '../../lifecycle/clock.js'
+import { atMost, unlessAborted } from '../../lifecycle/delay.js'
+import { cloudEventHeaders, eventTypes } from '../../messages/cloud-event.js'
+import type { RecordLink } from '../record-link.js'
+import type { OutgoingRecord } from '../record-queue.js'
+import { kafkaFailure, KafkaUnavailableError, TopicAbsentError } from './kafka-errors.js'
+import type { KafkaTopics } from './kafka-topics.js'
+import { type PartitionLeaders, partitionName } from './partition-leaders.js'
+import { endedByUs, type SocketGuard } from './socket-guard.js'
+
+export type KafkaLinkParts = Readonly<{
+  producer: Pick<Producer, 'sendBatch'>
+  guard: SocketGuard
+  leaders: PartitionLeaders
+  topics: KafkaTopics
+  config: KafkaConfig
+  codec: CompressionTypes
+}>
+
+type Told<R> = (records: readonly R[]) => void
+
+/**
+ * One producer. Each leader is sent what it leads by a call of its own: within one call kafkajs keeps which brokers have answered, and when
+ * it tries again it leaves those out, although they may lead by then what another one had led; it would call that sent. So the answers are
+ * held against what was sent, and what a broker has taken stays taken when another one fails.
+ */
+export class KafkaLink implements RecordLink {
+  readonly #closed = new AbortController()
+  #events: Promise<boolean> | undefined
+
+  constructor(readonly parts: KafkaLinkParts) {}
+
+  async send<R extends OutgoingRecord>(
+    records: readonly R[],
+    deadlineMs: number,
+    taken: Told<R> = () => undefined,
+  ): Promise<void> {
+    let isOver = false
+    const tell: Told<R> = (some) => {
+      if (!isOver) taken(some)
+    }
+    try {
+      await this.#within(deadlineMs, this.#sendAll(records, deadlineMs, tell))
+    } finally {
+      // What a broker takes later is sent again all the same.
+      isOver = true
+    }
+  }
+
+  partitionOf(record: OutgoingRecord): string {
+    const topic = this.#topicOf(record)
+    // The key itself stands for one of which nothing is known.
+    return partitionName(topic, this.parts.leaders.partitionOf(topic, record.cameraId) ?? record.cameraId)
+  }
+
+  trouble(): string | undefined {
+    return this.parts.guard.failure?.message
+  }
+
+  close(): void {
+    this.parts.guard.close()
+    this.#closed.abort(new KafkaUnavailableError(endedByUs))
+  }
+
+  /** All of them, until a leader fails or answers for none of what it was sent. */
+  async #sendAll<R extends OutgoingRecord>(
+    records: readonly R[],
+    deadlineMs: number,
+    taken: Told<R>,
+  ): Promise<void> {
+    await this.#checkEvents(records)
+    let left = records
+    while (left.length > 0) {
+      const sent = await Promise.allSettled(
+        this.#byLeader(left).map((group) => this.#sendGroup(group, deadlineMs, taken)),
+      )
+      const errors = sent.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
+      if (errors.length > 0)
+        throw errors.find((error) => kafkaFailure(error).refusal === undefined) ?? errors[0]
+      const acknowledged = new Set(sent.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])))
+      const before = left.length
+      left = left.filter((record) => !acknowledged.has(record))
+      if (left.length === before)
+        throw new KafkaUnavailableError(`no broker answers for ${this.partitionOf(left[0] as R)}`)
+    }
+  }
+
+  /** Records with the same leader, in their order; those of which none is known are together. */
+  #byLeader<R extends OutgoingRecord>(records: readonly R[]): readonly (readonly R[])[] {
+    const { leaders } = this.parts
+    const groups = new Map<number | undefined, R[]>()
+    for (const record of records) {
+      const topic = this.#topicOf(record)
+      const leader = leaders.leaderOf(topic, leaders.partitionOf(topic, record.cameraId))
+      const group = groups.get(leader) ?? []
+      groups.set(leader, group)
+      group.push(record)
+    }
+    return [...groups.values()]
+  }
+
+  /** @returns those that were acknowledged. */
+  async #sendGroup<R extends OutgoingRecord>(
+    records: readonly R[],
+    deadlineMs: number,
+    taken: Told<R>,
+  ): Promise<readonly R[]> {
+    const { producer, codec, leaders } = this.parts
+    const sent = records.map((record) => {
+      const topic = this.#topicOf(record)
+      return { record, topic, partition: leaders.partitionOf(topic, record.cameraId) }
+    })
+    const answers = await producer.sendBatch({
+      acks: -1,
+      timeout: deadlineMs,
+      compression: codec,
+      topicMessages: byTopic(sent),
+    })
+    const places = new Set(
+      answers.flatMap(({ topicName, partition, errorCode }) =>
+        errorCode === 0 ? [partitionName(topicName, partition)] : [],
+      ),
+    )
+    const acknowledged = sent.flatMap(({ record, topic, partition }) => {
+      const place = partition === undefined ? this.partitionOf(record) : partitionName(topic, partition)
+      return places.has(place) ? [record] : []
+    })
+    if (acknowledged.length > 0) taken(acknowledged)
+    return acknowledged
+  }
+
+  /** @throws KafkaUnavailableError when it takes longer, and when the link is closed */
+  async #within<T>(deadlineMs: number, work: Promise<T>): Promise<T> {
+    const done = work.then((value) => ({ value }))
+    const result = await atMost(deadlineMs, unlessAborted(done, this.#closed.signal))
+    if (result !== undefined) return result.value
+    const trouble = this.trouble()
+    const why = trouble === undefined ? '' : ` (${trouble})`
+    throw new KafkaUnavailableError(`no acknowledgement within ${deadlineMs} ms${why}`)
+  }
+
+  /** Results do not wait for a topic of events that nobody has made. @throws TopicAbsentError */
+  async #checkEvents(records: readonly OutgoingRecord[]): Promise<void> {
+    const { topics, config } = this.parts
+    const { events } = config.topics
+    if (!records.some((record) => this.#topicOf(record) === events)) return
+    this.#events ??= topics.has(events)
+    if (!(await this.#events)) throw new TopicAbsentError(events)
+  }
+
+  #topicOf({ type }: OutgoingRecord): string {
+    const { topics } = this.parts.config
+    return type === eventTypes.detections ? topics.detections : topics.events
+  }
+}
+
+type Sent = Readonly<{ record: OutgoingRecord; topic: string; partition: number | undefined }>
+
+function byTopic(sent: readonly Sent[]): { topic: string; messages: Message[] }[] {
+  const messagesOf = new Map<string, Message[]>()
+  // The time of this attempt, one for all: what waited long is not refused for its age; when it was captured is `ce_time`.
+  const timestamp = String(wallMs())
+  for (const { record, topic, partition } of sent) {
+    const { id, type, cameraId, time, value } = record
+    const messages = messagesOf.get(topic) ?? []
+    messagesOf.set(topic, messages)
+    const headers = cloudEventHeaders({ id, type, cameraId, time })
+    messages.push({ key: cameraId, value, headers, timestamp, ...(partition !== undefined && { partition }) })
+  }
+  return [...messagesOf].map(([topic, messages]) => ({ topic, messages }))
+}
