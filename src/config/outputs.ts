@@ -26,7 +26,19 @@ export const kafkaSchema = z.strictObject({
       detections: topicSchema.default('gantry.detections.v1').describe('Topic of the results.'),
       events: topicSchema
         .default('gantry.events.v1')
-        .describe('Topic of the events; nothing is sent there in this version.'),
+        .describe(
+          'Topic of what is no result: stretches of watched and blind time, gaps in what was delivered.',
+        ),
+      deadLetter: z
+        .union([topicSchema, z.literal(false)])
+        .default('gantry.dead-letter.v1')
+        .describe(
+          'Topic of records that the brokers refuse for good, with the reason; created when the first one comes. `false`: they are dropped.',
+        ),
+    })
+    .refine(({ detections, events, deadLetter }) => ![detections, events].includes(String(deadLetter)), {
+      path: ['deadLetter'],
+      message: 'must be another topic than those of results and events',
     })
     .prefault({}),
   createTopics: z

@@ -4,7 +4,7 @@ import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import { Delivery, type DeliverySettings } from './delivery.js'
 import { FilteredQueue } from './filtered-queue.js'
 import type { RecordFilter } from './record-filter.js'
-import type { RecordLinks } from './record-link.js'
+import type { RecordLinks, SetAside } from './record-link.js'
 import type { QueuedRecord, RecordQueue } from './record-queue.js'
 import type { Refusal } from './refusal.js'
 import type { ResultSink, SinkHealth } from './result-sink.js'
@@ -17,7 +17,7 @@ type Rejections = { records: number; told: number; toldMs: number }
 
 export type DeliverySinkMetrics = Pick<
   ServiceMetrics,
-  'sinkRecords' | 'sinkRejected' | 'sinkQueued' | 'sinkUp' | 'publish'
+  'sinkRecords' | 'sinkRejected' | 'sinkDeadLetters' | 'sinkQueued' | 'sinkUp' | 'publish'
 >
 
 /** What one sink differs in from the others. */
@@ -59,7 +59,7 @@ export class DeliverySink implements ResultSink {
       up: () => this.#up(),
       down: (reason, attempt) => this.#down(reason, attempt),
       delivered: (records) => this.#count(records),
-      rejected: (record, refusal) => this.#reject(record, refusal),
+      rejected: (record, refusal, aside) => this.#reject(record, refusal, aside),
     })
   }
 
@@ -156,10 +156,15 @@ export class DeliverySink implements ResultSink {
   }
 
   /** Told at once for each reason, then with what came since as often as that the broker is away. */
-  #reject({ id, cameraId }: QueuedRecord, { reason, detail }: Refusal): void {
+  #reject({ id, cameraId }: QueuedRecord, { reason, detail }: Refusal, aside: SetAside | undefined): void {
     this.#dropped += 1
     this.metrics.sinkRecords.inc({ sink: this.name, result: 'rejected' })
     this.metrics.sinkRejected.inc({ sink: this.name, reason })
+    if (aside !== undefined)
+      this.metrics.sinkDeadLetters.inc({
+        sink: this.name,
+        result: aside.failure === undefined ? 'written' : 'failed',
+      })
     const known = this.#rejected.get(reason) ?? { records: 0, told: 0, toldMs: Number.NEGATIVE_INFINITY }
     known.records += 1
     this.#rejected.set(reason, known)
@@ -169,7 +174,11 @@ export class DeliverySink implements ResultSink {
     known.told = known.records
     known.toldMs = atMs
     this.log.warn(
-      { sink: this.name, reason, detail, records, recordId: id, cameraId },
+      {
+        ...{ sink: this.name, reason, detail, records, recordId: id, cameraId },
+        ...(aside !== undefined && { deadLetter: aside.place }),
+        ...(aside?.failure !== undefined && { deadLetterFailure: aside.failure }),
+      },
       this.parts.words.refused,
     )
   }

@@ -5,7 +5,7 @@ import { nowMs } from '../lifecycle/clock.js'
 import { atMost, delay } from '../lifecycle/delay.js'
 import { decideSend } from './batch-policy.js'
 import { ConnectionClosers } from './connection-closers.js'
-import type { RecordLink, RecordLinks } from './record-link.js'
+import type { RecordLink, RecordLinks, SetAside } from './record-link.js'
 import type { QueuedRecord, RecordQueue } from './record-queue.js'
 import { RecordsRefusedError, type Refusal } from './refusal.js'
 import { RefusalSearch } from './refusal-search.js'
@@ -35,8 +35,8 @@ export type DeliveryListener = Readonly<{
   /** @param attempt - 1 for the first failure in a row. */
   down: (reason: string, attempt: number) => void
   delivered: (records: readonly QueuedRecord[]) => void
-  /** It will never be taken. */
-  rejected: (record: QueuedRecord, refusal: Refusal) => void
+  /** It will never be taken. @param aside - where it stays; undefined where the far side has no place for such records. */
+  rejected: (record: QueuedRecord, refusal: Refusal, aside: SetAside | undefined) => void
 }>
 
 const connectionClosed: Refusal = {
@@ -66,7 +66,7 @@ export class Delivery implements Service {
   #retryAfterMs = 0
   #ended: Error | undefined
   readonly #closers: ConnectionClosers
-  /** Records that will never be taken, and are to be settled yet. */
+  /** Records that will never be taken, and are to be set aside yet. */
   #condemned: readonly QueuedRecord[] = []
   #wake: (() => void) | undefined
   #loop: Promise<void> | undefined
@@ -183,10 +183,10 @@ export class Delivery implements Service {
   async #send(link: RecordLink): Promise<void> {
     let records: readonly QueuedRecord[] = []
     try {
-      await this.#rejectCondemned()
+      await this.#rejectCondemned(link)
       records = this.#closers.next(this.#leased)
       if (records.length > 0) await this.#search(link).deliver(records)
-      await this.#rejectCondemned()
+      await this.#rejectCondemned(link)
     } catch (error) {
       await this.#learn(error, records)
       throw error
@@ -215,7 +215,7 @@ export class Delivery implements Service {
     const maxDoubts = Math.min(doubts.first * 2 ** this.#failures, doubts.most)
     return new RefusalSearch(link, this.#sendDeadlineMs, maxDoubts, (error) => this.links.failureOf(error), {
       sending: () => this.#tellWhenLate(link),
-      rejected: (record, refusal) => this.#reject(record, refusal),
+      rejected: (record, refusal) => this.#reject(link, record, refusal),
       taken: (records) => {
         this.#settle(records)
         this.listener.delivered(records)
@@ -225,16 +225,18 @@ export class Delivery implements Service {
     })
   }
 
-  async #rejectCondemned(): Promise<void> {
+  async #rejectCondemned(link: RecordLink): Promise<void> {
     for (const record of this.#condemned) {
-      await this.#reject(record, connectionClosed)
+      await this.#reject(link, record, connectionClosed)
       this.#condemned = this.#condemned.filter((other) => other !== record)
     }
   }
 
-  async #reject(record: QueuedRecord, refusal: Refusal): Promise<void> {
+  /** It is settled once it is where it stays, so that an end in between loses nothing. */
+  async #reject(link: RecordLink, record: QueuedRecord, refusal: Refusal): Promise<void> {
+    const aside = await link.setAside?.(record, refusal, this.#sendDeadlineMs)
     this.#settle([record])
-    this.listener.rejected(record, refusal)
+    this.listener.rejected(record, refusal, aside)
   }
 
   /** How the next attempt differs from the one that failed. */

@@ -1,6 +1,14 @@
 import type { OutgoingRecord } from './record-queue.js'
 import type { Refusal } from './refusal.js'
 
+/** Where a record stays that is refused for good. */
+export type SetAside = Readonly<{
+  /** Name of the place, for people. */
+  place: string
+  /** Why it could not be put there; absent where it is there. */
+  failure?: string
+}>
+
 /**
  * One connection to the far side. After a failed `send` it must be closed and a new one opened, unless the records were refused: then
  * those of each partition may be sent again, first all of them and, if they are refused again, in parts.
@@ -21,6 +29,13 @@ export interface RecordLink {
   ): Promise<void>
   /** What the record shares its fate and its order with, as of the last `send`. */
   partitionOf(record: OutgoingRecord): string
+  /**
+   * Puts a record that is refused for good where somebody can look at it.
+   *
+   * @returns where it is, or why it is not and will not be; undefined where there is no such place.
+   * @throws where another connection may do it; the link must be closed then.
+   */
+  setAside?(record: OutgoingRecord, refusal: Refusal, deadlineMs: number): Promise<SetAside | undefined>
   /** What stands in the way of the send under way, as far as it is known, for people. */
   trouble?(): string | undefined
   /** Calls back once, when the connection has ended by itself while nothing was sent; absent where that is noticed by sending alone. */

@@ -110,6 +110,11 @@ export function createServiceMetrics(registry = new Registry()) {
       'Records that the far side refuses for good, by reason.',
       ['sink', 'reason'],
     ),
+    sinkDeadLetters: counter(
+      'gantry_sink_dead_letters_total',
+      'Of the refused records: those for the dead-letter topic, `written` there or `failed`.',
+      ['sink', 'result'],
+    ),
     sinkQueued: gauge('gantry_sink_queued_records', 'Records waiting for delivery.', ['sink']),
     sinkUp: gauge('gantry_sink_up', '1 while the sink can deliver.', ['sink']),
     cacheOperations: counter('gantry_cache_operations_total', 'Cache operations by result.', [

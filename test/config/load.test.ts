@@ -297,6 +297,21 @@ describe('problems of a pipeline file', () => {
       { line: 2, path: 'sinks.kafka.topics.detections', message: containing('must be a name of letters') },
     ],
     [
+      'name that no topic of dead letters can have',
+      'sinks: { kafka: { brokers: ["h:1"], topics: { deadLetter: "a b" } } }',
+      { line: 2, path: 'sinks.kafka.topics.deadLetter', message: containing('must be a name of letters') },
+    ],
+    [
+      'dead letters among the results',
+      'sinks: { kafka: { brokers: ["h:1"], topics: { deadLetter: gantry.detections.v1 } } }',
+      { line: 2, path: 'sinks.kafka.topics.deadLetter', message: containing('must be another topic') },
+    ],
+    [
+      'dead letters switched on without a name',
+      'sinks: { kafka: { brokers: ["h:1"], topics: { deadLetter: true } } }',
+      { line: 2, path: 'sinks.kafka.topics.deadLetter', message: containing('false') },
+    ],
+    [
       'example copied as it stands',
       'cameras:\n  - { id: a, url: "rtsp://..." }',
       { line: 3, path: 'cameras[0].url', message: 'names an impossible host' },

@@ -182,6 +182,32 @@ describe('Delivery', () => {
     await subject.stop(100)
   })
 
+  it('R143: settles a refused record once it was set aside, and tries that again over a new link', async () => {
+    const asides: string[] = []
+    const open = async (): Promise<RecordLink> => ({
+      send: async (records) => {
+        if (records.some(({ id }) => id === '2'))
+          throw Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' })
+      },
+      setAside: async ({ id }, { reason }) => {
+        asides.push(`${id} ${reason}`)
+        if (asides.length === 1) throw new Error('the leader has gone')
+        return { place: 'aside' }
+      },
+      partitionOf: ({ cameraId }) => cameraId,
+      close: () => undefined,
+    })
+    const { subject, push, delivered, rejected, downs } = delivery(open)
+    push(1, 2, 3)
+    subject.start()
+    await until('all settled', () => delivered.length + rejected.length === 3)
+    expect(asides).toEqual(['2 MESSAGE_TOO_LARGE', '2 MESSAGE_TOO_LARGE'])
+    expect(rejected).toEqual(['2'])
+    expect(delivered).toEqual(['1', '3'])
+    expect(downs).toEqual([1])
+    await subject.stop(100)
+  })
+
   it('waits for company up to the linger, and no longer', async () => {
     const { sends, open } = farSide([])
     const { subject, push, delivered } = delivery(open, { lingerMs: 40 })

@@ -3,6 +3,7 @@ import type { KafkaConfig } from '../../config/outputs.js'
 import { useCodec } from '../../delivery/kafka/codecs.js'
 import { connectionAdvice } from '../../delivery/kafka/kafka-advice.js'
 import { KafkaClients } from '../../delivery/kafka/kafka-client.js'
+import { recordTopics } from '../../delivery/kafka/kafka-topics.js'
 import { SocketGuard } from '../../delivery/kafka/socket-guard.js'
 import { GantryError } from '../../errors.js'
 import { atMost } from '../../lifecycle/delay.js'
@@ -91,7 +92,7 @@ function topicsFinding(
   topics: readonly string[],
   config: KafkaConfig,
 ): Finding {
-  const missing = Object.values(config.topics).filter((topic) => !topics.includes(topic))
+  const missing = recordTopics(config).filter((topic) => !topics.includes(topic))
   const cluster = `cluster of ${brokers}`
   if (missing.length === 0) return { subject, state: 'ok', detail: `${cluster}, topics are there` }
   const absent = `${cluster}, no topic ${missing.join(', ')}`

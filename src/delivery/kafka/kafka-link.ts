@@ -6,6 +6,7 @@ import { useCodec } from './codecs.js'
 import { connectionAdvice } from './kafka-advice.js'
 import { KafkaClients, loginSecrets } from './kafka-client.js'
 import type { RecordLink, RecordLinks } from '../record-link.js'
+import { DeadLetters } from './dead-letters.js'
 import { kafkaFailure, KafkaUnavailableError, reasonOf, refusesIdempotence } from './kafka-errors.js'
 import { kafkaLog } from './kafka-log.js'
 import { KafkaLink } from './kafka-producer-link.js'
@@ -35,6 +36,7 @@ export class KafkaLinks implements RecordLinks {
   readonly failureOf = kafkaFailure
   #idempotent: boolean
   readonly #leaders = new PartitionLeaders()
+  readonly #deadLetters: DeadLetters | undefined
   /** How many of the brokers to ask first come last now, as they did not answer. */
   #silent = 0
   readonly #logCreator: ReturnType<typeof kafkaLog>
@@ -47,6 +49,8 @@ export class KafkaLinks implements RecordLinks {
     this.#idempotent = config.idempotent
     this.#logCreator = kafkaLog(log, loginSecrets(config.sasl))
     this.#clients = new KafkaClients(config, log)
+    const { deadLetter } = config.topics
+    if (deadLetter !== false) this.#deadLetters = new DeadLetters(deadLetter)
   }
 
   /** @throws KafkaUnavailableError */
@@ -72,8 +76,8 @@ export class KafkaLinks implements RecordLinks {
       const topics = new KafkaTopics(kafka, this.config, this.log)
       const producer = await unlessAborted(this.#connect(kafka, topics, careful), signal)
       const { config } = this
-      const leaders = this.#leaders
-      return new KafkaLink({ producer, guard, leaders, topics, config, codec })
+      const [leaders, deadLetters] = [this.#leaders, this.#deadLetters]
+      return new KafkaLink({ producer, guard, leaders, topics, config, codec, deadLetters })
     } catch (error) {
       guard.close()
       this.#silent += 1

@@ -3,12 +3,17 @@ import type { KafkaConfig } from '../../config/outputs.js'
 import { wallMs } from '../../lifecycle/clock.js'
 import { atMost, unlessAborted } from '../../lifecycle/delay.js'
 import { cloudEventHeaders, eventTypes } from '../../messages/cloud-event.js'
-import type { RecordLink } from '../record-link.js'
+import type { RecordLink, SetAside } from '../record-link.js'
 import type { OutgoingRecord } from '../record-queue.js'
+import type { Refusal } from '../refusal.js'
+import type { DeadLetters } from './dead-letters.js'
 import { kafkaFailure, KafkaUnavailableError, TopicAbsentError } from './kafka-errors.js'
 import type { KafkaTopics } from './kafka-topics.js'
 import { type PartitionLeaders, partitionName } from './partition-leaders.js'
 import { endedByUs, type SocketGuard } from './socket-guard.js'
+
+/** Dead letters are few, and read by people. */
+const deadLetterPartitions = 1
 
 export type KafkaLinkParts = Readonly<{
   producer: Pick<Producer, 'sendBatch'>
@@ -17,6 +22,7 @@ export type KafkaLinkParts = Readonly<{
   topics: KafkaTopics
   config: KafkaConfig
   codec: CompressionTypes
+  deadLetters: DeadLetters | undefined
 }>
 
 type Told<R> = (records: readonly R[]) => void
@@ -29,6 +35,7 @@ type Told<R> = (records: readonly R[]) => void
 export class KafkaLink implements RecordLink {
   readonly #closed = new AbortController()
   #events: Promise<boolean> | undefined
+  #deadLetter: Promise<boolean> | undefined
 
   constructor(readonly parts: KafkaLinkParts) {}
 
@@ -53,6 +60,29 @@ export class KafkaLink implements RecordLink {
     const topic = this.#topicOf(record)
     // The key itself stands for one of which nothing is known.
     return partitionName(topic, this.parts.leaders.partitionOf(topic, record.cameraId) ?? record.cameraId)
+  }
+
+  async setAside(
+    record: OutgoingRecord,
+    refusal: Refusal,
+    deadlineMs: number,
+  ): Promise<SetAside | undefined> {
+    const { producer, codec, topics, deadLetters } = this.parts
+    const produce = async (topic: string, message: Message) => {
+      const messages = [{ ...message, timestamp: String(wallMs()) }]
+      const batch = {
+        acks: -1,
+        timeout: deadlineMs,
+        compression: codec,
+        topicMessages: [{ topic, messages }],
+      }
+      await this.#within(deadlineMs, producer.sendBatch(batch))
+    }
+    const ensure = (topic: string) => {
+      this.#deadLetter ??= topics.ensure(topic, deadLetterPartitions)
+      return this.#within(deadlineMs, this.#deadLetter)
+    }
+    return deadLetters?.put({ produce, ensure }, record, this.#topicOf(record), refusal)
   }
 
   trouble(): string | undefined {

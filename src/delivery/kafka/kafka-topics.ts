@@ -36,6 +36,14 @@ export class KafkaTopics {
     return this.#ask(async (admin) => (await listed(admin))?.has(topic) ?? true)
   }
 
+  /** Creates it where the settings want that. @returns whether it is there. @throws when no broker is reached */
+  async ensure(topic: string, partitions: number): Promise<boolean> {
+    return this.#ask(async (admin) => {
+      if (this.config.createTopics) await this.#create(admin, [topic], partitions)
+      return (await listed(admin))?.has(topic) ?? true
+    })
+  }
+
   async #ask<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
     const admin = this.kafka.admin()
     await admin.connect()

@@ -59,6 +59,10 @@ export function kafkaSink(
       const { values } = await metrics.sinkRejected.get()
       return Object.fromEntries(values.map(({ labels, value }) => [String(labels['reason']), value]))
     },
+    deadLetters: async (): Promise<Record<string, number>> => {
+      const { values } = await metrics.sinkDeadLetters.get()
+      return Object.fromEntries(values.map(({ labels, value }) => [String(labels['result']), value]))
+    },
     up: async (): Promise<number | undefined> => {
       return (await metrics.sinkUp.get()).values[0]?.value
     },

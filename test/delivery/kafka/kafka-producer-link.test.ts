@@ -41,7 +41,7 @@ function linkWith(answer: Answer) {
   }
   const link = new KafkaLink({
     ...{ producer: { sendBatch }, guard: new SocketGuard(), leaders, config },
-    codec: CompressionTypes.None,
+    ...{ codec: CompressionTypes.None, deadLetters: undefined },
     topics: new KafkaTopics({ admin }, config, silentLog()),
   })
   const taken: string[] = []
