@@ -1,20 +1,11 @@
 import { z } from 'zod'
+import { kafkaHeaders, sinkParts } from './asyncapi-sinks.js'
 import { eventTypes } from './cloud-event.js'
 import { messageSchemas, type JsonSchema } from './json-schemas.js'
 import { streamProtocol } from './stream-protocol.js'
 
-const headersSchema = (type: z.ZodType<string>) =>
-  z.object({
-    ce_specversion: z.literal('1.0'),
-    ce_id: z.string().describe('The same for every repetition of a record; deduplicate by it.'),
-    ce_type: type,
-    ce_source: z.string().describe('/cameras/<id>'),
-    ce_time: z.iso.datetime().describe('Time of capture or of the event, UTC.'),
-    ce_schemaversion: z.string().describe('Version of the schema of the type; a minor one adds fields.'),
-    'content-type': z.literal('application/json'),
-  })
-const cloudEventHeadersSchema = headersSchema(z.literal(eventTypes.detections))
-const eventHeadersSchema = headersSchema(z.enum([eventTypes.coverage, eventTypes.gap]))
+const cloudEventHeadersSchema = kafkaHeaders(z.literal(eventTypes.detections))
+const eventHeadersSchema = kafkaHeaders(z.enum([eventTypes.coverage, eventTypes.gap]))
 
 /** A schema as a component: without the keys that make sense at the root of a file only. */
 function component(schema: JsonSchema | undefined): JsonSchema {
@@ -26,23 +17,25 @@ function refs(prefix: string, names: readonly string[]): { $ref: string }[] {
   return names.map((name) => ({ $ref: `${prefix}/messages/${name}` }))
 }
 
-/** AsyncAPI 3.0 document of the Kafka topics and of the WebSocket. Published as `schemas/asyncapi.json`, served as `/asyncapi.json`. */
+/** AsyncAPI 3.0 document of all that leaves: Kafka, webhooks, MQTT and the WebSocket. Published as `schemas/asyncapi.json`, served as `/asyncapi.json`. */
 export function asyncApiDocument(): JsonSchema {
   const toClient = ['serverMessage', 'picture']
+  const sinks = sinkParts()
   return {
     asyncapi: '3.0.0',
     info: {
       title: 'Gantry',
       version: '1.0.0',
       description:
-        'What was found in each analysed frame, as Kafka records and live over WebSocket. Readers must ignore fields they do not ' +
-        'know: minor versions add some.',
+        'What was found in each analysed frame: as records of Kafka, by webhooks and MQTT 5, and live over WebSocket. Readers must ignore ' +
+        'fields they do not know: minor versions add some.',
       license: { name: 'Apache-2.0' },
     },
     defaultContentType: 'application/json',
     servers: {
       kafka: { host: '127.0.0.1:9092', protocol: 'kafka', description: 'sinks.kafka.brokers' },
       http: { host: '127.0.0.1:8000', protocol: 'ws', description: 'server.host and server.httpPort' },
+      ...sinks.servers,
     },
     channels: {
       detections: {
@@ -75,6 +68,7 @@ export function asyncApiDocument(): JsonSchema {
         ),
         bindings: { ws: { method: 'GET', bindingVersion: '0.1.0' } },
       },
+      ...sinks.channels,
     },
     operations: {
       publishDetections: {
@@ -97,8 +91,12 @@ export function asyncApiDocument(): JsonSchema {
         channel: { $ref: '#/channels/stream' },
         messages: refs('#/channels/stream', toClient),
       },
+      ...sinks.operations,
     },
-    components: { messages: messages(), schemas: schemas() },
+    components: {
+      messages: { ...messages(), ...sinks.messages },
+      schemas: { ...schemas(), ...sinks.schemas },
+    },
   }
 }
 
