@@ -66,7 +66,7 @@ export async function killRounds(
       await stream.detections('cam-1', 1 + Math.floor(random() * 8))
       service.kill('SIGKILL')
       await service.exited()
-      if (isFrozen) broker.thaw()
+      if (isFrozen) broker.resume()
       for (const message of stream.messages) if (message.type === 'detections') seen.add(nameOf(message))
       stream.close()
       const found = inFile(dir, (db) =>

@@ -9,6 +9,7 @@ import { Kafka, logLevel } from 'kafkajs'
 import { ServerProcess } from './child.js'
 import { freePort } from './free-port.js'
 import { resolveJars } from './kafka-jars.js'
+import { LocalServer } from './local-server.js'
 import { until } from './until.js'
 
 const starterVariable = 'GANTRY_TEST_KAFKA_STARTER'
@@ -52,17 +53,17 @@ export async function kafkaMissing(): Promise<string | undefined> {
 }
 
 /** A real Apache Kafka broker, one node in KRaft mode, on loopback, with its own data folder. */
-export class KafkaBroker {
-  #process: ServerProcess | undefined
-
+export class KafkaBroker extends LocalServer {
   private constructor(
-    readonly folder: string,
-    readonly port: number,
+    folder: string,
+    port: number,
     readonly jars: string,
     readonly options: BrokerOptions,
     /** Of further listeners, by name. */
     readonly ports: Readonly<Record<string, number>>,
-  ) {}
+  ) {
+    super(folder, port)
+  }
 
   /** Prepares data folder and ports without starting: for tests in which the broker comes late. */
   static async prepare(options: BrokerOptions = {}): Promise<KafkaBroker> {
@@ -94,7 +95,7 @@ export class KafkaBroker {
    * Starts, or starts again on the same data, and waits until the broker answers at its advertised address: a proxy before it must be
    * there already.
    */
-  async start(): Promise<void> {
+  override async start(): Promise<void> {
     this.launch()
     await this.answers()
   }
@@ -106,12 +107,12 @@ export class KafkaBroker {
       'kafka.Kafka',
       join(this.folder, 'server.properties'),
     ]
-    this.#process = ServerProcess.start('java', args, join(this.folder, 'broker.log'))
+    this.process = ServerProcess.start('java', args, join(this.folder, 'broker.log'))
   }
 
   /** Waits until it answers, and says that it is one of its cluster. */
   async answers(): Promise<void> {
-    const server = this.#process
+    const server = this.process
     const id = this.options.node?.id ?? 1
     const admin = new Kafka({
       brokers: [this.address],
@@ -138,32 +139,9 @@ export class KafkaBroker {
     }
   }
 
-  /** As a crash: nothing is flushed, no connection is closed in order. */
-  async kill(): Promise<void> {
-    await this.#process?.end('SIGKILL')
-  }
-
-  freeze(): void {
-    this.#process?.freeze()
-  }
-
-  thaw(): void {
-    this.#process?.resume()
-  }
-
-  resume(): void {
-    this.#process?.resume()
-  }
-
   async log(): Promise<string> {
     const text = await readFile(join(this.folder, 'broker.log'), 'utf8').catch(() => '')
     return text.slice(-4_000)
-  }
-
-  /** Ends the broker and removes its data. */
-  async stop(): Promise<void> {
-    await this.#process?.end('SIGKILL')
-    await rm(this.folder, { recursive: true, force: true })
   }
 
   #format(): void {

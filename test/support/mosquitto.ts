@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { ServerProcess } from './child.js'
 import { freePort } from './free-port.js'
+import { LocalServer } from './local-server.js'
 import { until } from './until.js'
 
 /** Debian puts it where only root looks for programs. */
@@ -31,15 +32,16 @@ export type Heard = Readonly<{
 }>
 
 /** A real broker on a loopback port of its own, without persistence. */
-export class Mosquitto {
-  #process: ServerProcess | undefined
+export class Mosquitto extends LocalServer {
   readonly #clients: MqttClient[] = []
 
   private constructor(
-    readonly folder: string,
-    readonly port: number,
+    folder: string,
+    port: number,
     readonly lines: readonly string[],
-  ) {}
+  ) {
+    super(folder, port)
+  }
 
   /** Prepares folder and port without starting. @param lines - of its configuration, behind those of the listener; without any, everybody may do all. */
   static async prepare(lines: readonly string[] = ['allow_anonymous true']): Promise<Mosquitto> {
@@ -56,13 +58,13 @@ export class Mosquitto {
     return `mqtt://127.0.0.1:${this.port}`
   }
 
-  async start(): Promise<void> {
+  override async start(): Promise<void> {
     const config = join(this.folder, 'mosquitto.conf')
     const user = process.getuid?.() === 0 ? ['user root'] : []
     const base = [...user, `listener ${this.port} 127.0.0.1`, 'persistence false', 'log_type all']
     await writeFile(config, `${[...base, ...this.lines].join('\n')}\n`)
     const log = join(this.folder, 'mosquitto.log')
-    this.#process = ServerProcess.start(program ?? 'mosquitto', ['-c', config], log)
+    this.process = ServerProcess.start(program ?? 'mosquitto', ['-c', config], log)
     await until('mosquitto', async () => (await readFile(log, 'utf8')).includes('running'))
   }
 
@@ -94,22 +96,8 @@ export class Mosquitto {
     return heard
   }
 
-  freeze(): void {
-    this.#process?.freeze()
-  }
-
-  resume(): void {
-    this.#process?.resume()
-  }
-
-  /** As a crash. */
-  async kill(): Promise<void> {
-    await this.#process?.end('SIGKILL')
-  }
-
-  async stop(): Promise<void> {
+  override async stop(): Promise<void> {
     for (const client of this.#clients) client.end(true)
-    await this.kill()
-    await rm(this.folder, { recursive: true, force: true })
+    await super.stop()
   }
 }

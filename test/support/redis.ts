@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { ServerProcess } from './child.js'
 import { freePort } from './free-port.js'
+import { LocalServer } from './local-server.js'
 import { until } from './until.js'
 
 /** Why no Redis can be started here, or undefined when one can. Skipping is loud, and in CI it is a failure. */
@@ -17,14 +18,14 @@ export function redisMissing(): string | undefined {
 }
 
 /** A real Redis on a loopback port of its own, without persistence. */
-export class RedisServer {
-  #process: ServerProcess | undefined
-
+export class RedisServer extends LocalServer {
   private constructor(
-    readonly folder: string,
-    readonly port: number,
+    folder: string,
+    port: number,
     readonly args: readonly string[],
-  ) {}
+  ) {
+    super(folder, port)
+  }
 
   /** Prepares folder and port without starting. @param args - further options of redis-server. */
   static async prepare(args: readonly string[] = []): Promise<RedisServer> {
@@ -41,10 +42,10 @@ export class RedisServer {
     return `redis://127.0.0.1:${this.port}`
   }
 
-  async start(): Promise<void> {
+  override async start(): Promise<void> {
     const base = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.folder]
     const args = [...base, '--save', '', '--appendonly', 'no', ...this.args]
-    this.#process = ServerProcess.start('redis-server', args, join(this.folder, 'redis.log'))
+    this.process = ServerProcess.start('redis-server', args, join(this.folder, 'redis.log'))
     const client = this.client()
     try {
       await until('Redis', async () => (await client.ping()) === 'PONG')
@@ -58,23 +59,5 @@ export class RedisServer {
     const client = new Redis(this.url, { retryStrategy: () => 50, maxRetriesPerRequest: null })
     client.on('error', () => undefined)
     return client
-  }
-
-  freeze(): void {
-    this.#process?.freeze()
-  }
-
-  resume(): void {
-    this.#process?.resume()
-  }
-
-  /** As a crash. */
-  async kill(): Promise<void> {
-    await this.#process?.end('SIGKILL')
-  }
-
-  async stop(): Promise<void> {
-    await this.kill()
-    await rm(this.folder, { recursive: true, force: true })
   }
 }
