@@ -12,7 +12,7 @@ const topicPrefixSchema = z
 
 export const mqttSchema = z
   .strictObject({
-    ...commonSinkFields('mqtt'),
+    ...commonSinkFields('mqtt', 'Longest to connect, and until records are acknowledged.'),
     url: z
       .string()
       .refine((url) => urlFault(url) === undefined, { error: ({ input }) => urlFault(String(input)) ?? '' })
@@ -42,13 +42,6 @@ export const mqttSchema = z
       .max(3_600)
       .default(30)
       .describe('Longest silence until either side asks whether the other is there.'),
-    timeoutMs: z
-      .number()
-      .int()
-      .min(100)
-      .max(120_000)
-      .default(10_000)
-      .describe('Longest to connect, and until records are acknowledged.'),
     maxInFlight: z
       .number()
       .int()

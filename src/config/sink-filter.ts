@@ -28,8 +28,13 @@ export const sinkFilterSchema = z.strictObject({
 })
 export type SinkFilterConfig = Readonly<z.infer<typeof sinkFilterSchema>>
 
-/** What sinks that may stand in a list have in common. @param fallback - name where the settings give none */
-export function commonSinkFields(fallback: string) {
+/**
+ * What sinks that may stand in a list have in common.
+ *
+ * @param fallback - name where the settings give none
+ * @param waitsFor - what `timeoutMs` bounds, for people
+ */
+export function commonSinkFields(fallback: string, waitsFor: string) {
   return {
     name: z
       .string()
@@ -39,5 +44,6 @@ export function commonSinkFields(fallback: string) {
         `Name in metrics, log and readiness; default \`${fallback}\`. In a list each needs one of its own.`,
       ),
     filter: sinkFilterSchema.prefault({}),
+    timeoutMs: z.number().int().min(100).max(120_000).default(10_000).describe(waitsFor),
   }
 }

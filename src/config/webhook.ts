@@ -29,7 +29,7 @@ const headersSchema = z
 
 export const webhookSchema = z
   .strictObject({
-    ...commonSinkFields('webhook'),
+    ...commonSinkFields('webhook', 'Longest from a request to the end of its answer.'),
     url: z
       .string()
       .refine((url) => urlFault(url) === undefined, { error: ({ input }) => urlFault(String(input)) ?? '' })
@@ -44,13 +44,6 @@ export const webhookSchema = z
       'Further headers, such as `authorization`. Write ${NAME} or ${file:PATH} for what is secret.',
     ),
     tls: clientTlsSchema.optional().describe('Whom to trust and who we are, for an https:// URL.'),
-    timeoutMs: z
-      .number()
-      .int()
-      .min(100)
-      .max(120_000)
-      .default(10_000)
-      .describe('Longest from a request to the end of its answer.'),
     maxBatchRecords: z
       .number()
       .int()
