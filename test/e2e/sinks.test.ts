@@ -96,4 +96,40 @@ describe.skipIf(mosquittoMissing() !== undefined)('a service with several sinks'
     const told = service.stderr + JSON.stringify([status, sinks])
     for (const secret of secrets) expect(told).not.toContain(secret)
   }, 120_000)
+
+  it('R165: is offline to the broker once it is killed, cameras and all, and online again after its next start', async () => {
+    const broker = await Mosquitto.start()
+    cleanUp.push(() => broker.stop())
+    const pipeline = {
+      cameras: [{ id: 'cam', url: 'push:' }],
+      sinks: { mqtt: { url: broker.url, homeAssistant: true } },
+    }
+    const heard = await broker.hear('#')
+    const statusOf = (messages: typeof heard) =>
+      messages.findLast(({ topic }) => topic === 'gantry/status')?.payload
+    const first = await TestService.start({ pipeline })
+    cleanUp.push(() => first[Symbol.asyncDispose]())
+    await until('online', () => statusOf(heard) === 'online')
+    await until('its camera', () => heard.some(({ topic }) => topic === 'gantry/cameras/cam/state'))
+    first.kill('SIGKILL')
+    await first.exited()
+    await until('the last will', () => statusOf(heard) === 'offline')
+    // Who comes now is told the same: it is retained, and so is what says by it that cameras are unavailable.
+    const late = await broker.hear('#')
+    await until('what is retained', () => late.length >= 4)
+    expect(late.every(({ retain }) => retain)).toBe(true)
+    expect(statusOf(late)).toBe('offline')
+    const ofCamera = late.find(({ topic }) => topic === 'homeassistant/sensor/gantry_cam/state/config')
+    expect(JSON.parse(ofCamera?.payload ?? '{}')).toMatchObject({
+      availability: [
+        { topic: 'gantry/status', payload_available: 'online', payload_not_available: 'offline' },
+      ],
+    })
+    const second = await TestService.start({ pipeline, like: first })
+    cleanUp.push(() => second[Symbol.asyncDispose]())
+    await until('online again', () => statusOf(heard) === 'online')
+    const later = await broker.hear('gantry/status')
+    await until('what is retained then', () => later.length > 0)
+    expect(later[0]).toMatchObject({ payload: 'online', retain: true })
+  }, 120_000)
 })

@@ -15,6 +15,13 @@ it('speaks of every failure once', () => {
     Array.from({ length: count }, (_, index) => `${letter}${index + 1}`)
   const delivery = ['R140', 'R141', 'R142', 'R143', 'R144']
   expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 136), ...delivery, ...numbers('S', 37)])
+  const numbers = (letter: string, last: number, first = 1) =>
+    Array.from({ length: last - first + 1 }, (_, index) => `${letter}${first + index}`)
+  expect(rows.map(({ id }) => id)).toEqual([
+    ...numbers('R', 136),
+    ...numbers('R', 167, 165),
+    ...numbers('S', 37),
+  ])
 })
 
 it.each(rows)('$id names files with a test of that name', ({ id, files }) => {

@@ -63,7 +63,7 @@ export class MqttLinks implements RecordLinks {
 
   /** @throws SinkUnavailableError; what ends the connection. */
   async open(signal: AbortSignal): Promise<RecordLink> {
-    const { timeoutMs, maxInFlight } = this.parts.mqtt.config
+    const { timeoutMs, maxInFlight, keepAliveSeconds } = this.parts.mqtt.config
     const cut = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
     const connection = await this.#connect(this.#options(), cut)
     try {
@@ -71,6 +71,7 @@ export class MqttLinks implements RecordLinks {
       const flight = new InFlight(Math.min(maxInFlight, limits.receiveMaximum ?? maxInFlight))
       const link = new MqttLink(connection, limits, flight, this.topics, this.#acknowledged, this.retained)
       await unlessAborted(link.publishRetained(this.topics.status, statusPayloads.up), cut)
+      link.repeat(this.topics.status, statusPayloads.up, keepAliveSeconds * 1_000)
       this.retained.connected((topic, payload) => link.publishRetained(topic, payload))
       void this.retained.flush()
       return link
@@ -216,6 +217,8 @@ class BrokerConnection {
 }
 
 class MqttLink implements RecordLink {
+  #timer: NodeJS.Timeout | undefined
+
   constructor(
     readonly connection: BrokerConnection,
     readonly limits: BrokerLimits,
@@ -255,8 +258,18 @@ class MqttLink implements RecordLink {
   }
 
   close(): void {
+    clearInterval(this.#timer)
     this.retained.disconnected()
     this.connection.close()
+  }
+
+  /** As long as the connection stands: the last will of an earlier one, whose end nobody told the broker, may come at any time. */
+  repeat(topic: string, payload: string, everyMs: number): void {
+    const publish = () => {
+      // Where it cannot be written, the connection ends.
+      this.publishRetained(topic, payload).catch(() => undefined)
+    }
+    this.#timer = setInterval(publish, everyMs).unref()
   }
 
   publishRetained(topic: string, payload: string): Promise<void> {

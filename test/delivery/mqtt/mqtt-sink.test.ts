@@ -9,6 +9,7 @@ import type { BoardCamera } from '../../../src/delivery/mqtt/camera-board.js'
 import { MqttSink } from '../../../src/delivery/mqtt/mqtt-sink.js'
 import { AddressPolicy } from '../../../src/lifecycle/address-policy.js'
 import { detectionsMessageSchema } from '../../../src/messages/detections-message.js'
+import { homeAssistantFaults } from '../../support/home-assistant.js'
 import { type Heard, Mosquitto, mosquittoMissing } from '../../support/mosquitto.js'
 import { sinkRig } from '../../support/sinks.js'
 import { TcpProxy } from '../../support/tcp-proxy.js'
@@ -96,6 +97,28 @@ describe.skipIf(mosquittoMissing() !== undefined)('a broker of MQTT 5', () => {
     await until('what is retained', () => late.length > 0)
     expect(late).toEqual([expect.objectContaining({ payload: 'offline', retain: true })])
   })
+
+  it('R166: hears the last will of a connection that is long gone, and is told again that the service is up', async () => {
+    const server = await broker()
+    const proxy = await TcpProxy.start(server.port)
+    onTestFinished(() => proxy.stop())
+    const heard = await server.hear('gantry/status')
+    const payloads = () => heard.map(({ payload }) => payload)
+    // As of a machine that lost its power: nobody tells the broker that the connection has ended.
+    const before = mqttSink({ url: `mqtt://127.0.0.1:${proxy.port}`, keepAliveSeconds: 5 })
+    before.sink.start()
+    await until('online', () => payloads().includes('online'))
+    expect(proxy.lose(() => true, true)).toBe(1)
+    // It is back before the broker misses it, 1.5 times its keep-alive later.
+    const after = mqttSink({ url: server.url, keepAliveSeconds: 5 })
+    after.sink.start()
+    await until('online again', () => payloads().filter((payload) => payload === 'online').length >= 2)
+    await until('the last will of before', () => payloads().includes('offline'), 40_000)
+    await until('online in the end', () => payloads().at(-1) === 'online', 40_000)
+    const late = await server.hear('gantry/status')
+    await until('what is retained', () => late.length > 0)
+    expect(late[0]).toMatchObject({ payload: 'online', retain: true })
+  }, 120_000)
 
   it('R118: is away from the start, killed and back: idle connections are made again, and nothing acknowledged is lost', async () => {
     const server = await Mosquitto.prepare()
@@ -277,8 +300,8 @@ describe.skipIf(mosquittoMissing() !== undefined)('what a broker retains', () =>
     const configs = new Map(
       heard.map(({ topic, payload }) => [topic, JSON.parse(payload) as Record<string, unknown>]),
     )
-    for (const topic of configs.keys())
-      expect(topic).toMatch(/^homeassistant\/[a-z_]+\/[\w-]+\/[\w-]+\/config$/)
+    const faults = heard.flatMap(({ topic, payload }) => homeAssistantFaults('homeassistant', topic, payload))
+    expect(faults).toEqual([])
     expect(new Set([...configs.values()].map(({ unique_id }) => unique_id)).size).toBe(4)
     const byName = new Map([...configs.values()].map((config) => [config['name'], config]))
     expect(byName.get('Status')).toMatchObject({ state_topic: 'plant/7/status', payload_on: 'online' })
