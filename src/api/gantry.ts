@@ -1,5 +1,5 @@
 import type { RecentPage, RecentQuery, CacheHealth } from '../cache/result-cache.js'
-import type { StoreHealth } from '../store/record-store.js'
+import type { StoreHealth } from '../store/store-state.js'
 import type { CameraPatch, NewCamera } from '../config/camera.js'
 import type { CameraPreviewRequest } from '../config/camera-preview.js'
 import type { EnsembleChangeRequest } from '../config/ensemble-change.js'

@@ -34,7 +34,9 @@ export const storeSchema = z.strictObject({
         .regex(/^[1-9]\d{0,6}[smhd]$/, 'must be a number of seconds, or such as "36h", "90m" or "7d"'),
     ])
     .optional()
-    .describe('Age at which results and events go: seconds, or such as `36h`, `7d`; default: `7d`.'),
+    .describe(
+      'Age at which results and events go: seconds, or such as `36h`, `7d`; default: `7d`. It is time that the machine was on, by no clock.',
+    ),
 })
 export type StoreConfig = Readonly<z.infer<typeof storeSchema>>
 

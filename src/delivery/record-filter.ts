@@ -32,9 +32,9 @@ export class RecordFilter {
     this.#maxPerMinute = maxPerMinute
   }
 
-  /** Whether a camera is one of those that the sink is for. */
+  /** Whether a camera is one of those that the sink is for. A gap of unknown cameras (`*`) may be of them. */
   hasCamera(cameraId: string): boolean {
-    return this.#cameras.size === 0 || this.#cameras.has(cameraId)
+    return this.#cameras.size === 0 || this.#cameras.has(cameraId) || cameraId === '*'
   }
 
   /** The detections of a message that are wanted. */

@@ -14,7 +14,7 @@ export function createStoreMetrics(registry: Registry) {
     bytes: new Gauge({ name: 'gantry_store_bytes', help: 'Bytes that stored records take.', registers }),
     records: new Counter({
       name: 'gantry_store_records_total',
-      help: 'Records by what became of them in the store: stored, unstored (published all the same), deleted.',
+      help: 'Records by what became of them in the store: stored, unstored (published all the same), deleted, lost with a damaged file.',
       labelNames: ['result'],
       registers,
     }),

@@ -9,7 +9,6 @@ export const coverageTable = `
     span TEXT NOT NULL,
     PRIMARY KEY (camera, from_ms)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX coverage_by_end ON coverage (to_ms);
 `
 
 /** The time of cameras in the file of the store. */
@@ -33,7 +32,7 @@ export class CoverageTable {
     })
   }
 
-  /** What ended before this time. */
+  /** What ended before this time. Looks at all there is: not for every commit. */
   dropOlder(timeMs: number): void {
     this.statements.run('DELETE FROM coverage WHERE to_ms < ?', timeMs)
   }

@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { InternalError } from '../errors.js'
 import { StoreFile } from './store-file.js'
 import type { ReaderAnswer, ReaderAnswers, ReaderQuestion } from './store-messages.js'
-import { storeTroubleOf } from './store-trouble.js'
+import { isStoreDamaged, storeTroubleOf } from './store-trouble.js'
 
 /** Entry of the thread that reads records and moves what was written from the log into the file: neither holds up a commit. */
 if (parentPort === null) throw new InternalError('reader-thread runs in a worker thread only')
@@ -70,6 +70,7 @@ port.on('message', (message: 'close' | 'reopen' | Readonly<{ id: number; questio
   try {
     port.postMessage({ id, value: read(question) } satisfies ReaderAnswer)
   } catch (error) {
-    port.postMessage({ id, failed: storeTroubleOf(error, path) } satisfies ReaderAnswer)
+    const [failed, isDamaged] = [storeTroubleOf(error, path), isStoreDamaged(error)]
+    port.postMessage({ id, failed, isDamaged } satisfies ReaderAnswer)
   }
 })

@@ -8,6 +8,7 @@ import type { Log } from '../lifecycle/log.js'
 import type { Service } from '../lifecycle/service.js'
 import type { CoverageSpan } from '../vision/coverage.js'
 import type { StoreMetrics } from '../metrics/store-metrics.js'
+import { CoverageWrites } from './coverage-writes.js'
 import {
   nextPosition,
   type Gap,
@@ -19,12 +20,14 @@ import {
 import {
   packBatch,
   type FromWriter,
+  type Rescue,
   type StoreTrouble,
   type ToWriter,
   type WriterStart,
 } from './store-messages.js'
 import { SettledPlaces } from './settled-places.js'
 import { StoreReader } from './store-reader.js'
+import { StoreState, type StoreHealth } from './store-state.js'
 import { UntoldGaps } from './untold-gaps.js'
 import { WaitingRecord, WaitingRecords, type OnPublished } from './waiting-records.js'
 
@@ -38,14 +41,18 @@ const tryAgainMs = 1_000
 const batch = { records: 1_000, bytes: 4 * 1024 ** 2 } as const
 /** What waits in memory for a file that takes nothing; beyond it the oldest are not stored. */
 const maxWaitingBytes = 16 * 1024 ** 2
-/** How far sinks are is written with the next records, or after so long. */
-const settleWithinMs = 250
-const coverageWithinMs = 500
+/**
+ * How far sinks are is written so often: a page of the file each time, and of no use before a crash. What was delivered in the last of
+ * these spans before one comes again.
+ */
+const settleEveryMs = 250
 const openWithinMs = 5_000
 const lastCommitMs = 2_000
-const remindMs = 60_000
-/** Positions of a run that does not know those before it: no run counts as fast as this clock. */
+/** Positions of a run that does not know those before it: no run counts as fast as this clock, which may begin at 1970. */
 const positionsPerMs = 1_024
+const earliestMs = Date.UTC(2026, 0)
+
+const noPlaces: ReadonlyMap<string, number> = new Map()
 
 export type StoreSettings = Omit<WriterStart, 'path'> &
   Readonly<{
@@ -54,14 +61,6 @@ export type StoreSettings = Omit<WriterStart, 'path'> &
     /** Whether results are committed before they are published; events always are. */
     detections: 'outbox' | 'memory'
   }>
-
-/** How the store is doing, for readiness and the page. */
-export type StoreHealth = Readonly<{
-  /** `degraded`: results are published without being stored. */
-  state: 'starting' | 'up' | 'degraded' | 'stopped'
-  reason: string
-  bytes: number
-}>
 
 /**
  * Where every record goes before anybody is told of it: it is accepted once it is in the file, and published then. A thread writes; what
@@ -72,29 +71,30 @@ export class RecordStore implements Service {
   readonly #path: string
   #writer: Worker | undefined
   readonly #reader: StoreReader
-  #state: StoreHealth['state'] = 'starting'
-  #reason = 'not started'
-  #bytes = 0
+  readonly #state: StoreState
   #newest = 0
   #isOpen = false
   readonly #waiting = new WaitingRecords()
   #inFlight: readonly WaitingRecord[] | undefined
-  #inFlightSettled: ReadonlyMap<string, number> = new Map()
+  #inFlightSettled: ReadonlyMap<string, number> = noPlaces
   #sentMs = 0
   #stall: NodeJS.Timeout | undefined
   #retry: NodeJS.Timeout | undefined
   #settleTimer: NodeJS.Timeout | undefined
+  #isSettledDue = false
   readonly #settled = new SettledPlaces()
   readonly #untold = new UntoldGaps()
   readonly #forgetting: (() => void)[] = []
-  #coverage: (readonly CoverageSpan[])[] = []
-  #coverageTimer: NodeJS.Timeout | undefined
+  readonly #coverage = new CoverageWrites((spans) => {
+    if (this.#isOpen) this.#post({ type: 'coverage', spans })
+  })
+  /** What is wrong with the file, until it is salvaged. */
+  #damage: string | undefined
   #opened: ((places: readonly SinkPlace[]) => void) | undefined
   #places: readonly SinkPlace[] | undefined
-  #toldMs = Number.NEGATIVE_INFINITY
   #idle: (() => void) | undefined
   #stopping: Promise<void> | undefined
-  /** Records of a camera that a sink did not get were deleted. */
+  /** Records that a sink did not get were deleted or lost. */
   onGap: ((gap: Gap) => void) | undefined
   /** Where sinks are, once that is known: after the start, where the file could not be opened then. */
   onPlaces: ((places: readonly SinkPlace[]) => void) | undefined
@@ -105,7 +105,8 @@ export class RecordStore implements Service {
     readonly log: Log,
   ) {
     this.#path = join(settings.folder, storeFileName)
-    this.#reader = new StoreReader(this.#path)
+    this.#state = new StoreState(this.#path, metrics, log)
+    this.#reader = new StoreReader(this.#path, (reason) => this.#isDamaged(reason))
   }
 
   get path(): string {
@@ -113,7 +114,7 @@ export class RecordStore implements Service {
   }
 
   get health(): StoreHealth {
-    return { state: this.#state, reason: this.#reason, bytes: this.#bytes }
+    return this.#state.health
   }
 
   /** Position of the newest record that was accepted. */
@@ -123,13 +124,12 @@ export class RecordStore implements Service {
 
   /** @returns once the file is open, or cannot be, or after some seconds; it is tried again then. Never rejects. */
   async start(): Promise<void> {
-    this.metrics.up.set(0)
     const opened = new Promise<readonly SinkPlace[]>((resolve) => (this.#opened = resolve))
     this.#spawn()
     await atMost(openWithinMs, opened)
     this.#opened = undefined
     // A place behind all that there may be.
-    if (!this.#isOpen) this.#newest = wallMs() * positionsPerMs
+    if (!this.#isOpen) this.#newest = Math.max(wallMs(), earliestMs) * positionsPerMs
     this.#reader.start()
   }
 
@@ -141,17 +141,14 @@ export class RecordStore implements Service {
     const isKept = !isResult || this.settings.detections === 'outbox'
     if (!isKept && this.#waiting.length === 0 && this.#inFlight === undefined) return published(placed, false)
     this.#waiting.push(new WaitingRecord(placed, isKept, gap, published))
-    if (this.#state === 'degraded' || this.#state === 'stopped') this.#letThrough()
+    if (this.#state.is('degraded') || this.#state.is('stopped')) this.#letThrough()
     this.#flush()
   }
 
   /** All of the sink up to here is delivered or given up. */
   settle(sink: string, position: number): void {
     if (!this.#settled.settle(sink, position)) return
-    this.#settleTimer ??= setTimeout(() => {
-      this.#settleTimer = undefined
-      this.#flush()
-    }, settleWithinMs)
+    this.#settleTimer ??= setTimeout(() => this.#writeSettled(), settleEveryMs)
   }
 
   /** @throws StoreReadError */
@@ -172,7 +169,6 @@ export class RecordStore implements Service {
   /** Written within half a second. Never throws: what cannot be written is not there later. */
   writeCoverage(spans: readonly CoverageSpan[]): void {
     this.#coverage.push(spans)
-    this.#coverageTimer ??= setTimeout(() => this.#flushCoverage(), coverageWithinMs)
   }
 
   /** What lies at least partly within, by camera in order of time. @throws StoreReadError */
@@ -199,10 +195,8 @@ export class RecordStore implements Service {
 
   /** Resolves when all that was accepted is published, or after so long. Never rejects. */
   async drain(withinMs: number): Promise<void> {
-    clearTimeout(this.#settleTimer)
-    this.#settleTimer = undefined
     const idle = new Promise<void>((resolve) => (this.#idle = resolve))
-    this.#flush()
+    this.#writeSettled()
     if (this.#inFlight !== undefined) await atMost(withinMs, idle)
     this.#idle = undefined
   }
@@ -215,14 +209,12 @@ export class RecordStore implements Service {
 
   async #stop(): Promise<void> {
     await this.drain(lastCommitMs)
-    this.#flushCoverage()
+    this.#coverage.flush()
     clearTimeout(this.#settleTimer)
     clearTimeout(this.#stall)
     clearTimeout(this.#retry)
     this.#waiting.publish()
-    this.#state = 'stopped'
-    this.#reason = 'stopped'
-    this.metrics.up.set(0)
+    this.#state.stopped()
     const writer = this.#writer
     this.#writer = undefined
     const gone = new Promise<void>((resolve) => (writer ? writer.once('exit', () => resolve()) : resolve()))
@@ -230,11 +222,11 @@ export class RecordStore implements Service {
     await Promise.all([this.#reader.stop(), gone])
   }
 
-  #flushCoverage(): void {
-    clearTimeout(this.#coverageTimer)
-    this.#coverageTimer = undefined
-    if (this.#coverage.length > 0 && this.#isOpen) this.#post({ type: 'coverage', spans: this.#coverage })
-    this.#coverage = []
+  #writeSettled(): void {
+    clearTimeout(this.#settleTimer)
+    this.#settleTimer = undefined
+    this.#isSettledDue = true
+    this.#flush()
   }
 
   #spawn(): void {
@@ -258,22 +250,27 @@ export class RecordStore implements Service {
   }
 
   #open(): void {
-    this.#post({ type: 'open', from: this.#newest })
+    const damage = this.#damage
+    this.#post({
+      ...{ type: 'open', from: this.#newest, settled: this.#settled.known },
+      ...(damage !== undefined && { damage }),
+    })
   }
 
   #receive(message: FromWriter): void {
     switch (message.type) {
       case 'opened':
-        return this.#isOpenNow(message.newest, message.sinks)
+        return this.#isOpenNow(message.newest, message.sinks, message.rescue)
       case 'committed':
         return this.#committed()
       case 'failed':
         return this.#failed(message.trouble)
+      case 'damaged':
+        return this.#isDamaged(message.reason)
       case 'forgot':
         return this.#forgetting.shift()?.()
       case 'figures': {
-        this.#bytes = message.figures.usedBytes
-        this.metrics.bytes.set(this.#bytes)
+        this.#state.bytes = message.figures.usedBytes
         this.metrics.records.inc({ result: 'deleted' }, message.dropped)
         return
       }
@@ -285,32 +282,48 @@ export class RecordStore implements Service {
     }
   }
 
-  #isOpenNow(newest: number, places: readonly SinkPlace[]): void {
+  #isOpenNow(newest: number, places: readonly SinkPlace[], rescue: Rescue | undefined): void {
+    clearTimeout(this.#stall)
+    this.#stall = undefined
     this.#isOpen = true
+    this.#damage = undefined
+    if (rescue !== undefined) this.#state.rescued(rescue)
     this.#newest = Math.max(this.#newest, newest)
     if (this.#places === undefined) this.onPlaces?.(places)
     this.#places ??= places
     this.#reader.reopen()
     // What was refused before shows whether it can be written.
-    if (this.#state !== 'degraded' || this.#waiting.length === 0) this.#up()
+    if (!this.#state.is('degraded') || this.#waiting.length === 0) this.#state.up()
     this.#opened?.(places)
     this.#flush()
   }
 
-  #up(): void {
-    if (this.#state === 'degraded') this.log.info({ path: this.#path }, 'records are stored again')
-    this.#state = 'up'
-    this.#reason = 'records are stored'
-    this.metrics.up.set(1)
+  /** Somebody read what cannot be right. The next that is done with the file is to salvage it. */
+  #isDamaged(reason: string): void {
+    if (!this.#isOpen) return
+    this.#damage ??= reason
+    this.#flush()
+  }
+
+  /** What waits does so until the file is salvaged, for as long as for a slow disk. */
+  #salvage(): void {
+    this.#isOpen = false
+    this.#stall ??= setTimeout(
+      () => this.#hold('the file is damaged: what can be read of it is being salvaged'),
+      stalledAfterMs,
+    )
+    this.#open()
   }
 
   /** The next commit, where none is under way. */
   #flush(): void {
     if (this.#inFlight !== undefined) return
     if (!this.#isOpen) return this.#idle?.()
+    if (this.#damage !== undefined) return this.#salvage()
     const next = this.#waiting.take(batch)
-    const settled = this.#settled.unwritten
-    if (next.length === 0 && (settled.size === 0 || this.#settleTimer !== undefined)) return this.#idle?.()
+    const settled = this.#isSettledDue ? this.#settled.unwritten : noPlaces
+    this.#isSettledDue = false
+    if (next.length === 0 && settled.size === 0) return this.#idle?.()
     this.#inFlight = next
     this.#inFlightSettled = settled
     this.#sentMs = nowMs()
@@ -339,7 +352,7 @@ export class RecordStore implements Service {
     this.metrics.records.inc({ result: 'stored' }, done.filter(({ isKept }) => isKept).length)
     for (const { gap } of done) this.#untold.over(gap)
     for (const waiting of done) waiting.publish(true)
-    if (this.#state === 'degraded') this.#up()
+    if (this.#state.is('degraded')) this.#state.up()
     this.#flush()
   }
 
@@ -353,35 +366,27 @@ export class RecordStore implements Service {
 
   /** What was under way goes in the next commit again. */
   #failed({ kind, reason }: StoreTrouble): void {
+    this.#isSettledDue = true
     this.#waiting.putBack(this.#takeBack())
     this.#isOpen = false
-    if (kind === 'moved') {
-      this.log.error({ path: this.#path }, `the store of records was damaged: ${reason}`)
-      return this.#open()
+    if (kind === 'damaged') {
+      this.#damage ??= reason
+      return this.#salvage()
     }
     this.#hold(reason)
     this.#opened?.([])
     this.#idle?.()
-    if (this.#state === 'stopped') return
+    if (this.#state.is('stopped')) return
     clearTimeout(this.#retry)
     this.#retry = setTimeout(() => (this.#writer ? this.#open() : this.#spawn()), tryAgainMs)
   }
 
   /** From now on nobody waits for the file. */
   #hold(reason: string): void {
-    if (this.#state === 'stopped') return
-    this.#state = 'degraded'
-    this.#reason = reason
-    this.metrics.up.set(0)
+    if (this.#state.is('stopped')) return
+    this.#state.degraded(reason)
     for (const waiting of this.#inFlight ?? []) waiting.publish(false)
     this.#letThrough()
-    const atMs = nowMs()
-    if (atMs - this.#toldMs < remindMs) return
-    this.#toldMs = atMs
-    this.log.error(
-      { path: this.#path, reason },
-      'records are published without being stored: they are lost with this process',
-    )
   }
 
   /** What waits is published, and goes on waiting for the file, as far as there is room. */

@@ -43,10 +43,14 @@ export function positionInStore(inStream: number): number {
   return inStream * placesOfResult
 }
 
-/** Records of a camera that were deleted before a sink had delivered them, and have not been told. */
+/** Records of a camera that were deleted or lost before a sink had delivered them, and have not been told. */
 export type Gap = Readonly<{
   sink: string
+  /** `*` where the file does not say any more which camera it was. */
   cameraId: string
+  /** `retention`: they were too many or too old. `damaged`: the file was. */
+  reason: 'retention' | 'damaged'
+  /** With `*`: at most. */
   dropped: number
   /** UTC times of the first and of the last of them, milliseconds since the epoch. */
   fromMs: number

@@ -11,6 +11,11 @@ export class SettledPlaces {
     return true
   }
 
+  /** Of all sinks, written or not. */
+  get known(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#known)
+  }
+
   get unwritten(): ReadonlyMap<string, number> {
     return new Map(this.#unwritten)
   }

@@ -1,7 +1,8 @@
-import { existsSync, renameSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { eventTypes } from '../messages/cloud-event.js'
-import { CoverageTable, coverageTable } from './coverage-table.js'
+import { CoverageTable } from './coverage-table.js'
+import { GapTable } from './gap-table.js'
 import {
   positionInStore,
   streamPosition,
@@ -11,40 +12,13 @@ import {
   type SinkPlace,
   type StreamedResult,
 } from './record.js'
-import { blobOf, Statements, columnText, type Row } from './statements.js'
-import { StoreVersionError } from './store-trouble.js'
+import { RecordAges } from './record-ages.js'
+import { checkedValue, recordColumns, recordOf, rowOf } from './record-row.js'
+import { pageBytes, prepareSchema } from './schema.js'
+import { Statements, columnText, type Row } from './statements.js'
 
-const schema = `
-  CREATE TABLE records (
-    position INTEGER PRIMARY KEY,
-    id TEXT NOT NULL,
-    type TEXT NOT NULL,
-    camera TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    time_ms INTEGER NOT NULL,
-    sink TEXT,
-    value BLOB NOT NULL
-  ) STRICT;
-  CREATE INDEX results ON records (time_ms, camera, seq) WHERE type = '${eventTypes.detections}';
-  CREATE INDEX events ON records (time_ms) WHERE type <> '${eventTypes.detections}';
-  CREATE TABLE runs (epoch TEXT PRIMARY KEY, first INTEGER NOT NULL) STRICT;
-  CREATE TABLE sinks (sink TEXT PRIMARY KEY, settled INTEGER NOT NULL) STRICT;
-  CREATE TABLE gaps (
-    sink TEXT NOT NULL,
-    camera TEXT NOT NULL,
-    dropped INTEGER NOT NULL,
-    from_ms INTEGER NOT NULL,
-    to_ms INTEGER NOT NULL,
-    PRIMARY KEY (sink, camera)
-  ) STRICT;
-  CREATE TABLE forgotten (camera TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT;
-  ${coverageTable}
-`
-/** Of the file, in its header. A file of a later one is not touched. */
-const schemaVersion = 1
 /** Longest that a write waits for another connection: the reader of this process at a checkpoint. */
 const busyTimeoutMs = 2_000
-const columns = 'position, id, type, camera, seq, time_ms, sink, value'
 
 /** What a file says about its own state. */
 export type FileFigures = Readonly<{
@@ -60,16 +34,25 @@ export type FileFigures = Readonly<{
  */
 export class StoreFile {
   readonly #db: DatabaseSync
-  readonly #statements: Statements
+  readonly statements: Statements
   readonly coverage: CoverageTable
+  readonly gaps: GapTable
+  readonly ages: RecordAges
+  readonly #inode: number
+  #newest: number | undefined
+  /** No result has a lower position. */
+  #resultsFrom = 0
 
   private constructor(
     readonly path: string,
     readOnly: boolean,
   ) {
     this.#db = new DatabaseSync(path, { readOnly, timeout: busyTimeoutMs })
-    this.#statements = new Statements(this.#db)
-    this.coverage = new CoverageTable(this.#statements)
+    this.#inode = statSync(path).ino
+    this.statements = new Statements(this.#db)
+    this.coverage = new CoverageTable(this.statements)
+    this.gaps = new GapTable(this.statements)
+    this.ages = new RecordAges(this.statements)
   }
 
   /** Makes the file where there is none. @throws what SQLite throws; StoreVersionError */
@@ -94,16 +77,17 @@ export class StoreFile {
     return existsSync(path) ? new StoreFile(path, false) : undefined
   }
 
-  /** Puts a file that cannot be used out of the way, with what belongs to it. @returns where it is now. */
-  static moveAside(path: string, atMs: number): string {
-    const stamp = new Date(atMs).toISOString().replaceAll(/[:.]/g, '-')
-    const aside = `${path}.damaged-${stamp}`
-    for (const end of ['', '-wal', '-shm']) if (existsSync(path + end)) renameSync(path + end, aside + end)
-    return aside
+  get isOpen(): boolean {
+    return this.#db.isOpen
   }
 
   close(): void {
     if (this.#db.isOpen) this.#db.close()
+  }
+
+  /** Whether another file has taken its place since it was opened. */
+  get isReplaced(): boolean {
+    return statSync(this.path, { throwIfNoEntry: false })?.ino !== this.#inode
   }
 
   /** Bytes of the log, whose end is not yet in the file. */
@@ -112,22 +96,26 @@ export class StoreFile {
   }
 
   figures(): FileFigures {
-    const pages = this.#statements.number(
+    const pages = this.statements.number(
       'SELECT page_count - freelist_count AS n FROM pragma_page_count, pragma_freelist_count',
     )
     return {
-      usedBytes: pages * this.#statements.number('SELECT page_size AS n FROM pragma_page_size'),
+      usedBytes: pages * this.statements.number('SELECT page_size AS n FROM pragma_page_size'),
     }
   }
 
-  /** Position of the newest record; 0 without any. */
+  /** Position of the newest record that there ever was, also of one that is deleted since; 0 without any. */
   get newest(): number {
-    return this.#statements.number('SELECT max(position) AS n FROM records')
+    this.#newest ??= this.statements.number(
+      `SELECT max(n) AS n FROM (SELECT max(position) AS n FROM records UNION ALL SELECT max(first) - 1 FROM runs
+        UNION ALL SELECT max(settled) FROM sinks)`,
+    )
+    return this.#newest
   }
 
   /** A run of the service begins, whose first record gets this position. */
   begin(epoch: string, first: number): void {
-    this.#statements.run(
+    this.statements.run(
       'INSERT INTO runs VALUES (?, ?) ON CONFLICT DO UPDATE SET first = excluded.first',
       epoch,
       first,
@@ -138,17 +126,17 @@ export class StoreFile {
    * These are the sinks there are: a new one begins behind the newest record, one that is gone is forgotten.
    */
   useSinks(sinks: readonly string[], newest: number): readonly SinkPlace[] {
-    return this.#statements.together(false, () => {
-      const known = this.#statements.all('SELECT sink FROM sinks').map(({ sink }) => columnText(sink))
+    return this.statements.together(false, () => {
+      const known = this.statements.all('SELECT sink FROM sinks').map(({ sink }) => columnText(sink))
       for (const sink of known.filter((name) => !sinks.includes(name))) {
-        this.#statements.run('DELETE FROM sinks WHERE sink = ?', sink)
-        this.#statements.run('DELETE FROM gaps WHERE sink = ?', sink)
+        this.statements.run('DELETE FROM sinks WHERE sink = ?', sink)
+        this.gaps.forget(sink)
       }
       for (const sink of sinks)
-        this.#statements.run('INSERT INTO sinks VALUES (?, ?) ON CONFLICT DO NOTHING', sink, newest)
+        this.statements.run('INSERT INTO sinks VALUES (?, ?) ON CONFLICT DO NOTHING', sink, newest)
       return sinks.map((sink) => {
-        const settled = this.#statements.number('SELECT settled AS n FROM sinks WHERE sink = ?', sink)
-        const pending = this.#statements.number(
+        const settled = this.statements.number('SELECT settled AS n FROM sinks WHERE sink = ?', sink)
+        const pending = this.statements.number(
           'SELECT count(*) AS n FROM records WHERE position > ? AND (sink IS NULL OR sink = ?)',
           settled,
           sink,
@@ -165,33 +153,22 @@ export class StoreFile {
     told: readonly Gap[],
     durable: boolean,
   ): void {
-    this.#statements.together(durable, () => {
-      for (const { position, id, type, cameraId, seq, timeMs, sink, value } of records)
-        this.#statements.run(
-          'INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-          ...[position, id, type, cameraId, seq, Math.round(timeMs), sink ?? null, value],
+    this.statements.together(durable, () => {
+      for (const record of records)
+        this.statements.run(
+          'INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+          ...rowOf(record),
         )
       for (const [sink, position] of Object.entries(settled))
-        this.#statements.run('UPDATE sinks SET settled = max(settled, ?) WHERE sink = ?', position, sink)
-      for (const { sink, cameraId, dropped } of told) {
-        this.#statements.run(
-          'UPDATE gaps SET dropped = dropped - ? WHERE sink = ? AND camera = ?',
-          dropped,
-          sink,
-          cameraId,
-        )
-        this.#statements.run(
-          'DELETE FROM gaps WHERE sink = ? AND camera = ? AND dropped <= 0',
-          sink,
-          cameraId,
-        )
-      }
+        this.statements.run('UPDATE sinks SET settled = max(settled, ?) WHERE sink = ?', position, sink)
+      for (const gap of told) this.gaps.told(gap)
     })
+    this.#newest = Math.max(this.newest, records.at(-1)?.position ?? 0)
   }
 
   /** Results of the camera up to here are asked for no more; those not delivered still are. */
   forget(cameraId: string, position: number): void {
-    this.#statements.run(
+    this.statements.run(
       'INSERT INTO forgotten VALUES (?, ?) ON CONFLICT DO UPDATE SET position = excluded.position',
       cameraId,
       position,
@@ -200,28 +177,26 @@ export class StoreFile {
 
   /** Deletes the oldest results, whatever their age. Those a sink has not delivered are gaps to tell. @returns how many went. */
   dropResults(atMost: number): number {
-    return this.#drop(
-      `SELECT position FROM records INDEXED BY results WHERE type = '${eventTypes.detections}' ORDER BY time_ms LIMIT ?`,
-      atMost,
+    const oldest = this.statements
+      .all(
+        `SELECT position FROM records WHERE position >= ? AND type = '${eventTypes.detections}' ORDER BY position LIMIT ?`,
+        ...[this.#resultsFrom, atMost],
+      )
+      .map(({ position }) => Number(position))
+    const last = oldest.at(-1)
+    if (last === undefined) return 0
+    const dropped = this.#drop(`type = '${eventTypes.detections}' AND position >= ?`, this.#resultsFrom, last)
+    this.#resultsFrom = last + 1
+    return dropped
+  }
+
+  /** Deletes results and events up to this position. Those a sink has not delivered are gaps to tell. @returns how many went. */
+  dropUpTo(position: number, atMost: number): number {
+    const last = this.statements.number(
+      'SELECT max(position) AS n FROM (SELECT position FROM records WHERE position <= ? ORDER BY position LIMIT ?)',
+      ...[position, atMost],
     )
-  }
-
-  /** Deletes results and events from before this time. Those a sink has not delivered are gaps to tell. @returns how many went. */
-  dropOlder(timeMs: number, atMost: number): number {
-    const results = `SELECT position FROM records INDEXED BY results WHERE type = '${eventTypes.detections}' AND time_ms < ? LIMIT ?`
-    const events = `SELECT position FROM records INDEXED BY events WHERE type <> '${eventTypes.detections}' AND time_ms < ? LIMIT ?`
-    return this.#drop(results, timeMs, atMost) + this.#drop(events, timeMs, atMost)
-  }
-
-  /** What was deleted and nobody was told of yet. */
-  gaps(): readonly Gap[] {
-    return this.#statements.all('SELECT * FROM gaps').map((row) => ({
-      sink: columnText(row['sink']),
-      cameraId: columnText(row['camera']),
-      dropped: Number(row['dropped']),
-      fromMs: Number(row['from_ms']),
-      toMs: Number(row['to_ms']),
-    }))
+    return last === 0 ? 0 : this.#drop('position >= ?', 0, last)
   }
 
   /** Records for a sink behind a position, and before another, oldest first; one at least, whatever its size. */
@@ -231,8 +206,8 @@ export class StoreFile {
     below: number,
     limits: Readonly<{ records: number; bytes: number }>,
   ): readonly PlacedRecord[] {
-    const rows = this.#statements.each(
-      `SELECT ${columns} FROM records WHERE position > ? AND position < ? AND (sink IS NULL OR sink = ?) ORDER BY position LIMIT ?`,
+    const rows = this.statements.each(
+      `SELECT ${recordColumns} FROM records WHERE position > ? AND position < ? AND (sink IS NULL OR sink = ?) ORDER BY position LIMIT ?`,
       ...[after, below, sink, limits.records],
     )
     const found: PlacedRecord[] = []
@@ -248,14 +223,14 @@ export class StoreFile {
 
   /** Results behind a position of the stream and before another, oldest first. */
   stream(after: number, below: number, limit: number): readonly StreamedResult[] {
-    const rows = this.#statements.all(
-      `SELECT position, camera, value FROM records WHERE position >= ? AND position < ? AND type = '${eventTypes.detections}' ORDER BY position LIMIT ?`,
+    const rows = this.statements.all(
+      `SELECT position, id, camera, value, crc FROM records WHERE position >= ? AND position < ? AND type = '${eventTypes.detections}' ORDER BY position LIMIT ?`,
       ...[positionInStore(after + 1), positionInStore(below), limit],
     )
     return rows.map((row) => ({
       position: streamPosition(Number(row['position'])),
       cameraId: columnText(row['camera']),
-      value: blobOf(row['value']),
+      value: checkedValue(row),
     }))
   }
 
@@ -264,9 +239,9 @@ export class StoreFile {
    * it gave out later was never written.
    */
   placeOf(epoch: string, position: number): number | undefined {
-    const [run] = this.#statements.all('SELECT first FROM runs WHERE epoch = ?', epoch)
+    const [run] = this.statements.all('SELECT first FROM runs WHERE epoch = ?', epoch)
     if (run === undefined) return undefined
-    const next = this.#statements.number(
+    const next = this.statements.number(
       'SELECT min(first) AS n FROM runs WHERE first > ?',
       Number(run['first']),
     )
@@ -285,9 +260,9 @@ export class StoreFile {
       conditions.push(['(time_ms, camera, seq) < (?, ?, ?)', before.timeMs, before.cameraId, before.seq])
     if (contains !== undefined) conditions.push(['instr(value, CAST(? AS BLOB)) > 0', contains])
     const text = conditions.map(([condition]) => condition).join(' AND ')
-    return this.#statements
+    return this.statements
       .all(
-        `SELECT ${columns} FROM records INDEXED BY results WHERE type = '${eventTypes.detections}' AND ${text} ORDER BY time_ms DESC, camera DESC, seq DESC LIMIT ?`,
+        `SELECT ${recordColumns} FROM records INDEXED BY results WHERE type = '${eventTypes.detections}' AND ${text} ORDER BY time_ms DESC, camera DESC, seq DESC LIMIT ?`,
         ...[...conditions.flatMap(([, ...values]) => values), limit],
       )
       .map((row) => recordOf(row))
@@ -299,49 +274,34 @@ export class StoreFile {
   }
 
   #prepare(): void {
-    this.#db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0')
-    const version = this.#statements.number('SELECT user_version AS n FROM pragma_user_version')
-    if (version === schemaVersion) return
-    if (version > schemaVersion) throw new StoreVersionError(this.path, version)
-    this.#db.exec(`BEGIN IMMEDIATE; ${schema} PRAGMA user_version = ${schemaVersion}; COMMIT`)
+    // The size of pages is that of a file that has none yet.
+    this.#db.exec(
+      `PRAGMA page_size = ${pageBytes}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0`,
+    )
+    prepareSchema(this.#db, this.path)
   }
 
-  #drop(select: string, ...values: SQLInputValue[]): number {
-    return this.#statements.together(false, () => {
-      const rows = this.#statements.all(
-        `DELETE FROM records WHERE position IN (${select}) RETURNING position, camera, time_ms, sink`,
-        ...values,
+  #drop(which: string, from: number, to: number): number {
+    return this.statements.together(false, () => {
+      const rows = this.statements.all(
+        `DELETE FROM records WHERE ${which} AND position <= ? RETURNING position, camera, time_ms, sink`,
+        ...[from, to],
       )
-      if (rows.length === 0) return 0
-      const sinks = this.#statements.all('SELECT sink, settled FROM sinks')
-      for (const { sink: name, settled } of sinks)
+      const sinks = this.statements.all('SELECT sink, settled FROM sinks')
+      for (const { sink, settled } of sinks)
         for (const row of rows) {
-          const isItsOwn = row['sink'] === null || row['sink'] === name
-          if (isItsOwn && Number(row['position']) > Number(settled)) this.#missed(columnText(name), row)
+          const isItsOwn = row['sink'] === null || row['sink'] === sink
+          if (isItsOwn && Number(row['position']) > Number(settled)) this.#missed(columnText(sink), row)
         }
       return rows.length
     })
   }
 
   #missed(sink: string, row: Row): void {
-    this.#statements.run(
-      `INSERT INTO gaps VALUES (?, ?, 1, ?, ?) ON CONFLICT DO UPDATE SET dropped = dropped + 1,
-        from_ms = min(from_ms, excluded.from_ms), to_ms = max(to_ms, excluded.to_ms)`,
-      ...[sink, columnText(row['camera']), Number(row['time_ms']), Number(row['time_ms'])],
-    )
-  }
-}
-
-function recordOf(row: Row): PlacedRecord {
-  const { sink } = row
-  return {
-    position: Number(row['position']),
-    id: columnText(row['id']),
-    type: columnText(row['type']) as PlacedRecord['type'],
-    cameraId: columnText(row['camera']),
-    seq: Number(row['seq']),
-    timeMs: Number(row['time_ms']),
-    value: blobOf(row['value']),
-    ...(typeof sink === 'string' && { sink }),
+    const timeMs = Number(row['time_ms'])
+    this.gaps.add({
+      ...{ sink, cameraId: columnText(row['camera']), reason: 'retention', dropped: 1 },
+      ...{ fromMs: timeMs, toMs: timeMs },
+    })
   }
 }

@@ -1,5 +1,6 @@
 import type { CoverageSpan } from '../vision/coverage.js'
 import type { FileFigures } from './store-file.js'
+import type { SalvageReport } from './salvage/exchange.js'
 import type { Gap, PlacedRecord, RangeQuery, SinkPlace } from './record.js'
 
 /** What the writer begins with. */
@@ -44,8 +45,12 @@ type Message<Type extends string, Body = unknown> = Readonly<{ type: Type } & Bo
 
 /** Control -> thread that writes. */
 export type ToWriter =
-  /** @param from - the run's next record gets a place behind this one and behind all that are there. */
-  | Message<'open', { from: number }>
+  /**
+   * @param from - the run's next record gets a place behind this one and behind all that are there
+   * @param settled - how far sinks are known to be
+   * @param damage - the file is damaged, as somebody saw who read it
+   */
+  | Message<'open', { from: number; settled: Readonly<Record<string, number>>; damage?: string }>
   | Message<
       'commit',
       { batch: Batch; settled: Readonly<Record<string, number>>; told: readonly Gap[]; durable: boolean }
@@ -56,19 +61,24 @@ export type ToWriter =
 
 /** Why the file cannot be used now. */
 export type StoreTrouble = Readonly<{
-  /** `moved`: what was there is out of the way, and the file opens again at once. */
-  kind: 'moved' | 'failed'
+  /** `damaged`: what is in it cannot be trusted, and is to be salvaged. */
+  kind: 'damaged' | 'failed'
   /** For people. */
   reason: string
 }>
 
+/** What was done about a damaged file before it was opened. `report`: none where nothing of it could be brought over. */
+export type Rescue = Readonly<{ reason: string; report: SalvageReport | undefined; aside: string }>
+
 /** Thread that writes -> control. A `commit` and an `open` have one answer each, in their order. */
 export type FromWriter =
-  | Message<'opened', { newest: number; sinks: readonly SinkPlace[] }>
+  | Message<'opened', { newest: number; sinks: readonly SinkPlace[]; rescue?: Rescue }>
   | Message<'committed'>
   /** The answer to each `forget`, done or not. */
   | Message<'forgot'>
   | Message<'failed', { trouble: StoreTrouble }>
+  /** Seen between commits, none of which is answered by it. */
+  | Message<'damaged', { reason: string }>
   | Message<'figures', { figures: FileFigures; dropped: number }>
   | Message<'gaps', { gaps: readonly Gap[] }>
 
@@ -88,5 +98,5 @@ export type ReaderAnswers = Readonly<{
 }>
 
 export type ReaderAnswer = Readonly<
-  { id: number } & ({ value: ReaderAnswers[keyof ReaderAnswers] } | { failed: string })
+  { id: number } & ({ value: ReaderAnswers[keyof ReaderAnswers] } | { failed: string; isDamaged: boolean })
 >

@@ -16,6 +16,8 @@ export class StoreReadError extends GantryError {
 }
 
 type Question = Readonly<{
+  /** Number of the file that it is about. */
+  file: number
   resolve(value: ReaderAnswers[keyof ReaderAnswers]): void
   reject(error: Error): void
 }>
@@ -25,9 +27,14 @@ export class StoreReader {
   #worker: Worker | undefined
   readonly #open = new Map<number, Question>()
   #lastId = 0
+  #file = 0
   #isStopped = false
 
-  constructor(readonly path: string) {}
+  /** @param damaged - told what is wrong with the file that is there now */
+  constructor(
+    readonly path: string,
+    readonly damaged: (reason: string) => void,
+  ) {}
 
   /** Starts it, to move what is written from the log into the file. */
   start(): void {
@@ -41,7 +48,7 @@ export class StoreReader {
     const answer = await new Promise<ReaderAnswers[keyof ReaderAnswers]>((resolve, reject) => {
       if (this.#isStopped) return reject(new StoreReadError('the service is stopping'))
       const id = ++this.#lastId
-      this.#open.set(id, { resolve, reject })
+      this.#open.set(id, { file: this.#file, resolve, reject })
       this.#thread().postMessage({ id, question })
     })
     // The thread answers each question in its own form.
@@ -50,6 +57,7 @@ export class StoreReader {
 
   /** The file may be another one. */
   reopen(): void {
+    this.#file += 1
     this.#worker?.postMessage('reopen')
   }
 
@@ -84,7 +92,8 @@ export class StoreReader {
   #answered(answer: ReaderAnswer): void {
     const question = this.#open.get(answer.id)
     this.#open.delete(answer.id)
-    if ('value' in answer) question?.resolve(answer.value)
-    else question?.reject(new StoreReadError(answer.failed))
+    if ('value' in answer) return question?.resolve(answer.value)
+    question?.reject(new StoreReadError(answer.failed))
+    if (answer.isDamaged && question?.file === this.#file) this.damaged(answer.failed)
   }
 }

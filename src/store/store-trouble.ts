@@ -2,7 +2,9 @@ import { GantryError } from '../errors.js'
 import { systemLimit } from '../lifecycle/system-limit.js'
 
 /** SQLite's codes, without what they say in detail. */
-const codes = { busy: 5, readOnly: 8, corrupt: 11, full: 13, cannotOpen: 14, notADatabase: 26 } as const
+const codes = {
+  ...{ busy: 5, noMemory: 7, readOnly: 8, io: 10, corrupt: 11, full: 13, cannotOpen: 14, notADatabase: 26 },
+} as const
 
 /** The file is of a later version. */
 export class StoreVersionError extends GantryError {
@@ -25,6 +27,26 @@ export class StoreTakenError extends GantryError {
   }
 }
 
+/** The file is damaged, and what is in it is not salvaged now. */
+export class StoreRescueError extends GantryError {
+  readonly code = 'GANTRY_ENVIRONMENT'
+  readonly hint = 'Look at the disk it is on; a moment later it is tried again.'
+  constructor(path: string, reason: string) {
+    super(`${path} is damaged again, shortly after the last time: ${reason}`)
+    this.name = 'StoreRescueError'
+  }
+}
+
+/** Bytes of a record are not those that were written, which SQLite does not see. */
+export class RecordDamagedError extends GantryError {
+  readonly code = 'GANTRY_STORE_UNAVAILABLE'
+  readonly hint = 'Look at the disk it is on; what can be read of the file is salvaged.'
+  constructor(position: number) {
+    super(`the record at ${position} is not as it was written`)
+    this.name = 'RecordDamagedError'
+  }
+}
+
 function codeOf(error: unknown): number | undefined {
   const { errcode } = error as { errcode?: unknown }
   return typeof errcode === 'number' ? errcode & 0xff : undefined
@@ -32,8 +54,18 @@ function codeOf(error: unknown): number | undefined {
 
 /** Whether what is in the file can be trusted no more. */
 export function isStoreDamaged(error: unknown): boolean {
+  if (error instanceof RecordDamagedError) return true
   const code = codeOf(error)
   return code === codes.corrupt || code === codes.notADatabase
+}
+
+/** Whether it is trouble of the disk or the system, which ends without a change of the file. */
+export function isTroubleOfDisk(error: unknown): boolean {
+  const { busy, noMemory, readOnly, io, full, cannotOpen } = codes
+  const code = codeOf(error)
+  if (code !== undefined)
+    return [busy, noMemory, readOnly, io, full, cannotOpen].some((each) => each === code)
+  return error instanceof Error && 'syscall' in error
 }
 
 export function isBusy(error: unknown): boolean {

@@ -36,7 +36,8 @@ export class StoredStream {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.close(), closeAfterMs).unref()
     try {
-      this.#file ??= StoreFile.openToRead(this.path)
+      if (this.#file?.isReplaced) this.#file.close()
+      if (!this.#file?.isOpen) this.#file = StoreFile.openToRead(this.path)
       return this.#file && work(this.#file)
     } catch (error) {
       this.close()

@@ -2,7 +2,7 @@ import type { Gap } from './record.js'
 
 /** What is left to tell of the gaps of the file, which has them until the records that tell them are committed. */
 export class UntoldGaps {
-  /** Records that are told of and not committed, by sink and camera. */
+  /** Records that are told of and not committed, by sink, camera and reason. */
   readonly #underWay = new Map<string, number>()
 
   /** @param gaps - all that the file has. @returns what nobody was told of yet; it counts as told from here on. */
@@ -24,6 +24,6 @@ export class UntoldGaps {
   }
 }
 
-function keyOf({ sink, cameraId }: Gap): string {
-  return `${sink} ${cameraId}`
+function keyOf({ sink, cameraId, reason }: Gap): string {
+  return `${sink} ${cameraId} ${reason}`
 }

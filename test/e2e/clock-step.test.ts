@@ -7,10 +7,12 @@ import sharp from 'sharp'
 import { expect, it, onTestFinished } from 'vitest'
 import type { Readiness } from '../../src/api/gantry.js'
 import { rtspCameras } from '../support/demo-cameras.js'
+import { freePort } from '../support/free-port.js'
 import { kafkaMissing, sharedKafka } from '../support/kafka.js'
 import { consumeAll } from '../support/kafka-records.js'
 import { addModel, redDetector } from '../support/onnx-models.js'
 import { TestService } from '../support/service.js'
+import { WebhookReceiver } from '../support/sinks.js'
 import { tempDir } from '../support/temp-dir.js'
 import { until } from '../support/until.js'
 
@@ -125,3 +127,85 @@ it.skipIf((await kafkaMissing()) !== undefined)(
   },
   90_000,
 )
+
+it('R160: a year ahead at the start, then at 1970 and right again, what was not delivered is delivered, without a gap', async () => {
+  const folder = tempDir()
+  const clock = join(folder, 'offset')
+  writeFileSync(clock, '0')
+  const port = await freePort()
+  const options = {
+    pipeline: {
+      cameras: [{ id: 'cam-1', url: 'push:' }],
+      store: { maxAge: '1d' },
+      sinks: { webhook: { url: `http://127.0.0.1:${port}/`, maxBatchRecords: 100 } },
+      // The receiver is of this machine.
+      cameraNetworks: { allow: ['127.0.0.0/8'] },
+    },
+    env: { NODE_OPTIONS: `--import=${preload}`, GANTRY_TEST_CLOCK: clock },
+  }
+  const first = await TestService.start(options)
+  onTestFinished(() => first[Symbol.asyncDispose]())
+  await pushUntilStored(first, 5)
+  first.kill('SIGKILL')
+  await first.exited()
+  const yearMs = 365 * 24 * hourMs
+  writeFileSync(clock, String(yearMs))
+  const second = await TestService.start({ ...options, like: first })
+  onTestFinished(() => second[Symbol.asyncDispose]())
+  await pushUntilStored(second, 5)
+  for (const wrongByMs of [-56 * yearMs, 0]) {
+    writeFileSync(clock, String(wrongByMs))
+    await pushUntilStored(second, (await recordsOf(second, 'stored')) + 5)
+  }
+  expect(await recordsOf(second, 'deleted')).toBe(0)
+  const receiver = await WebhookReceiver.start(undefined, port)
+  onTestFinished(() => receiver.stop())
+  const got = () =>
+    receiver.posted.flatMap(({ body }) => JSON.parse(body) as { id: string; type: string; time: string }[])
+  const results = () => got().filter(({ type }) => type === 'gantry.detections.v1')
+  await until('what all clocks told', () => results().length >= 20, 60_000)
+  const years = new Set(results().map(({ time }) => Math.round((Date.parse(time) - Date.now()) / yearMs)))
+  expect(years.has(0)).toBe(true)
+  expect(years.has(1)).toBe(true)
+  expect(got().filter(({ type }) => type === 'gantry.gap.v1')).toEqual([])
+}, 240_000)
+
+it('R161: records grow old though the clock goes back a day, and what is over its age is told', async () => {
+  const clock = join(tempDir(), 'offset')
+  writeFileSync(clock, '0')
+  const port = await freePort()
+  const service = await TestService.start({
+    pipeline: {
+      cameras: [{ id: 'cam-1', url: 'push:' }],
+      store: { maxAge: 15 },
+      sinks: { webhook: { url: `http://127.0.0.1:${port}/`, maxBatchRecords: 100 } },
+      // The receiver is of this machine.
+      cameraNetworks: { allow: ['127.0.0.0/8'] },
+    },
+    env: { NODE_OPTIONS: `--import=${preload}`, GANTRY_TEST_CLOCK: clock },
+  })
+  onTestFinished(() => service[Symbol.asyncDispose]())
+  await pushUntilStored(service, 3)
+  writeFileSync(clock, String(-24 * hourMs))
+  await until('they are over their age', async () => (await recordsOf(service, 'deleted')) >= 3, 60_000)
+  const receiver = await WebhookReceiver.start(undefined, port)
+  onTestFinished(() => receiver.stop())
+  await until('the gap', () => receiver.posted.some(({ body }) => body.includes('gantry.gap.v1')), 60_000)
+}, 180_000)
+
+function recordsOf(service: TestService, result: string): Promise<number> {
+  return service.metric(new RegExp(`gantry_store_records_total\\{result="${result}"\\}`))
+}
+
+/** Gives the camera pictures until so many records of this run are stored. */
+async function pushUntilStored(service: TestService, count: number): Promise<void> {
+  const image = await sharp({ create: { width: 64, height: 64, channels: 3, background: 'red' } })
+    .png()
+    .toBuffer()
+  const request = { method: 'POST', headers: { 'content-type': 'image/png' }, body: new Uint8Array(image) }
+  const isStored = async () => {
+    await service.fetch('/api/v1/cameras/cam-1/frames', request)
+    return (await recordsOf(service, 'stored')) >= count
+  }
+  await until('pictures analysed', isStored, 60_000)
+}

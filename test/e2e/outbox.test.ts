@@ -1,11 +1,15 @@
 import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { RecentPage } from '../../src/cache/result-cache.js'
+import { pageBytes } from '../../src/store/schema.js'
 import { freePort } from '../support/free-port.js'
 import { rtspCameras } from '../support/demo-cameras.js'
 import { TestService, type TestStream } from '../support/service.js'
+import { WebhookReceiver } from '../support/sinks.js'
 import { until } from '../support/until.js'
 
 describe('results that are stored before anybody is told', () => {
@@ -90,6 +94,40 @@ describe('results that are stored before anybody is told', () => {
     receiver.closeAllConnections()
   }, 120_000)
 
+  it('R163: a page of the file is damaged between two runs: a webhook gets what is left of it, and word of what is not', async () => {
+    const cameras = [await camera()]
+    const port = await freePort()
+    const pipeline = {
+      sinks: { webhook: { url: `http://127.0.0.1:${port}/`, maxBatchRecords: 50 } },
+      cameraNetworks: { allow: ['127.0.0.0/8'] },
+    }
+    const first = await running(cameras, undefined, pipeline)
+    const viewer = await first.stream()
+    await viewer.detections('cam', 12)
+    await first.end()
+    const seen = detectionsOf(viewer).map(nameOf)
+    damageRecords(join(first.dir, 'data', 'records.sqlite'))
+    const receiver = await WebhookReceiver.start(undefined, port)
+    cleanUp.push(() => receiver.stop())
+    const second = await running(cameras, first, pipeline)
+    type Posted = { type: string; data: { seq: number; capturedAt: string; dropped: number; reason: string } }
+    const posted = () => receiver.posted.flatMap(({ body }) => JSON.parse(body) as Posted[])
+    await until('word of what is lost', () => posted().some(({ type }) => type === 'gantry.gap.v1'), 60_000)
+    const gaps = posted().filter(({ type }) => type === 'gantry.gap.v1')
+    expect(gaps.every(({ data }) => data.reason === 'damaged')).toBe(true)
+    const dropped = gaps.reduce((sum, { data }) => sum + data.dropped, 0)
+    const missing = () => {
+      const names = new Set(posted().map(({ data }) => nameOf(data)))
+      return seen.filter((name) => !names.has(name)).length
+    }
+    // Of those that were lost some may not have come to the viewer any more.
+    await until('the others', () => missing() <= dropped, 60_000)
+    expect(seen.length - missing()).toBeGreaterThan(seen.length / 2)
+    expect(second.stderr).toContain('was damaged')
+    expect(await second.metric(/gantry_store_records_total\{result="lost"\}/)).toBe(dropped)
+    expect((await second.readiness()).store.state).toBe('up')
+  }, 120_000)
+
   it('R114: a cursor from before the store is told a gap', async () => {
     const service = await running([await camera()])
     const viewer = await service.stream({ resumeAfter: 'mx07z1pc1gt0r9f-77' })
@@ -114,3 +152,16 @@ describe('results that are stored before anybody is told', () => {
     again.close()
   }, 120_000)
 })
+
+/** Makes noise of one of the pages with results, in the middle of them. */
+function damageRecords(path: string): void {
+  const bytes = readFileSync(path)
+  const leafOfATable = 0x0d
+  const pages = Array.from({ length: Math.floor(bytes.length / pageBytes) }, (_, index) => index * pageBytes)
+  const ofResults = pages.filter(
+    (at) => bytes[at] === leafOfATable && bytes.subarray(at, at + pageBytes).includes('gantry.detections.v1'),
+  )
+  const middle = ofResults[Math.floor(ofResults.length / 2)] ?? Number.NaN
+  bytes.fill(0xa7, middle, middle + pageBytes)
+  writeFileSync(path, bytes)
+}

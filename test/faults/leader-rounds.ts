@@ -117,7 +117,7 @@ async function befall(
   if (fault !== 'pause') return cluster.leadsNothing(id, topic)
   const startMs = performance.now()
   await until('the pause', () => performance.now() - startMs > pauseMs)
-  broker.thaw()
+  broker.resume()
 }
 
 async function recover(
@@ -127,7 +127,7 @@ async function recover(
 ): Promise<void> {
   const broker = cluster.broker(id)
   if (fault === 'kill') await broker.start()
-  else broker.thaw()
+  else broker.resume()
   await broker.answers()
 }
 

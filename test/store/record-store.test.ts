@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -67,7 +67,7 @@ describe('RecordStore', () => {
     expect(kept.filter(({ type }) => type === 'gantry.events.v1')).toHaveLength(1)
     expect(new Set(gaps.map(({ sink }) => sink))).toEqual(new Set(['kafka']))
     const dropped = StoreFile.openToRead(path)
-      ?.gaps()
+      ?.gaps.all()
       .reduce((sum, gap) => sum + gap.dropped, 0)
     expect(dropped).toBe(3_000 - (kept.length - 1))
   })
@@ -110,6 +110,29 @@ describe('RecordStore', () => {
     expect(second.store.health.reason).toContain('written by another service')
     await first.store.stop()
     await until('it has the file', () => second.store.health.state === 'up')
+  })
+
+  it('a file of form 1 goes on: what it holds is delivered, told and kept from now on', async () => {
+    const folder = tempDir()
+    const path = join(folder, 'records.sqlite')
+    const old = new DatabaseSync(path)
+    old.exec(readFileSync(join(import.meta.dirname, 'form-1.sql'), 'utf8'))
+    old.close()
+    const gaps: Gap[] = []
+    const { store, accept, published, places } = await startStore(folder, {}, (gap) => gaps.push(gap))
+    expect(store.health.state).toBe('up')
+    expect(places()).toEqual([{ sink: 'kafka', settled: 1_024, pending: 2 }])
+    expect((await store.forSink('kafka', 1_024, Infinity, all)).map(({ id }) => id)).toEqual([
+      'gate/e/2',
+      'gate/e/event',
+    ])
+    await until('the gap', () => gaps.length > 0)
+    expect(gaps).toEqual([
+      { sink: 'kafka', cameraId: 'gate', reason: 'retention', dropped: 3, fromMs: 5, toMs: 9 },
+    ])
+    expect(await store.coverage('gate', 0, 1e6, 10)).toHaveLength(1)
+    await accept(resultOf(7))
+    expect(published[0]).toMatchObject({ isStored: true, record: { position: 3 * 1_024 } })
   })
 
   it('a file of a later version is left as it is', async () => {

@@ -4,7 +4,7 @@ import { eventTypes } from '../../src/messages/cloud-event.js'
 import { createStoreMetrics } from '../../src/metrics/store-metrics.js'
 import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
 import { RecordStore, type StoreSettings } from '../../src/store/record-store.js'
-import type { PlacedRecord, StoreRecord } from '../../src/store/record.js'
+import type { Gap, PlacedRecord, SinkPlace, StoreRecord } from '../../src/store/record.js'
 import { recordingLog } from '../support/silent-log.js'
 import { tempDir } from '../support/temp-dir.js'
 
@@ -29,7 +29,11 @@ export function eventOf(number: number, cameraId = 'dock-1'): StoreRecord {
 }
 
 /** A store in a folder, and what it published. */
-export async function startStore(folder = tempDir(), settings: Partial<StoreSettings> = {}) {
+export async function startStore(
+  folder = tempDir(),
+  settings: Partial<StoreSettings> = {},
+  onGap?: (gap: Gap) => void,
+) {
   const { log, lines } = recordingLog()
   const whole: StoreSettings = {
     folder,
@@ -42,6 +46,9 @@ export async function startStore(folder = tempDir(), settings: Partial<StoreSett
   }
   const store = new RecordStore(whole, createStoreMetrics(createServiceMetrics().registry), log)
   onTestFinished(() => store.stop())
+  let places: readonly SinkPlace[] = []
+  store.onPlaces = (told) => (places = told)
+  store.onGap = onGap
   const published: { record: PlacedRecord; isStored: boolean }[] = []
   const accept = (record: StoreRecord) =>
     new Promise<void>((resolve) =>
@@ -51,5 +58,6 @@ export async function startStore(folder = tempDir(), settings: Partial<StoreSett
       }),
     )
   await store.start()
-  return { folder, store, accept, published, lines, epoch: whole.epoch, path: join(folder, 'records.sqlite') }
+  const path = join(folder, 'records.sqlite')
+  return { folder, store, accept, published, lines, places: () => places, epoch: whole.epoch, path }
 }

@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest'
+import type { Gap } from '../../src/store/record.js'
 import { UntoldGaps } from '../../src/store/untold-gaps.js'
 
-const gap = (dropped: number, sink = 'kafka') => ({ sink, cameraId: 'dock', dropped, fromMs: 1, toMs: 2 })
+const gap = (dropped: number, sink = 'kafka'): Gap => {
+  return { sink, cameraId: 'dock', reason: 'retention', dropped, fromMs: 1, toMs: 2 }
+}
 const told = (gaps: UntoldGaps, ...all: readonly ReturnType<typeof gap>[]) =>
   gaps.ofAll(all).map(({ sink, dropped }) => `${sink} ${dropped}`)
 

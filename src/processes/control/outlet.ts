@@ -66,12 +66,11 @@ export class Outlet {
   }
 
   #tellGap(gap: Gap): void {
-    const { sink, cameraId, dropped, fromMs, toMs } = gap
+    const { sink, cameraId, dropped, fromMs, toMs, reason } = gap
     const message: GapMessage = {
-      ...{ cameraId, sink, dropped },
+      ...{ cameraId, sink, dropped, reason },
       from: new Date(fromMs).toISOString(),
       to: new Date(toMs).toISOString(),
-      reason: 'retention',
     }
     this.publishEvent(
       {

@@ -45,7 +45,7 @@ describe.skipIf(missing !== undefined)('The sink of Kafka and three brokers that
       await until('delivery', () => sink.health.delivered === 1, 60_000)
       await sink.stop(5_000)
     } finally {
-      cluster.broker(1).thaw()
+      cluster.broker(1).resume()
     }
   }, 180_000)
 })
