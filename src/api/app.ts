@@ -11,6 +11,7 @@ import {
   TooLargeError,
   UnsupportedMediaError,
 } from './errors.js'
+import { isKnown } from './etag.js'
 import { peerOf } from './peer.js'
 import { originForm } from './request-target.js'
 import type { Answer, AuthRule, Route, RouteContext } from './route.js'
@@ -133,7 +134,7 @@ function register(app: FastifyInstance, route: Route, context: RouteContext, set
         signal: goneSignal(reply),
         trusted: route.auth !== 'health' || isTrusted(request.method, request.headers, settings),
       }
-      return send(reply, await route.handle(call as never))
+      return send(request, reply, await route.handle(call as never))
     },
   })
 }
@@ -167,8 +168,10 @@ function picture({ body }: FastifyRequest): Uint8Array {
   return body
 }
 
-function send(reply: FastifyReply, answer: Answer): FastifyReply {
+function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
   void reply.code(answer.status ?? 200).headers({ ...answer.headers })
+  const etag = answer.headers?.['etag']
+  if (etag !== undefined && isKnown(etag, request.headers['if-none-match'])) return reply.code(304).send()
   if (answer.body === undefined) return reply.send()
   if (answer.type !== undefined) {
     const bytes = answer.body instanceof Uint8Array ? asBuffer(answer.body) : answer.body

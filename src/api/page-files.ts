@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { PageMissingError } from './errors.js'
+import { etagOf, isKnown } from './etag.js'
 
 const mediaTypes: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -61,7 +61,7 @@ async function readPageFile(webRoot: string, path: string): Promise<PageFile> {
   return {
     plain,
     gzipped: await promisify(gzip)(plain),
-    etag: `"${createHash('sha256').update(plain).digest('base64url').slice(0, 27)}"`,
+    etag: etagOf(plain),
     mediaType: mediaTypes[extname(path)] ?? 'application/octet-stream',
     cacheControl: path.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
   }
@@ -70,7 +70,7 @@ async function readPageFile(webRoot: string, path: string): Promise<PageFile> {
 function send(request: FastifyRequest, reply: FastifyReply, file: PageFile): FastifyReply {
   const { mediaType, cacheControl, etag, plain, gzipped } = file
   void reply.headers({ 'cache-control': cacheControl, etag, vary: 'Accept-Encoding' }).type(mediaType)
-  if (request.headers['if-none-match'] === etag) return reply.code(304).send()
+  if (isKnown(etag, request.headers['if-none-match'])) return reply.code(304).send()
   const shrinks = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '') && gzipped.length < plain.length
   return shrinks ? reply.header('content-encoding', 'gzip').send(gzipped) : reply.send(plain)
 }

@@ -344,4 +344,17 @@ describe('snapshot and latest', () => {
     expect(picture.bytes.subarray(0, 3)).toEqual(Buffer.of(0xff, 0xd8, 0xff))
     expect((await ask(`${at}/snapshot.jpg?overlay=maybe`)).status).toBe(400)
   })
+
+  it('send a picture no second time to who names it', async () => {
+    const { url, gantry } = await serveFake()
+    await gantry.addCamera(fakeCamera('a'))
+    gantry.emit(fakeResult('a', 1))
+    const at = `${url}/api/v1/cameras/a/snapshot.jpg`
+    const { etag = '' } = (await ask(at)).headers as { etag?: string }
+    const again = await ask(at, { headers: { 'if-none-match': `"other", W/${etag}` } })
+    expect([again.status, again.bytes.length]).toEqual([304, 0])
+    expect(again.headers).toMatchObject({ etag, 'gantry-picture': 'own', 'cache-control': 'no-store' })
+    gantry.snapshotJpeg = Buffer.of(0xff, 0xd8, 0xff, 1)
+    expect((await ask(at, { headers: { 'if-none-match': etag } })).status).toBe(200)
+  })
 })

@@ -14,6 +14,7 @@ import { detectionsMessageSchema } from '../../messages/detections-message.js'
 import { pictureTypes } from '../picture-body.js'
 import { cameraPreviewSchema } from '../preview-schema.js'
 import { BadRequestError, NothingYetError, type FieldProblem } from '../errors.js'
+import { etagOf } from '../etag.js'
 import { route, type RouteContext } from '../route.js'
 
 /** @throws CameraNotFoundError */
@@ -40,6 +41,7 @@ const snapshotHeaders = {
   'gantry-picture': '`own`: at the resolution of the camera; `analysed`: at the size that the model saw.',
   'gantry-picture-size': 'Width and height in pixels, such as `1280x720`.',
   'gantry-captured-at': 'When the picture came, RFC 3339 in UTC.',
+  etag: 'Name of this very picture, for `If-None-Match`.',
 } as const
 
 /** Cameras, live: none of these touches a camera other than its own. */
@@ -156,7 +158,10 @@ export const cameraRoutes = [
       'The newest picture at the resolution of the camera where that can be had, else as it was analysed',
     pathSchema: cameraPathSchema,
     querySchema: snapshotQuerySchema,
-    responses: { 200: { description: 'The picture.', type: 'image/jpeg', headers: snapshotHeaders } },
+    responses: {
+      200: { description: 'The picture.', type: 'image/jpeg', headers: snapshotHeaders },
+      304: { description: 'The newest picture is the one that `If-None-Match` names.' },
+    },
     problems: [400, 404, 503],
     handle: async ({ path, query, context }) => {
       const wishes = { overlay: query.overlay, own: query.size === 'own' }
@@ -168,6 +173,7 @@ export const cameraRoutes = [
         'gantry-picture': picture,
         'gantry-picture-size': `${widthPx}x${heightPx}`,
         'gantry-captured-at': new Date(capturedAtMs).toISOString(),
+        etag: etagOf(jpeg),
       }
       return { type: 'image/jpeg', headers, body: jpeg }
     },
