@@ -39,7 +39,7 @@ export async function snapshotOf(unit: CameraUnit, wishes: SnapshotWishes): Prom
   const boxes = overlay ? last : undefined
   // Where the streams show different parts, nobody knows where a box is in the other.
   if (main && (boxes === undefined || haveSameShape(main.size, boxes.held.frame.source)))
-    return ownSnapshot(unit, main, wallMs(), format, boxes && { ...boxes, frame: boxes.held.frame })
+    return mainSnapshot(unit, main, format, boxes && { ...boxes, frame: boxes.held.frame })
   if (!last)
     throw new NotFoundError(
       `camera "${unit.camera.id}" has no picture yet`,
@@ -58,22 +58,25 @@ async function newestOwn(
   const sent = unit.source?.sentPicture?.()
   const analysedAtMs = unit.last?.held.frame.capturedAtMs ?? 0
   if (sent === undefined || sent.capturedAtMs < analysedAtMs - oldestMs) return undefined
-  const picture = await unit.own.picture(sent, unit.camera)
+  const { camera, own } = unit
+  const made = own.of(sent, camera)
+  const picture = await made.whole
   if (picture === undefined) return undefined
-  if (!overlay) return ownSnapshot(unit, picture, sent.capturedAtMs, format)
-  const found = await unit.own.found(picture, detect)
-  return found && ownSnapshot(unit, picture, sent.capturedAtMs, format, found)
+  const found = overlay ? await made.found(picture, detect) : undefined
+  if (overlay && found === undefined) return undefined
+  const jpeg = await made.drawn(overlay, () => encodeMainSnapshot(picture, camera, format, found))
+  const { capturedAtMs } = sent
+  return { jpeg, picture: 'own', ...sizeOfSnapshot(picture, camera, format), capturedAtMs }
 }
 
-async function ownSnapshot(
+async function mainSnapshot(
   { camera }: CameraUnit,
   picture: WholePicture,
-  capturedAtMs: number,
   format: FrameFormat,
-  found?: FoundInStill,
+  found: FoundInStill | undefined,
 ): Promise<CameraSnapshot> {
   const jpeg = await encodeMainSnapshot(picture, camera, format, found)
-  return { jpeg, picture: 'own', ...sizeOfSnapshot(picture, camera, format), capturedAtMs }
+  return { jpeg, picture: 'own', ...sizeOfSnapshot(picture, camera, format), capturedAtMs: wallMs() }
 }
 
 async function analysed(unit: CameraUnit, overlay: boolean): Promise<CameraSnapshot> {
