@@ -28,6 +28,8 @@ export type InputOptions = Readonly<{
   logins?: LoginMemory
   /** What an HTTP camera is taken for. A snapshot is no matter of a decoder. */
   content: Exclude<HttpContent, 'snapshot'>
+  /** Of an RTSP camera: a copy of the newest is kept on its way. */
+  keepsKeyFrames: boolean
   /** The HTTP camera is something else. */
   mistaken(content: HttpContent): void
   /** The camera has agreed to send. */
@@ -55,10 +57,11 @@ export async function openInput(options: InputOptions): Promise<OpenedInput | Fa
   // What is encrypted stays inside of its connection.
   const transport = location.url.startsWith('rtsps:') ? 'tcp' : options.camera.transport
   const { sampleFps } = options.camera
+  const { keepsKeyFrames } = options
   const behind = (detail: string) => options.behind?.(detail)
   const logins = options.logins ?? {}
   const gate = await RtspGate.open({
-    ...{ ...way, addresses: found.addresses, transport, sampleFps, logins, behind, signal },
+    ...{ ...way, addresses: found.addresses, transport, sampleFps, keepsKeyFrames, logins, behind, signal },
   }).catch(connectionFailure)
   return 'reason' in gate ? gate : { gate, input: { kind: 'rtsp', url: gate.url, transport } }
 }

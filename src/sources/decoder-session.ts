@@ -20,6 +20,7 @@ import { decoderArguments, type DecoderInput } from './ffmpeg-command.js'
 import { FilePlaying, isPaused } from './file-playing.js'
 import { FrameAssembler } from './frame-assembler.js'
 import { contentReasons } from './http-content.js'
+import { keepsKeyFrames } from './key-frame-keeper.js'
 import { PicturePairing } from './picture-pairing.js'
 import { PictureGate } from './picture-gate.js'
 import type { ToldAspect } from './pixel-aspect.js'
@@ -177,6 +178,7 @@ export class DecoderSession implements Session {
       addresses: deps.addresses,
       logins: memory.logins,
       content: memory.content === 'snapshot' ? 'media' : memory.content,
+      keepsKeyFrames: keepsKeyFrames(camera),
       mistaken: (content) => {
         const hasFailed = memory.content !== 'media'
         memory.content = content

@@ -1,8 +1,11 @@
+import type { CameraConfig } from '../config/camera.js'
 import { wallMs } from '../lifecycle/clock.js'
 import { beginsKeyFrame, holdsKeyPicture, rtpHeadBytes, videoTypes, type RtpVideo } from './rtp-packet.js'
 
 /** Largest key frame that is kept; those of 4K cameras have about 1 MB. */
 const mostBytes = 4 * 1024 ** 2
+/** What is held of one camera at worst: the newest key frame, and the one that has begun. */
+export const mostKeyFrameBytes = 2 * mostBytes
 /** Where each picture is a key frame (MJPEG), not each of them is copied for a question that comes once in a while. */
 const leastApartMs = 1_000
 /** In the byte that says what a packet carries: it is the last one of a picture. */
@@ -14,6 +17,18 @@ export type KeyFramePackets = Readonly<{
   packets: readonly Buffer[]
   /** Wall time. */ atMs: number
 }>
+
+/** Whether key frames of a camera are kept: those that come by way of us, of a stream that snapshots are taken of. */
+export function keepsKeyFrames({
+  url,
+  analyseUrl,
+  transport,
+  videoTrack,
+}: Pick<CameraConfig, 'url' | 'analyseUrl' | 'transport' | 'videoTrack'>): boolean {
+  // What is encrypted stays inside of its connection.
+  const comesByUs = /^rtsps:/i.test(url) || (/^rtsp:/i.test(url) && transport === 'tcp')
+  return comesByUs && analyseUrl === undefined && videoTrack === 1
+}
 
 type Kept = { ticks: number; video: RtpVideo; packets: Buffer[]; bytes: number; nextSeq: number }
 

@@ -131,6 +131,8 @@ export class MainStream {
       addresses: deps.addresses,
       logins: this.#logins,
       content: content === 'snapshot' ? 'media' : content,
+      // It is decoded at once.
+      keepsKeyFrames: false,
       mistaken: (is) => (this.#content = is),
       signal,
     })

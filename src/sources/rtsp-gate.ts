@@ -45,6 +45,8 @@ export type RtspGateOptions = Readonly<{
   /** What earlier logins have taught about the camera. */
   logins?: LoginMemory
   sampleFps: number
+  /** A copy of the newest key frame is kept. Absent: it is. */
+  keepsKeyFrames?: boolean
   signal?: AbortSignal
   /** The camera has agreed to send: called once. */
   playing?(): void
@@ -84,7 +86,7 @@ export class RtspGate {
   readonly #ends: PictureEnds
   readonly #catchUp: CatchUp
   readonly #keeper = new SessionKeeper(nowMs())
-  readonly #keyFrames = new KeyFrameKeeper()
+  readonly #keyFrames: KeyFrameKeeper | undefined
   #answerTimer: NodeJS.Timeout | undefined
   #keepTimer: NodeJS.Timeout | undefined
   #decoder: Socket | undefined
@@ -100,6 +102,7 @@ export class RtspGate {
     camera: Socket,
   ) {
     const url = new URL(options.url)
+    this.#keyFrames = options.keepsKeyFrames === false ? undefined : new KeyFrameKeeper()
     this.#server = server
     this.#camera = camera
     this.#login = CameraLogin.of(url, options.logins)
@@ -178,7 +181,7 @@ export class RtspGate {
 
   /** The newest key frame; undefined where none has come by way of this gate. */
   get keyFrame(): KeyFramePackets | undefined {
-    return this.#keyFrames.last
+    return this.#keyFrames?.last
   }
 
   /** Of a camera that plays. */
@@ -245,7 +248,7 @@ export class RtspGate {
   #received(bytes: Buffer): boolean {
     const before = this.#fromCamera.mediaPackets
     this.#receivedMs = nowMs()
-    this.#keyFrames.received(bytes)
+    this.#keyFrames?.received(bytes)
     this.#guarded(() => this.#fromCamera.write(bytes))
     this.#keeper.heard(this.#receivedMs)
     if (this.#fromCamera.mediaPackets > before) this.#keeper.sent(this.#receivedMs)
@@ -261,10 +264,10 @@ export class RtspGate {
 
   #media(bytes: Buffer, at: number): boolean {
     if (!this.#catchUp.passes(bytes, at, this.#receivedMs)) {
-      this.#keyFrames.leftOut()
+      this.#keyFrames?.leftOut()
       return false
     }
-    this.#keyFrames.packet(bytes, at)
+    this.#keyFrames?.packet(bytes, at)
     if ((bytes[at + 5] ?? 0) >= marked) this.#ends.ended(bytes, at)
     return true
   }
@@ -336,7 +339,7 @@ export class RtspGate {
 
   #described(sdp: string): void {
     this.#ends.described(sdp)
-    this.#keyFrames.described(sdp)
+    this.#keyFrames?.described(sdp)
     this.#catchUp.described(sdp)
   }
 

@@ -44,6 +44,7 @@ async function check(
     { checkLimits },
     { lookAtProviders },
     { checkDecoding },
+    { checkKeyFrames },
     { checkTls },
     { checkFolders },
   ] = await Promise.all([
@@ -56,6 +57,7 @@ async function check(
     import('../checks/limits-check.js'),
     import('../checks/provider-check.js'),
     import('../checks/decoding-check.js'),
+    import('../checks/key-frames-check.js'),
     import('../checks/tls-check.js'),
     import('../checks/folders-check.js'),
   ])
@@ -90,6 +92,7 @@ async function check(
     ...checkInt8(repositoriesOf(config), providers),
     ...seen.findings,
     ...decoding,
+    ...checkKeyFrames(config),
     ...kafka,
     ...others,
     ...redis,
