@@ -22,6 +22,7 @@ it('speaks of every failure once', () => {
     ...numbers('R', 167, 160),
     ...numbers('S', 37),
   ])
+  expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 136), 'R170', ...numbers('S', 37)])
 })
 
 it.each(rows)('$id names files with a test of that name', ({ id, files }) => {

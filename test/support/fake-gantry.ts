@@ -185,13 +185,22 @@ export class FakeGantry implements Gantry {
     this.#cameras.delete(id)
   }
 
-  /** What snapshots show. */
+  /** What snapshots show, and what is told of it beside its size. */
   snapshotJpeg: Uint8Array = jpegStart
+  snapshotFacts: Partial<Pick<TakenSnapshot, 'picture' | 'capturedAtMs'>> = {}
+  /** What a snapshot waits for. */
+  snapshotGate: Promise<void> = Promise.resolve()
 
   async snapshot(id: string, { own }: Readonly<{ own: boolean }>): Promise<TakenSnapshot> {
     if (this.#find(id).latest === undefined) throw new FakeError('GANTRY_NOT_FOUND', 'no picture yet')
     const size = own ? { widthPx: 1_280, heightPx: 720 } : { widthPx: 796, heightPx: 448 }
-    return { jpeg: this.snapshotJpeg, picture: own ? 'own' : 'analysed', ...size, capturedAtMs: Date.now() }
+    await this.snapshotGate
+    const facts = {
+      picture: own ? 'own' : 'analysed',
+      capturedAtMs: Date.now(),
+      ...this.snapshotFacts,
+    } as const
+    return { jpeg: this.snapshotJpeg, ...size, ...facts }
   }
 
   async pushFrame(id: string, image: Uint8Array): Promise<Readonly<{ seq: number }>> {

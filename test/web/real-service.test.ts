@@ -135,6 +135,33 @@ describe.skipIf(skipsBrowser())('the page on a real service with real cameras', 
     await page.context().close()
   })
 
+  it(
+    'shows the camera that is looked at in its own resolution, and no other',
+    { timeout: perTest },
+    async () => {
+      const { page, misdeeds } = await openPage(browser, service.url)
+      const asked: string[] = []
+      page.on('request', (request) => {
+        if (request.url().includes('snapshot.jpg')) asked.push(new URL(request.url()).pathname)
+      })
+      await nextFrame(page, 'dock-1')
+      await nextFrame(page, 'dock-2')
+      expect(asked).toEqual([])
+      await page.getByRole('button', { name: /^Enlarge dock-1/ }).click()
+      const picture = page.locator('img.full-size')
+      const widthPx = () => picture.evaluate((image) => (image as HTMLImageElement).naturalWidth)
+      await expect.poll(widthPx, patient).toBe(1280)
+      expect(await page.locator('.full-size-note').textContent()).toMatch(/^1280 × 720, of /)
+      // Another key frame is another picture.
+      const before = await picture.getAttribute('src')
+      await expect.poll(() => picture.getAttribute('src'), patient).not.toBe(before)
+      await page.locator('.live-beside canvas[data-seq]').waitFor(patient)
+      expect(new Set(asked)).toEqual(new Set(['/api/v1/cameras/dock-1/snapshot.jpg']))
+      expect(misdeeds).toEqual(nothing)
+      await page.context().close()
+    },
+  )
+
   it('adds a camera that is soon live, and removes it', { timeout: perTest }, async () => {
     const { page, misdeeds, consoleErrors } = await openPage(browser, service.url)
     await page.locator('[data-camera=dock-1]').waitFor()

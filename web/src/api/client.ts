@@ -27,6 +27,7 @@ export class UnreachableError extends Error {
 
 export type Snapshot = Readonly<{
   blob: Blob
+  etag: string | undefined
   /** `isOwn`: in the resolution of the camera, else as the model saw it. */
   facts: Readonly<{ isOwn: boolean; size: string; capturedAt: string | undefined }>
 }>
@@ -47,12 +48,19 @@ export const api = {
     ask<Camera>(cameraPath(id), { method: 'PATCH', body: changes }),
   preview: (body: NewCameraForm, signal: AbortSignal) =>
     ask<CameraPreview>('api/v1/cameras/preview', { method: 'POST', body, signal }),
-  /** A picture in the resolution of the camera, where there is one. */
-  snapshot: async (id: string, overlay: boolean, signal: AbortSignal): Promise<Snapshot> => {
-    const response = await answerOf(`${cameraPath(id)}/snapshot.jpg?overlay=${overlay ? 1 : 0}`, { signal })
+  /** A picture in the resolution of the camera, where there is one. @param asked - `unless` it is the picture of that name: then `known`. */
+  snapshot: async (
+    id: string,
+    { overlay, unless }: Readonly<{ overlay: boolean; unless?: string | undefined }>,
+    signal?: AbortSignal,
+  ): Promise<Snapshot | 'known'> => {
+    const path = `${cameraPath(id)}/snapshot.jpg?overlay=${overlay ? 1 : 0}`
+    const response = await answerOf(path, { signal, unless })
+    if (response.status === 304) return 'known'
     const { headers } = response
     return {
       blob: await response.blob(),
+      etag: headers.get('etag') ?? undefined,
       facts: {
         isOwn: headers.get('gantry-picture') === 'own',
         size: (headers.get('gantry-picture-size') ?? '').replace('x', ' × '),
@@ -80,7 +88,13 @@ function cameraPath(id: string): string {
   return `api/v1/cameras/${encodeURIComponent(id)}`
 }
 
-type Ask = Readonly<{ method?: string; body?: unknown; signal?: AbortSignal | undefined }>
+type Ask = Readonly<{
+  method?: string
+  body?: unknown
+  signal?: AbortSignal | undefined
+  /** Name of what is here already. */
+  unless?: string | undefined
+}>
 
 /** @throws ApiError, UnreachableError */
 async function ask<T>(path: string, asked: Ask): Promise<T> {
@@ -89,7 +103,7 @@ async function ask<T>(path: string, asked: Ask): Promise<T> {
 }
 
 /** An answer that is no error. @throws ApiError, UnreachableError */
-async function answerOf(path: string, { method = 'GET', body, signal }: Ask): Promise<Response> {
+async function answerOf(path: string, { method = 'GET', body, signal, unless }: Ask): Promise<Response> {
   const token = savedToken()
   const response = await fetch(path, {
     method,
@@ -97,13 +111,14 @@ async function answerOf(path: string, { method = 'GET', body, signal }: Ask): Pr
       accept: 'application/json, image/jpeg',
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(unless === undefined ? {} : { 'if-none-match': unless }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     ...(signal === undefined ? {} : { signal }),
   }).catch((error: unknown) => {
     throw signal?.aborted ? error : new UnreachableError(error)
   })
-  if (response.ok) return response
+  if (response.ok || response.status === 304) return response
   const answer: unknown = await response.json().catch(() => undefined)
   throw new ApiError(problemOf(answer, response.status))
 }

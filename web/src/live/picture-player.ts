@@ -16,6 +16,8 @@ import { draw, type Shown } from './draw.js'
 export class PicturePlayer {
   /** What is in the picture that is shown. */
   readonly seen = new Store<readonly LabelCount[]>([])
+  /** Whether the camera sends larger pictures than the model saw, which are those shown. */
+  readonly isScaled = new Store(false)
   readonly #canvases = new Set<HTMLCanvasElement>()
   readonly #firstListeners = new Set<() => void>()
   /** How old the picture is that is shown, and how often there is another. */
@@ -30,6 +32,11 @@ export class PicturePlayer {
 
   get hasPicture(): boolean {
     return this.#shown !== undefined
+  }
+
+  /** When the picture that is shown was taken: wall time of the service. */
+  get capturedAtMs(): number | undefined {
+    return this.#shown && Date.parse(this.#shown.header.capturedAt)
   }
 
   /** Draws on the canvas from now on, beginning with the picture at hand. @returns what ends it. */
@@ -94,6 +101,8 @@ export class PicturePlayer {
     this.#shown = shown
     this.pace.shown(Date.parse(shown.header.capturedAt), monotonicMs())
     this.seen.set(countLabels(shown.detections))
+    const { widthPx, heightPx, sourceWidthPx, sourceHeightPx } = shown.header
+    this.isScaled.set(sourceWidthPx > widthPx || sourceHeightPx > heightPx)
     cancelAnimationFrame(this.#frameRequest)
     this.#frameRequest = requestAnimationFrame(() => this.#paint())
     if (first) for (const listener of this.#firstListeners) listener()

@@ -1,10 +1,10 @@
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { Camera, DecodeMode, DecodePlace } from '../api/types.js'
 import { useDashboard } from '../state/context.js'
 import { useStore } from '../state/store.js'
-import { cameraName, PictureBadges, StateBadge, StateNotice } from './camera-state.js'
-import { SeenNow } from './camera-tile.js'
+import { CameraPicture, FullSizeSwitch, LiveBeside, SavePicture } from './camera-picture.js'
+import { cameraName, StateBadge } from './camera-state.js'
 import { CoverageTimeline } from './coverage-timeline.js'
 import { Dialog } from './dialog.js'
 import { EditCamera } from './edit-camera.js'
@@ -12,12 +12,6 @@ import { count, duration, milliseconds, moment, perSecond, share, timeZone } fro
 import { FrameFates } from './frame-fates.js'
 import { Icon } from './icon.js'
 import { OverlaySwitches } from './overlay-switches.js'
-import { isTyping } from './shortcuts.js'
-import { usePictureAge } from './use-picture-age.js'
-import { usePlayer } from './use-player.js'
-import { useSnapshots, type Snapshots } from './use-snapshots.js'
-import { fullSize, toggleFullSize } from '../state/full-size.js'
-import { overlay } from '../state/overlay.js'
 import { useEachSecond } from '../state/seconds.js'
 import { serviceClock } from '../state/service-clock.js'
 
@@ -34,6 +28,7 @@ export function CameraDetail({ id, onClose, onShow, onRemove }: DetailProps): JS
   const cameras = useStore(poller.cameras) ?? []
   const index = cameras.findIndex((camera) => camera.id === id)
   const camera = cameras[index]
+  const [isFull, setIsFull] = useState(false)
   const neighbour = (step: number): string =>
     cameras[(index + step + cameras.length) % cameras.length]?.id ?? id
   useEffect(() => {
@@ -63,13 +58,15 @@ export function CameraDetail({ id, onClose, onShow, onRemove }: DetailProps): JS
     >
       <div class="detail-body">
         <div>
-          <Picture key={id} camera={camera} />
+          <CameraPicture key={id} camera={camera} onFull={setIsFull} />
           <OverlaySwitches>
             <FullSizeSwitch />
+            <SavePicture camera={camera} />
           </OverlaySwitches>
           <CoverageTimeline key={id} id={id} />
         </div>
         <div class="detail-side">
+          {isFull && <LiveBeside key={id} camera={camera} />}
           <Facts camera={camera} />
           <Controls camera={camera} onRemove={onRemove} />
         </div>
@@ -103,76 +100,6 @@ function Steps({ place, onStep }: StepsProps): JSX.Element {
         <Icon name="right" />
       </button>
     </span>
-  )
-}
-
-function Picture({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
-  const canvas = useRef<HTMLCanvasElement>(null)
-  const hasPicture = usePlayer(canvas, camera.id, camera.status.state !== 'disabled')
-  const age = usePictureAge(camera)
-  const wantsFull = useStore(fullSize) && camera.status.state === 'live'
-  const { boxes } = useStore(overlay)
-  const snapshots = useSnapshots(camera.id, wantsFull, boxes)
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      if (event.key === 'f' && !event.ctrlKey && !event.metaKey && !isTyping(event.target)) toggleFullSize()
-    }
-    document.addEventListener('keydown', onKey)
-    return () => document.removeEventListener('keydown', onKey)
-  }, [])
-  return (
-    <div class="screen large" data-state={age === undefined ? camera.status.state : 'stale'}>
-      <canvas
-        ref={canvas}
-        class={hasPicture ? '' : 'blank'}
-        role="img"
-        aria-label={`${age === undefined ? 'Live picture' : `Picture of ${age} ago`} of ${cameraName(camera)}`}
-      />
-      {snapshots.url !== undefined && (
-        <img class="full-size" src={snapshots.url} alt={`Picture of ${cameraName(camera)} in full size`} />
-      )}
-      {wantsFull && <FullSizeNote {...snapshots} />}
-      <StateNotice camera={camera} hasPicture={hasPicture} age={age} />
-      {age !== undefined && (
-        <div class="tile-top">
-          <span />
-          <PictureBadges camera={camera} age={age} />
-        </div>
-      )}
-      {camera.status.state === 'live' && <SeenNow id={camera.id} most={8} />}
-    </div>
-  )
-}
-
-function FullSizeSwitch(): JSX.Element {
-  const isOn = useStore(fullSize)
-  return (
-    <button
-      type="button"
-      class="switch"
-      aria-pressed={isOn}
-      aria-keyshortcuts="f"
-      title="Pictures in the resolution of the camera, one after the other, in place of the live ones that the model saw (f)"
-      onClick={toggleFullSize}
-    >
-      <Icon name={isOn ? 'eye' : 'eye-off'} />
-      Full size <kbd aria-hidden="true">f</kbd>
-    </button>
-  )
-}
-
-/** Of when and how large the picture is, or why there is none. */
-function FullSizeNote({ facts, trouble }: Snapshots): JSX.Element {
-  const taken =
-    facts?.capturedAt === undefined ? '' : `, of ${moment(Date.parse(facts.capturedAt), serviceClock.now())}`
-  return (
-    <p class="full-size-note" role="status">
-      {trouble !== ''
-        ? trouble
-        : facts === undefined
-          ? 'Taking a picture…'
-          : `${facts.size}${facts.isOwn ? '' : ' (as the model saw it: no larger one is at hand)'}${taken}`}
-    </p>
   )
 }
 

@@ -15,7 +15,7 @@ const keys: readonly (readonly [string, string])[] = [
   ['a', 'add a camera'],
   ['b', 'boxes on or off'],
   ['n', 'names of classes on or off'],
-  ['f', 'the enlarged camera in full size, picture by picture'],
+  ['f', 'the enlarged camera in its own resolution, or live'],
   ['c', 'the cameras'],
   ['m', 'the models'],
   ['/', 'filter the detections, or the models'],
