@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +8,7 @@ import { launchBrowser, openPage, skipsBrowser } from '../support/browser.js'
 import { rtspCameras } from '../support/demo-cameras.js'
 import { KafkaBroker, kafkaMissing } from '../support/kafka.js'
 import { TestService } from '../support/service.js'
+import { saidBy } from '../support/shell-command.js'
 
 const nothing = { dialogs: [], violations: [], errors: [], foreign: [] }
 /** Browser, decoders and models share the cores of this machine. */
@@ -16,34 +16,6 @@ const patient = { timeout: 60_000 }
 const perTest = 240_000
 const token = 'a-token-that-nobody-knows'
 const repository = join(import.meta.dirname, '../../models')
-
-/** What a command says, as a person would run it; it is ended once it has said what is wanted. */
-function saidBy(command: string, wanted: RegExp, env: NodeJS.ProcessEnv = {}): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const child = spawn('bash', ['-c', command], {
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    })
-    let said = ''
-    const end = (): void => {
-      // With what bash has started.
-      if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL')
-    }
-    const timer = setTimeout(end, patient.timeout)
-    for (const output of [child.stdout, child.stderr])
-      output.setEncoding('utf8').on('data', (text: string) => {
-        said += text
-        if (wanted.test(said)) end()
-      })
-    child.on('error', reject)
-    child.on('close', () => {
-      clearTimeout(timer)
-      if (wanted.test(said)) resolve(said)
-      else reject(new Error(`${command}\nsaid: ${said}`))
-    })
-  })
-}
 
 const commandOf = (page: Page, label: string | RegExp): Promise<string> =>
   page.getByRole('group', { name: label }).last().innerText()
