@@ -2,15 +2,12 @@ import type { RecentPage, RecentQuery, ResultCache } from '../../cache/result-ca
 import type { CameraPatch, NewCamera } from '../../config/camera.js'
 import type { CameraPreviewRequest } from '../../config/camera-preview.js'
 import type { EnsembleChangeRequest } from '../../config/ensemble-change.js'
-import { analysedUrl } from '../../config/camera-url-settings.js'
-import { mainPictureAtMostMs, type FromEngine } from '../engine/protocol.js'
+import type { FromEngine } from '../engine/protocol.js'
 import { detectionsRecordId } from '../../messages/cloud-event.js'
 import type { DetectorInfo } from '../../detector/camera-detector.js'
 import { closedDetectionsJson, type DetectionsText } from '../../messages/detections-json.js'
 import type { DetectionsMessage } from '../../messages/detections-message.js'
-import { fromBase64, toBase64 } from '../../lifecycle/base64.js'
 import { Deadline } from '../../lifecycle/deadline.js'
-import { Turns } from '../../lifecycle/turns.js'
 import { type GpuFigures, GpuMetrics } from '../../metrics/gpu-metrics.js'
 import { metricsText } from '../../metrics/metrics-text.js'
 import type { ServiceMetrics } from '../../metrics/service-metrics.js'
@@ -18,8 +15,6 @@ import type { ResultSink } from '../../delivery/result-sink.js'
 import type { RecordStore } from '../../store/record-store.js'
 import type { CoverageStore } from '../../coverage/coverage-store.js'
 import type { CameraDirectory } from '../../cameras/camera-directory.js'
-import type { CameraEntry } from '../../cameras/camera-entry.js'
-import { EngineUnavailableError } from '../../cameras/engine-errors.js'
 import type { EngineProcess } from '../engine/engine-process.js'
 import { Capacity, type CapacityDeps } from './capacity.js'
 import type { OwnMessage } from '../child-messages.js'
@@ -27,7 +22,8 @@ import type { ModelServerProcess } from '../model-server/model-server-process.js
 import type { StreamProcess } from '../stream/stream-process.js'
 import type { CameraPreview } from '../../api/preview-schema.js'
 import { coverageRecord, CoverageWatch } from './coverage-watch.js'
-import { CameraPreviews } from './camera-previews.js'
+import { CameraEngines } from './camera-engines.js'
+import { CameraRequests } from './camera-requests.js'
 import type { TlsDoorProcess } from '../tls-door/tls-door-process.js'
 import { CameraMoves } from './camera-moves.js'
 import { camerasEnsemble } from './cameras-ensemble.js'
@@ -57,10 +53,6 @@ import type {
   TakenSnapshot,
 } from '../../api/gantry.js'
 
-/** Numbers left free after an engine's death: it may have given some to frames it took along. */
-const seqMargin = 1_000
-/** Longest for a picture of a camera's main stream, with time to tell why there is none. */
-const snapshotAtMostMs = mainPictureAtMostMs + 2_000
 export type ServiceDeps = EnginesDeps &
   Pick<CapacityDeps, 'admission' | 'latencyObjectiveMs'> &
   Readonly<{
@@ -93,8 +85,6 @@ export class GantryService implements Gantry {
   readonly #engines: Engines
   readonly #engineMetrics: EngineMetrics
   readonly #deps: ServiceDeps
-  /** A camera is saved before its engine is told; two changes of one must not reach the engine the other way round. */
-  readonly #turns = new Turns()
   readonly #modelCounts = new ModelCounts()
   readonly #capacity: Capacity
   readonly #gpuMetrics = new GpuMetrics(() => this.gpus())
@@ -102,7 +92,8 @@ export class GantryService implements Gantry {
   readonly #moves: CameraMoves
   readonly #decoders: DecoderBudget
   readonly #ensemble: EnsembleChange
-  readonly #previews: CameraPreviews
+  readonly #camerasOf: CameraEngines
+  readonly #requests: CameraRequests
   readonly #coverage: CoverageWatch
 
   constructor(deps: ServiceDeps) {
@@ -130,7 +121,13 @@ export class GantryService implements Gantry {
       hasRoom: ({ engine, cameraId }) => this.#engines.all[engine]?.tell({ type: 'cardHasRoom', cameraId }),
     })
     this.#ensemble = camerasEnsemble(deps, this.#engines)
-    this.#previews = new CameraPreviews({ ...deps.directory.deps, directory: deps.directory, log: deps.log })
+    this.#camerasOf = new CameraEngines(deps.directory, this.#engines.all)
+    this.#requests = new CameraRequests({
+      ...deps,
+      engines: this.#camerasOf,
+      capacity: this.#capacity,
+      removed: (id) => this.#coverage.removed(id),
+    })
     this.#coverage = new CoverageWatch({
       ...deps,
       store: deps.coverage,
@@ -139,7 +136,7 @@ export class GantryService implements Gantry {
     this.#moves = new CameraMoves({
       directory: deps.directory,
       engines: this.#engines.all,
-      assign: (entry) => this.#assign(entry),
+      assign: (entry) => this.#camerasOf.assign(entry),
       log: deps.log,
     })
     this.stream.onPictureCameras = (cameras) =>
@@ -166,7 +163,7 @@ export class GantryService implements Gantry {
   refuse(): void {
     this.#draining = true
     this.#engines.refuse()
-    this.#previews.close()
+    this.#requests.close()
     this.#ensemble.stop()
   }
 
@@ -202,42 +199,27 @@ export class GantryService implements Gantry {
   }
 
   addCamera(camera: NewCamera): Promise<AdmittedCamera> {
-    return this.#turns.take(camera.id, () =>
-      this.#admit(camera, camera.enabled, async () => {
-        const entry = await this.#deps.directory.add(camera)
-        this.#deps.modelServer?.giveWay()
-        return entry
-      }),
-    )
+    return this.#requests.add(camera)
   }
 
   patchCamera(id: string, patch: CameraPatch): Promise<AdmittedCamera> {
-    return this.#turns.take(id, () => {
-      const { config } = this.#deps.directory.get(id)
-      const isSwitchedOn = patch.enabled === true && !config.enabled
-      return this.#admit({ id, sampleFps: patch.sampleFps ?? config.sampleFps }, isSwitchedOn, async () => {
-        const entry = await this.#deps.directory.patch(id, patch)
-        entry.switched()
-        return entry
-      })
-    })
+    return this.#requests.patch(id, patch)
+  }
+
+  removeCamera(id: string): Promise<void> {
+    return this.#requests.remove(id)
   }
 
   previewCamera(asked: CameraPreviewRequest, signal: AbortSignal): Promise<CameraPreview> {
-    return this.#previews.look(asked, signal)
+    return this.#requests.preview(asked, signal)
   }
 
-  /** @param isMore - one more than before will ask for frames. */
-  async #admit(
-    camera: Readonly<{ id: string; sampleFps: number }>,
-    isMore: boolean,
-    take: () => Promise<CameraEntry>,
-  ): Promise<AdmittedCamera> {
-    const { taken, warnings } = isMore
-      ? await this.#capacity.admit(camera, take)
-      : { taken: await take(), warnings: [] }
-    this.#assign(taken)
-    return { ...taken.view(), ...(warnings.length > 0 && { warnings }) }
+  snapshot(id: string, wishes: Readonly<{ overlay: boolean; own: boolean }>): Promise<TakenSnapshot> {
+    return this.#requests.snapshot(id, wishes)
+  }
+
+  pushFrame(id: string, image: Uint8Array): Promise<Readonly<{ seq: number }>> {
+    return this.#requests.push(id, image)
   }
 
   headroom(question: HeadroomQuestion): HeadroomView {
@@ -258,39 +240,6 @@ export class GantryService implements Gantry {
 
   changeEnsemble(request: EnsembleChangeRequest): Promise<EnsembleView> {
     return this.#ensemble.begin(request)
-  }
-
-  removeCamera(id: string): Promise<void> {
-    return this.#turns.take(id, () => this.#remove(id))
-  }
-
-  async #remove(id: string): Promise<void> {
-    const entry = await this.#deps.directory.remove(id)
-    this.#coverage.removed(id)
-    if (!this.#engineOf(entry).tell({ type: 'removeCamera', cameraId: id })) this.#deps.directory.left(entry)
-    await this.#deps.cache.forget(id).catch((error: unknown) => {
-      this.#deps.log.warn(
-        { cameraId: id, err: error },
-        'cached results of a removed camera stay until they expire',
-      )
-    })
-  }
-
-  async snapshot(id: string, wishes: Readonly<{ overlay: boolean; own: boolean }>): Promise<TakenSnapshot> {
-    const question = { type: 'snapshot', cameraId: id, ...wishes } as const
-    const { jpeg, ...facts } = await this.#servingEngine(id).ask(question, snapshotAtMostMs)
-    return { ...facts, jpeg: fromBase64(jpeg) }
-  }
-
-  async pushFrame(id: string, image: Uint8Array): Promise<Readonly<{ seq: number }>> {
-    return this.#servingEngine(id).ask({ type: 'pushFrame', cameraId: id, image: toBase64(image) })
-  }
-
-  /** @throws CameraNotFoundError; EngineUnavailableError for the moment in which a camera moves. */
-  #servingEngine(id: string): EngineProcess {
-    const entry = this.#deps.directory.get(id)
-    if (entry.isMoving) throw new EngineUnavailableError('the camera moves to another engine')
-    return this.#engineOf(entry)
   }
 
   async latest(id: string): Promise<DetectionsMessage | undefined> {
@@ -338,19 +287,13 @@ export class GantryService implements Gantry {
     engine.tell({ type: 'card', requestId, answer })
   }
 
-  #engineOf(entry: CameraEntry): EngineProcess {
-    const engine = this.#engines.all[entry.engine]
-    if (!engine) throw new RangeError(`camera "${entry.config.id}" is assigned to engine ${entry.engine}`)
-    return engine
-  }
-
   #engineReady(index: number, { detector, format }: DetectorInfo): void {
     this.#deps.modelServer?.camerasRun(detector.name, format.input)
     this.#engineMetrics.ready(index)
     this.#ensemble.interrupt(`engine ${index} came up meanwhile`)
     this.#decoders.engineReady()
     this.#engines.all[index]?.tell({ type: 'pictures', cameras: [...this.stream.pictureCameras] })
-    for (const entry of this.#deps.directory) if (entry.engine === index) this.#assign(entry)
+    for (const entry of this.#deps.directory) if (entry.engine === index) this.#camerasOf.assign(entry)
     this.#moves.leaveFailed()
   }
 
@@ -362,19 +305,6 @@ export class GantryService implements Gantry {
     for (const entry of this.#deps.directory) if (entry.engine === index) entry.engineGone(reason)
     this.#deps.directory.engineGone(index)
     this.#moves.engineGone(index)
-  }
-
-  #assign(entry: CameraEntry): void {
-    // The engine that it goes to is told.
-    if (entry.isMoving) return
-    const firstSeq = entry.lastSeq === 0 ? 1 : entry.lastSeq + seqMargin
-    const { directory } = this.#deps
-    const camera = entry.config
-    const loopbackClosed = {
-      analysed: directory.loopbackClosedFor(camera.id, analysedUrl(camera)),
-      main: directory.loopbackClosedFor(camera.id, camera.url),
-    }
-    this.#engineOf(entry).tell({ type: 'setCamera', camera, firstSeq, loopbackClosed })
   }
 
   #receive(index: number, message: Exclude<OwnMessage<FromEngine>, { type: 'wantsCameraShapes' }>): void {
