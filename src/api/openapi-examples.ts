@@ -1,41 +1,3 @@
-import type { z } from 'zod'
-import { cameraPatchSchema, newCameraSchema } from '../config/camera.js'
-import { cameraPreviewRequestSchema } from '../config/camera-preview.js'
-import { ensembleChangeSchema } from '../config/ensemble-change.js'
-import { detectionsMessageSchema } from '../messages/detections-message.js'
-import {
-  acceptedFrameSchema,
-  admittedCameraSchema,
-  cameraListSchema,
-  cameraViewSchema,
-} from './camera-schemas.js'
-import { detectionsPageSchema, eventsPageSchema } from './past-schemas.js'
-import { headroomSchema } from './headroom-schemas.js'
-import { healthSchema, readinessAnswerSchema, readinessSchema, statusSchema } from './readiness-schemas.js'
-import { coverageSchema } from './coverage-schema.js'
-import { ensembleSchema } from './ensemble-schema.js'
-import { cameraPreviewSchema } from './preview-schema.js'
-import { modelListSchema } from './models-schema.js'
-import {
-  indexRequestSchema,
-  indexSchema,
-  inferRequestSchema,
-  inferResponseSchema,
-  kserveErrorSchema,
-  loadRequestSchema,
-  logSettingsSchema,
-  modelConfigurationSchema,
-  modelMetadataSchema,
-  nothingSchema,
-  serverMetadataSchema,
-  sharedMemoryRegisterSchema,
-  sharedMemoryStatusSchema,
-  statisticsSchema,
-  traceSettingsSchema,
-  unloadRequestSchema,
-} from './kserve/kserve-schemas.js'
-import { problemSchema } from './problem.js'
-
 const settings = {
   url: 'rtsp://192.0.2.10:554/stream1',
   sampleFps: 5,
@@ -284,134 +246,20 @@ const headroom = {
   predicted: { busyCores: 1.85, busyInstances: 0.86, p99Ms: 94.2 },
 }
 
-const tensor = { name: 'images', datatype: 'FP32', shape: [1, 4] }
-const duration = { count: 120, ns: 2_940_000_000 }
-
-/** An example of each body, by its schema. A test reads every one with it. */
-export const bodyExamples = new Map<z.ZodType, unknown>([
-  [newCameraSchema, { id: 'dock-1', name: 'Dock, north side', url: settings.url, sampleFps: 5 }],
-  [cameraPatchSchema, { sampleFps: 2, enabled: true }],
-  [cameraPreviewRequestSchema, { url: settings.url }],
-  [cameraPreviewSchema, preview],
-  [ensembleChangeSchema, { name: 'ppe' }],
-  [cameraViewSchema, camera],
-  [admittedCameraSchema, camera],
-  [cameraListSchema, { items: [camera] }],
-  [detectionsMessageSchema, detections],
-  [detectionsPageSchema, { items: [detections], nextCursor: 'eyJvIjoxfQ' }],
-  [eventsPageSchema, { items: [] }],
-  [acceptedFrameSchema, { seq: 51 }],
-  [readinessSchema, readiness],
-  [readinessAnswerSchema, readiness],
-  [
-    statusSchema,
-    {
-      name: 'ppe',
-      version: '0.1.0',
-      nowMs: 1_795_844_420_606,
-      gpus: [],
-      kafka,
-      webhooks,
-      mqtt,
-      ...readiness,
-    },
-  ],
-  [coverageSchema, coverage],
-  [headroomSchema, headroom],
-  [ensembleSchema, { name: 'ppe', configured: 'ppe', state: 'steady', to: null, last: null }],
-  [modelListSchema, models],
-  [healthSchema, { status: 'ok' }],
-  [
-    problemSchema,
-    {
-      type: 'urn:gantry:problem:camera-not-found',
-      title: 'Not found',
-      status: 404,
-      detail: 'there is no camera "dok-1"',
-      code: 'GANTRY_CAMERA_NOT_FOUND',
-      hint: 'GET /api/v1/cameras lists the cameras there are.',
-      problems: [],
-    },
-  ],
-  [kserveErrorSchema, { error: "Request for unknown model: 'ppee' is not found" }],
-  [
-    serverMetadataSchema,
-    { name: 'gantry', version: '0.1.0', extensions: ['statistics', 'binary_tensor_data'] },
-  ],
-  [
-    modelMetadataSchema,
-    {
-      name: 'classifier',
-      versions: ['1'],
-      platform: 'onnxruntime_onnx',
-      inputs: [{ name: 'images', datatype: 'FP32', shape: [-1, 4] }],
-      outputs: [{ name: 'classes', datatype: 'FP32', shape: [-1, 2] }],
-    },
-  ],
-  [
-    modelConfigurationSchema,
-    {
-      name: 'classifier',
-      platform: 'onnxruntime_onnx',
-      backend: 'onnxruntime',
-      max_batch_size: 8,
-      input: [{ name: 'images', data_type: 'TYPE_FP32', dims: [4] }],
-      output: [{ name: 'classes', data_type: 'TYPE_FP32', dims: [2] }],
-    },
-  ],
-  [
-    statisticsSchema,
-    {
-      model_stats: [
-        {
-          name: 'classifier',
-          version: '1',
-          last_inference: 1_795_844_130_421,
-          inference_count: 120,
-          execution_count: 60,
-          inference_stats: {
-            success: duration,
-            fail: { count: 0, ns: 0 },
-            queue: { count: 120, ns: 31_000_000 },
-          },
-          response_stats: {},
-          batch_stats: [
-            { batch_size: 2, compute_input: duration, compute_infer: duration, compute_output: duration },
-          ],
-          memory_usage: [],
-        },
-      ],
-    },
-  ],
-  [
-    inferRequestSchema,
-    { id: '7', inputs: [{ ...tensor, data: [0.1, 0.2, 0.3, 0.4] }], outputs: [{ name: 'classes' }] },
-  ],
-  [
-    inferResponseSchema,
-    {
-      id: '7',
-      model_name: 'classifier',
-      model_version: '1',
-      outputs: [{ name: 'classes', datatype: 'FP32', shape: [1, 2], data: [0.9, 0.1] }],
-    },
-  ],
-  [indexRequestSchema, { ready: true }],
-  [
-    indexSchema,
-    [
-      { name: 'classifier', version: '1', state: 'READY' },
-      { name: 'broken', version: '1', state: 'UNAVAILABLE', reason: 'input "images" is not there' },
-    ],
-  ],
-  [loadRequestSchema, { parameters: { config: '{"max_batch_size": 4}' } }],
-  [unloadRequestSchema, { parameters: { unload_dependents: true } }],
-  [traceSettingsSchema, { trace_level: ['TIMESTAMPS'], trace_rate: '100' }],
-  [logSettingsSchema, { log_verbose_level: 1, log_info: true }],
-  [sharedMemoryStatusSchema, [{ name: 'input', key: '/input', offset: 0, byte_size: 1_048_576 }]],
-  [sharedMemoryRegisterSchema, { key: '/input', offset: 0, byte_size: 1_048_576 }],
-  [nothingSchema, []],
-])
+/** Values that several bodies share, or that are long. */
+export const exampleValues = {
+  settings,
+  camera,
+  preview,
+  detections,
+  readiness,
+  webhooks,
+  mqtt,
+  kafka,
+  models,
+  coverage,
+  headroom,
+}
 
 /** An example of each parameter, by its name: as it stands in the URL. */
 export const parameterExamples: Readonly<Record<string, string>> = {

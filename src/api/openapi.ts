@@ -1,99 +1,16 @@
 import { z } from 'zod'
-import { cameraPatchSchema, newCameraSchema } from '../config/camera.js'
-import { cameraPreviewRequestSchema } from '../config/camera-preview.js'
-import { cameraPreviewSchema } from './preview-schema.js'
-import { ensembleChangeSchema } from '../config/ensemble-change.js'
-import { detectionsMessageSchema } from '../messages/detections-message.js'
-import {
-  acceptedFrameSchema,
-  admittedCameraSchema,
-  cameraListSchema,
-  cameraViewSchema,
-} from './camera-schemas.js'
-import { detectionsPageSchema, eventsPageSchema } from './past-schemas.js'
-import { headroomSchema } from './headroom-schemas.js'
-import {
-  healthSchema,
-  readinessAnswerSchema,
-  readinessSchema,
-  readinessStatusSchema,
-  statusSchema,
-} from './readiness-schemas.js'
-import { coverageSchema } from './coverage-schema.js'
-import { ensembleSchema } from './ensemble-schema.js'
-import { modelListSchema } from './models-schema.js'
 import { kserveOperations, type KserveOperation } from './kserve/kserve-operations.js'
-import {
-  indexRequestSchema,
-  indexSchema,
-  inferRequestSchema,
-  inferResponseSchema,
-  kserveErrorSchema,
-  loadRequestSchema,
-  logSettingsSchema,
-  modelConfigurationSchema,
-  modelMetadataSchema,
-  nothingSchema,
-  serverMetadataSchema,
-  sharedMemoryRegisterSchema,
-  sharedMemoryStatusSchema,
-  statisticsSchema,
-  traceSettingsSchema,
-  unloadRequestSchema,
-} from './kserve/kserve-schemas.js'
-import { bodyExamples, parameterExamples } from './openapi-examples.js'
+import { inferRequestSchema, kserveErrorSchema } from './kserve/kserve-schemas.js'
 import { problemMediaType, problemSchema } from './problem.js'
 import type { AuthRule, Route } from './route.js'
 import { apiRoutes } from './routes/index.js'
+import { answerBodies, requestBodies } from './openapi-bodies.js'
+import { parameterExamples } from './openapi-examples.js'
 
 /** Version of the API, raised with every change a client can see. */
 const apiVersion = '1.1.0'
 
-const requests = new Map<z.ZodType, string>([
-  [newCameraSchema, 'NewCamera'],
-  [cameraPreviewRequestSchema, 'CameraPreviewRequest'],
-  [cameraPatchSchema, 'CameraPatch'],
-  [ensembleChangeSchema, 'EnsembleChange'],
-  [inferRequestSchema, 'InferRequest'],
-  [indexRequestSchema, 'IndexRequest'],
-  [loadRequestSchema, 'LoadRequest'],
-  [unloadRequestSchema, 'UnloadRequest'],
-  [sharedMemoryRegisterSchema, 'SharedMemoryRegister'],
-  [traceSettingsSchema, 'TraceSettings'],
-  [logSettingsSchema, 'LogSettings'],
-])
-
-const answers = new Map<z.ZodType, string>([
-  [cameraViewSchema, 'Camera'],
-  [admittedCameraSchema, 'AdmittedCamera'],
-  [cameraPreviewSchema, 'CameraPreview'],
-  [cameraListSchema, 'CameraList'],
-  [detectionsMessageSchema, 'Detections'],
-  [detectionsPageSchema, 'DetectionsPage'],
-  [eventsPageSchema, 'EventsPage'],
-  [acceptedFrameSchema, 'AcceptedFrame'],
-  [readinessSchema, 'Readiness'],
-  [readinessStatusSchema, 'ReadinessStatus'],
-  [readinessAnswerSchema, 'ReadinessAnswer'],
-  [statusSchema, 'Status'],
-  [headroomSchema, 'Headroom'],
-  [coverageSchema, 'Coverage'],
-  [ensembleSchema, 'Ensemble'],
-  [modelListSchema, 'ModelList'],
-  [healthSchema, 'Health'],
-  [problemSchema, 'Problem'],
-  [kserveErrorSchema, 'ModelServerError'],
-  [serverMetadataSchema, 'ServerMetadata'],
-  [modelMetadataSchema, 'ModelMetadata'],
-  [modelConfigurationSchema, 'ModelConfiguration'],
-  [statisticsSchema, 'Statistics'],
-  [inferResponseSchema, 'InferResponse'],
-  [indexSchema, 'RepositoryIndex'],
-  [sharedMemoryStatusSchema, 'SharedMemoryStatus'],
-  [nothingSchema, 'Nothing'],
-])
-
-const names: ReadonlyMap<z.ZodType, string> = new Map([...requests, ...answers])
+const bodies = new Map([...requestBodies, ...answerBodies])
 
 type Json = Record<string, unknown>
 
@@ -137,13 +54,12 @@ export function openApiDocument(): Json {
           description: 'server.token of the pipeline file, when one is set.',
         },
       },
-      schemas: { ...components(requests, 'input'), ...components(answers, 'output') },
+      schemas: { ...components(requestBodies, 'input'), ...components(answerBodies, 'output') },
       responses: errorAnswers(),
       examples: Object.fromEntries(
-        [...bodyExamples].flatMap(([schema, value]) => {
-          const name = names.get(schema)
-          return name === undefined ? [] : [[name, { value }]]
-        }),
+        [...bodies.values()].flatMap(({ name, example }) =>
+          example === undefined ? [] : [[name, { value: example }]],
+        ),
       ),
     },
   }
@@ -341,18 +257,18 @@ function parameterExample(name: string): Json {
 
 /** A schema by its name, with an example. */
 function described(schema: z.ZodType): Json {
-  const name = names.get(schema)
-  if (name === undefined || !bodyExamples.has(schema))
-    throw new Error('a schema of a route has no name or no example in the OpenAPI document')
+  const { name, example } = bodies.get(schema) ?? {}
+  if (name === undefined || example === undefined)
+    throw new Error('a schema of a route has no name or no example in src/api/openapi-bodies.ts')
   return {
     schema: { $ref: `#/components/schemas/${name}` },
     examples: { one: { $ref: `#/components/examples/${name}` } },
   }
 }
 
-function components(names: ReadonlyMap<z.ZodType, string>, io: 'input' | 'output'): Json {
+function components(named: ReadonlyMap<z.ZodType, Readonly<{ name: string }>>, io: 'input' | 'output'): Json {
   const registry = z.registry<{ id: string }>()
-  for (const [schema, id] of names) registry.add(schema, { id })
+  for (const [schema, { name }] of named) registry.add(schema, { id: name })
   const { schemas } = z.toJSONSchema(registry, { io, uri: (id) => `#/components/schemas/${id}` })
   return Object.fromEntries(
     Object.entries(schemas).map(([id, { $schema: _schema, $id: _id, ...schema }]) => [id, schema]),

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { CodecPool } from '../../src/api/codec/codec-pool.js'
 import { createKserveApp } from '../../src/api/kserve/kserve-app.js'
 import { kserveRoutes } from '../../src/api/kserve/kserve-routes.js'
-import { bodyExamples } from '../../src/api/openapi-examples.js'
+import { answerBodies, requestBodies } from '../../src/api/openapi-bodies.js'
 import { asyncApiDocument } from '../../src/messages/asyncapi.js'
 import { openApiDocument } from '../../src/api/openapi.js'
 import { apiRoutes } from '../../src/api/routes/index.js'
@@ -59,8 +59,9 @@ describe('the operations of /v2', () => {
 })
 
 describe('examples', () => {
-  it.each([...bodyExamples].map(([schema, example], index) => ({ schema, example, index })))(
-    'are what their schema takes (body $index)',
+  const bodies = [...requestBodies, ...answerBodies].map(([schema, body]) => ({ schema, ...body }))
+  it.each(bodies.filter(({ example }) => example !== undefined))(
+    'are what their schema takes (body $name)',
     ({ schema, example }) => {
       expect(schema.safeParse(example).error).toBeUndefined()
     },
