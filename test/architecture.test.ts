@@ -23,6 +23,7 @@ const floors = [
   'messages',
   'metrics',
   'lifecycle',
+  'tracing',
   'tensors',
   'repository',
   'kserve',
@@ -105,8 +106,13 @@ describe('src', () => {
   it.each([
     [
       'processes/control/run-service.ts',
-      ['ioredis', 'kafkajs', 'mqtt', 'onnxruntime-node', 'protobufjs', 'sharp', 'undici', 'ws'],
+      [
+        '@opentelemetry/api',
+        '@opentelemetry/sdk-trace',
+        ...['ioredis', 'kafkajs', 'mqtt', 'onnxruntime-node', 'protobufjs', 'sharp', 'undici', 'ws'],
+      ],
     ],
+    ['processes/model-server/main.ts', ['@opentelemetry/api', '@opentelemetry/sdk-trace']],
     ['processes/engine/main.ts', ['@grpc/grpc-js', 'fastify', 'onnxruntime-node', 'sharp', 'zod']],
     ['detector/detector-worker.ts', ['pino', 'protobufjs', 'sharp', 'zod']],
     ['processes/stream/main.ts', ['fastify', 'prom-client', 'protobufjs', 'sharp']],

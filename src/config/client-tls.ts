@@ -34,6 +34,7 @@ const fixedSections: readonly SettingPath[] = [
   ['sinks', 'kafka', 'ssl'],
   ['cache', 'redis', 'tls'],
   ['models', 'cache', 'redis', 'tls'],
+  ['tracing', 'tls'],
 ]
 
 const fileKeys = ['ca', 'cert', 'key'] as const

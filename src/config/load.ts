@@ -6,6 +6,7 @@ import { ConfigError, type ConfigProblem } from './config-error.js'
 import { overridesOfEnvironment, overridesOfFlags, type FlagSetting, type Override } from './environment.js'
 import { interpolate, mapStrings, type TextSources } from './interpolate.js'
 import { type ModelServerConfig } from './models.js'
+import { overridesOfOtel } from './otel-environment.js'
 import { duplicateCameras, pipelineSchema, type PipelineConfig } from './pipeline.js'
 import type { ServerConfig, ServerTls } from './server.js'
 import { serverTlsFaults } from './server-tls.js'
@@ -79,12 +80,15 @@ function checked(
 
   const fromEnvironment = overridesOfEnvironment(pipelineSchema, sources)
   const fromFlags = overridesOfFlags(pipelineSchema, flags)
-  const overrides = [...fromEnvironment.overrides, ...fromFlags.overrides]
-  const overridden = (path: SettingPath) => overrides.some((override) => startsWith(path, override.path))
+  const ours = [...fromEnvironment.overrides, ...fromFlags.overrides]
+  const overridden = (path: SettingPath) => ours.some((override) => startsWith(path, override.path))
 
   const { values, unfilled } = filledIn(document, sources, overridden)
   keepTokenFile(values, document)
-  const beyond = overrides.flatMap((override) => laidOver(values, override) ?? [])
+  const beyond = ours.flatMap((override) => laidOver(values, override) ?? [])
+  const fromOtel = overridesOfOtel(values['tracing'], sources.env)
+  const overrides = [...fromOtel.overrides, ...ours]
+  for (const { path, value } of fromOtel.overrides) setAt(values, path, value)
 
   const result = pipelineSchema.safeParse(values)
   const complaints = (result.error?.issues ?? [])
@@ -96,6 +100,7 @@ function checked(
   const problems = [
     ...fromEnvironment.problems,
     ...fromFlags.problems,
+    ...fromOtel.problems,
     ...beyond,
     ...[...unfilled, ...complaints].map((complaint) => placed(complaint, document, overrides)),
   ]

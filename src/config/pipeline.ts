@@ -9,6 +9,7 @@ import { cacheSchema } from './outputs.js'
 import { serverSchema } from './server.js'
 import { sharedSinkNames, sinksSchema, type SinksConfig } from './sinks.js'
 import { storeSchema } from './store.js'
+import { tracingSchema } from './tracing.js'
 
 /** Cameras whose id an earlier one has. Takes input that may have failed every other check. */
 export function duplicateCameras(cameras: unknown): { path: (string | number)[]; message: string }[] {
@@ -128,6 +129,7 @@ export const pipelineSchema = z
     sinks: sinksSchema.prefault({}),
     cache: cacheSchema.prefault({}),
     store: storeSchema.prefault({}),
+    tracing: tracingSchema.prefault({}),
     log: z
       .strictObject({
         level: z
