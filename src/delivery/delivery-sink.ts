@@ -38,6 +38,7 @@ export type DeliverySinkParts = Readonly<{
  * a far side that is down, slow or gone delays nothing. At least once: records can repeat with the same id, also over a restart.
  */
 export class DeliverySink implements ResultSink {
+  onSettled: ResultSink['onSettled']
   readonly #queue: RecordQueue
   readonly #delivery: Delivery
   #state: SinkHealth['state'] = 'connecting'
@@ -54,7 +55,7 @@ export class DeliverySink implements ResultSink {
     readonly metrics: DeliverySinkMetrics,
     readonly log: Log,
   ) {
-    this.#queue = new FilteredQueue(parts.queue, parts.filter, (kind) => this.#leaveOut(kind))
+    this.#queue = new FilteredQueue(parts.queue, parts.filter, (kind, record) => this.#leaveOut(kind, record))
     this.#delivery = new Delivery(this.#queue, parts.links, parts.settings, {
       up: () => this.#up(),
       down: (reason, attempt) => this.#down(reason, attempt),
@@ -90,12 +91,13 @@ export class DeliverySink implements ResultSink {
     if (record.sink !== undefined && record.sink !== this.name) return
     // One that is stored is left out where it is leased, and settled there.
     if (!record.isStored && this.parts.filter.isUnwanted(record)) {
-      this.#leaveOut('filtered')
+      this.#leaveOut('filtered', record)
       return
     }
     if (this.#stopping !== undefined) {
       // The next run delivers what is stored.
       if (!record.isStored) this.#drop(1)
+      this.onSettled?.(record, 'dropped')
       return
     }
     const dropped = this.#queue.push(record)
@@ -148,15 +150,20 @@ export class DeliverySink implements ResultSink {
 
   #count(records: readonly QueuedRecord[]): void {
     const atMs = nowMs()
-    for (const { acceptedMs, cameraId: camera } of records)
+    for (const record of records) {
+      const { acceptedMs, cameraId: camera } = record
       this.metrics.publish.observe({ sink: this.name, camera }, (atMs - acceptedMs) / 1000)
+      this.onSettled?.(record, 'delivered')
+    }
     this.#delivered += records.length
     this.metrics.sinkRecords.inc({ sink: this.name, result: 'delivered' }, records.length)
     this.#showQueue()
   }
 
   /** Told at once for each reason, then with what came since as often as that the broker is away. */
-  #reject({ id, cameraId }: QueuedRecord, { reason, detail }: Refusal, aside: SetAside | undefined): void {
+  #reject(record: QueuedRecord, { reason, detail }: Refusal, aside: SetAside | undefined): void {
+    const { id, cameraId } = record
+    this.onSettled?.(record, 'rejected')
     this.#dropped += 1
     this.metrics.sinkRecords.inc({ sink: this.name, result: 'rejected' })
     this.metrics.sinkRejected.inc({ sink: this.name, reason })
@@ -183,7 +190,8 @@ export class DeliverySink implements ResultSink {
     )
   }
 
-  #leaveOut(kind: 'filtered' | 'over_limit'): void {
+  #leaveOut(kind: 'filtered' | 'over_limit', record: QueuedRecord): void {
+    this.onSettled?.(record, kind)
     this.#filtered += 1
     this.metrics.sinkRecords.inc({ sink: this.name, result: kind })
   }

@@ -10,7 +10,7 @@ export class FilteredQueue implements RecordQueue {
   constructor(
     readonly inner: RecordQueue,
     readonly filter: RecordFilter,
-    readonly leftOut: (kind: 'filtered' | 'over_limit') => void,
+    readonly leftOut: (kind: 'filtered' | 'over_limit', record: QueuedRecord) => void,
   ) {}
 
   /** With those that will be left out. */
@@ -51,7 +51,7 @@ export class FilteredQueue implements RecordQueue {
     if (verdict.kind === 'send')
       return verdict.value === record.value ? record : { ...record, value: verdict.value }
     this.inner.settle([record])
-    this.leftOut(verdict.kind)
+    this.leftOut(verdict.kind, record)
     return undefined
   }
 }

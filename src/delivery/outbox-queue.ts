@@ -1,4 +1,5 @@
 import { nowMs, wallMs } from '../lifecycle/clock.js'
+import { traceparentInJson } from '../messages/detections-json.js'
 import type { PlacedRecord, SinkPlace } from '../store/record.js'
 import type { QueuedRecord, RecordQueue } from './record-queue.js'
 
@@ -187,11 +188,14 @@ export class OutboxQueue implements RecordQueue {
 
 /** A record on its way to the sinks. @param acceptedMs - monotonic. */
 export function queuedRecord(record: PlacedRecord, isStored: boolean, acceptedMs: number): QueuedRecord {
-  const { position, id, type, cameraId, timeMs, value, sink } = record
+  const { position, id, type, cameraId, timeMs, value: bytes, sink } = record
+  const value = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  const traceparent = traceparentInJson(value)
   return {
     ...{ position, id, type, cameraId, isStored, acceptedMs, ...(sink !== undefined && { sink }) },
     time: new Date(timeMs).toISOString(),
-    value: Buffer.from(value.buffer, value.byteOffset, value.length),
+    value,
+    ...(traceparent !== undefined && { traceparent }),
   }
 }
 

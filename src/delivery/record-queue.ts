@@ -11,6 +11,8 @@ export type OutgoingRecord = Readonly<{
   time: string
   /** JSON, UTF-8. */
   value: Buffer
+  /** Of the frame, where it is traced. */
+  traceparent?: string | undefined
 }>
 
 /** A record that was accepted and is not yet delivered. */

@@ -16,9 +16,14 @@ export type SinkHealth = Readonly<{
   rejected: Readonly<Record<string, number>>
 }>
 
+/** What became of a record at a sink; `filtered` and `over_limit`: it was not for it. */
+export type RecordEnd = 'delivered' | 'rejected' | 'filtered' | 'over_limit' | 'dropped'
+
 /** Where results go. `accept` never blocks, never throws and costs the caller microseconds; delivery is the sink's affair. */
 export interface ResultSink extends Service {
   readonly health: SinkHealth
+  /** Told of records that need no further delivery here, but for those that are dropped as too many wait. */
+  onSettled: ((record: QueuedRecord, end: RecordEnd) => void) | undefined
   /** Starts connecting; does not wait for the far side. */
   start(): void
   /** Results and events, in the order of their positions. */

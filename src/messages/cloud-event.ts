@@ -11,7 +11,7 @@ export type EventType = (typeof eventTypes)[keyof typeof eventTypes]
 
 /** Version of the schema of each type; a minor one adds fields. */
 const schemaVersions: Readonly<Record<EventType, string>> = {
-  'gantry.detections.v1': '1.1',
+  'gantry.detections.v1': '1.2',
   'gantry.events.v1': '1.0',
   'gantry.gap.v1': '1.0',
   'gantry.coverage.v1': '1.0',
@@ -25,14 +25,22 @@ export type EventRecord = Readonly<{
   cameraId: string
   /** UTC time of capture, RFC 3339. */
   time: string
+  /** Of the frame, where it is traced: the span that the record belongs to. */
+  traceparent?: string | undefined
 }>
 
 /**
- * Attributes of CloudEvents 1.0 and one of ours, without the type of the data, which each protocol has a place of its own for.
+ * Attributes of CloudEvents 1.0, one of ours and that of its extension for traces, without the type of the data, which each protocol has a
+ * place of its own for.
+ *
+ * @see https://github.com/cloudevents/spec/blob/main/cloudevents/extensions/distributed-tracing.md
  */
-export function cloudEventAttributes({ id, type, cameraId, time }: EventRecord) {
+export function cloudEventAttributes({ id, type, cameraId, time, traceparent }: EventRecord) {
   const source = `/cameras/${encodeURIComponent(cameraId)}`
-  return { specversion: '1.0', id, type, source, time, schemaversion: schemaVersions[type] } as const
+  return {
+    ...({ specversion: '1.0', id, type, source, time, schemaversion: schemaVersions[type] } as const),
+    ...(traceparent !== undefined && { traceparent }),
+  }
 }
 
 /**
@@ -41,7 +49,7 @@ export function cloudEventAttributes({ id, type, cameraId, time }: EventRecord) 
  * @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md
  */
 export function cloudEventHeaders(record: EventRecord): Record<string, string> {
-  return { ...withPrefix('ce_', record), 'content-type': 'application/json' }
+  return { ...withPrefix('ce_', record), ...traceHeader(record), 'content-type': 'application/json' }
 }
 
 /**
@@ -50,7 +58,12 @@ export function cloudEventHeaders(record: EventRecord): Record<string, string> {
  * @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md
  */
 export function cloudEventHttpHeaders(record: EventRecord): Record<string, string> {
-  return { ...withPrefix('ce-', record), 'content-type': 'application/json' }
+  return { ...withPrefix('ce-', record), ...traceHeader(record), 'content-type': 'application/json' }
+}
+
+/** By its own name too, under which libraries that trace consumers and servers look for it. */
+function traceHeader({ traceparent }: EventRecord): { traceparent?: string } {
+  return traceparent === undefined ? {} : { traceparent }
 }
 
 function withPrefix(prefix: string, record: EventRecord): Record<string, string> {

@@ -1,4 +1,5 @@
 import type { DetectionsMessage } from './detections-message.js'
+import { traceparentLength } from './traceparent.js'
 
 /** A message on its way out: its text, made once for all who get it, and what is asked of it without reading that. */
 export type DetectionsText = Readonly<{
@@ -10,8 +11,8 @@ export type DetectionsText = Readonly<{
   json: Buffer
 }>
 
-/** A message that is not published yet. `timingsMs` is its last field. */
-export type OpenDetections = Omit<DetectionsMessage, 'timingsMs'> &
+/** A message that is not published yet. `timingsMs` is its last field, and `traceparent` comes where it is published. */
+export type OpenDetections = Omit<DetectionsMessage, 'timingsMs' | 'traceparent'> &
   Readonly<{ timingsMs: Omit<DetectionsMessage['timingsMs'], 'captureToPublish'> }>
 
 /** What is left to be written: the ends of `timingsMs` and of the message. */
@@ -22,13 +23,34 @@ export function openDetectionsJson(message: OpenDetections): string {
   return JSON.stringify(message).slice(0, -ends.length)
 }
 
-/** @param open - UTF-8 of what {@link openDetectionsJson} made; it is copied. */
-export function closedDetectionsJson(open: Uint8Array, captureToPublishMs: number): Buffer {
-  const end = `,"captureToPublish":${captureToPublishMs}${ends}`
+const traceField = ',"traceparent":"'
+const traceEnds = '"}'
+
+/**
+ * @param open - UTF-8 of what {@link openDetectionsJson} made; it is copied.
+ * @param traceparent - of the frame, where it is traced.
+ */
+export function closedDetectionsJson(
+  open: Uint8Array,
+  captureToPublishMs: number,
+  traceparent?: string,
+): Buffer {
+  const timings = `,"captureToPublish":${captureToPublishMs}}`
+  const end = timings + (traceparent === undefined ? '}' : traceField + traceparent + traceEnds)
   const json = Buffer.allocUnsafe(open.length + end.length)
   json.set(open)
   json.write(end, open.length, 'latin1')
   return json
+}
+
+/** What {@link closedDetectionsJson} was given: it is the last field of a message, which is not read for it. */
+export function traceparentInJson(json: Buffer): string | undefined {
+  const to = json.length - traceEnds.length
+  const from = to - traceparentLength
+  // Timings end in two braces.
+  if (from < traceField.length || json[to] !== traceEnds.charCodeAt(0)) return undefined
+  const isThere = json.toString('latin1', from - traceField.length, from) === traceField
+  return isThere ? json.toString('latin1', from, to) : undefined
 }
 
 /** Back from the text of a message; no other is expected, and nothing is checked. */

@@ -63,5 +63,11 @@ export const detectionsMessageSchema = z.strictObject({
     postprocess: z.number().min(0),
     captureToPublish: z.number().min(0),
   }),
+  traceparent: z
+    .string()
+    .optional()
+    .describe(
+      'Of a frame that is traced: its span, by W3C Trace Context, for whoever goes on with the trace; since 1.2.',
+    ),
 })
 export type DetectionsMessage = Readonly<z.infer<typeof detectionsMessageSchema>>

@@ -29,6 +29,8 @@ export type Result = Readonly<{
   /** Frame whose detections these are, when the scene had not changed since; absent: its own. */
   resultOfSeq?: number | undefined
   timingsMs: Readonly<{ queue: number; infer: number; postprocess: number; captureToPublish: number }>
+  /** Of a frame that is traced: its span, by W3C Trace Context. */
+  traceparent?: string | undefined
 }>
 
 /** A result of the live stream. */

@@ -193,10 +193,10 @@ function byTopic(sent: readonly Sent[]): { topic: string; messages: Message[] }[
   // The time of this attempt, one for all: what waited long is not refused for its age; when it was captured is `ce_time`.
   const timestamp = String(wallMs())
   for (const { record, topic, partition } of sent) {
-    const { id, type, cameraId, time, value } = record
+    const { cameraId, value } = record
     const messages = messagesOf.get(topic) ?? []
     messagesOf.set(topic, messages)
-    const headers = cloudEventHeaders({ id, type, cameraId, time })
+    const headers = cloudEventHeaders(record)
     messages.push({ key: cameraId, value, headers, timestamp, ...(partition !== undefined && { partition }) })
   }
   return [...messagesOf].map(([topic, messages]) => ({ topic, messages }))

@@ -57,6 +57,10 @@ export class MqttSink implements ResultSink {
     return this.#inner.health
   }
 
+  set onSettled(told: ResultSink['onSettled']) {
+    this.#inner.onSettled = told
+  }
+
   start(): void {
     this.#look()
     this.#timer = setInterval(() => this.#look(), lookMs).unref()

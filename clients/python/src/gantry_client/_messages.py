@@ -58,12 +58,14 @@ class Timings(TypedDict):
 
 class _MaybeOfResult(TypedDict, total=False):
     resultOfSeq: int
+    traceparent: str
 
 
 class Result(_MaybeOfResult):
     """What was found in one frame; the value of a Kafka record, too.
 
-    `resultOfSeq` is the frame whose detections these are, when the scene had not changed since.
+    `resultOfSeq` is the frame whose detections these are, when the scene had not changed since. `traceparent` is the span of a frame that is
+    traced, by W3C Trace Context.
     """
 
     cameraId: str
