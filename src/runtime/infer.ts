@@ -1,5 +1,6 @@
 import type { ExecutionTimes } from './statistics.js'
 import type { Tensor } from '../tensors/tensor.js'
+import type { TraceHeaders } from '../messages/traceparent.js'
 import type { RequestTrace } from './tracing/request-trace.js'
 
 export type ParameterValue = string | number | boolean | bigint
@@ -25,7 +26,15 @@ export type RequestedOutput = Readonly<{
 export type SequencePosition = Readonly<{ id: string; start: boolean; end: boolean }>
 
 /** When the reading of a request began and ended, on the monotonic clock. */
-export type Arrival = Readonly<{ protocol: 'HTTP' | 'GRPC'; startedMs: number; endedMs: number }>
+export type Arrival = Readonly<{
+  protocol: 'HTTP' | 'GRPC'
+  startedMs: number
+  endedMs: number
+  /** One of many over a stream of gRPC. */
+  isStreamed?: boolean
+  /** Whose trace it belongs to, as it says. */
+  traceHeaders?: TraceHeaders
+}>
 
 /** What a protocol knows of a request before it reads it. */
 export type Caller = Readonly<{

@@ -184,7 +184,7 @@ export class LocalModelServer implements ModelServer {
 
   async #infer(request: InferRequest): Promise<InferResponse> {
     const model = this.#manager.find(request.model, request.version)
-    const begun = this.options.tracer?.begin(model.name, model.version, request.id)
+    const begun = this.options.tracer?.begin(model.name, model.version, request.id, request.arrival)
     if (begun === undefined) return this.#answer(request, model)
     const { trace, done } = begun
     const { protocol = 'HTTP', startedMs, endedMs } = request.arrival ?? {}
@@ -201,6 +201,7 @@ export class LocalModelServer implements ModelServer {
       }
       return { ...response, onSent }
     } catch (error) {
+      trace.failed(error)
       done()
       throw error
     }

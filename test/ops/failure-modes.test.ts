@@ -23,6 +23,11 @@ it('speaks of every failure once', () => {
     ...numbers('S', 37),
   ])
   expect(rows.map(({ id }) => id)).toEqual([...numbers('R', 136), 'R170', ...numbers('S', 37)])
+  const ofTraces = ['R180', 'R181', 'R182', 'R183', 'R184']
+  expect(rows.map(({ id }) => id)).toEqual([
+    ...[...numbers('R', 136), ...ofTraces],
+    ...[...numbers('S', 37), 'S40', 'S41'],
+  ])
 })
 
 it.each(rows)('$id names files with a test of that name', ({ id, files }) => {

@@ -10,7 +10,7 @@ export type Reply = Readonly<{
 
 export type Ask = Readonly<{
   method?: string
-  headers?: Readonly<Record<string, string>>
+  headers?: Readonly<Record<string, string | string[]>>
   /** Objects go as JSON, with its content type unless the headers name one. */
   body?: unknown
 }>

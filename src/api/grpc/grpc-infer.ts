@@ -1,6 +1,7 @@
-import type { sendUnaryData, ServerDuplexStream, ServerUnaryCall } from '@grpc/grpc-js'
+import type { Metadata, sendUnaryData, ServerDuplexStream, ServerUnaryCall } from '@grpc/grpc-js'
 import type { Log } from '../../lifecycle/log.js'
 import { nowMs } from '../../lifecycle/clock.js'
+import type { TraceHeaders } from '../../messages/traceparent.js'
 import type { Arrival, InferResponse, SentRequest } from '../../runtime/infer.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import { errorOf, wasRefused } from '../codec/codec-jobs.js'
@@ -32,7 +33,8 @@ export function unaryInfer(
     call.once('cancelled', onCancel)
     // The library calls every call cancelled once it has ended.
     const answered = () => call.off('cancelled', onCancel)
-    readRequest(server, pool, call.request, client.signal)
+    const origin = { isStreamed: false, traceHeaders: traceHeadersOf(call.metadata) }
+    readRequest(server, pool, call.request, client.signal, origin)
       .then((read) => infer(server, read, client.signal, encodeInferResponse))
       .then(
         ({ message, onSent }) => {
@@ -68,16 +70,26 @@ async function infer(
   return { message: encode(response), onSent: response.onSent }
 }
 
+/** What came twice is none. */
+function traceHeadersOf(metadata: Metadata): TraceHeaders {
+  const only = (name: string): string | undefined => {
+    const values = metadata.get(name)
+    return values.length === 1 ? values[0]?.toString() : undefined
+  }
+  return { traceparent: only('traceparent'), tracestate: only('tracestate') }
+}
+
 /** Never rejects. */
 async function readRequest(
   server: ModelServer,
   pool: CodecPool,
   message: InferRequestMessage,
   signal: AbortSignal,
+  origin: Pick<Arrival, 'isStreamed' | 'traceHeaders'>,
 ): Promise<ReadRequest> {
   // The library hands over whole messages: when one began to come it does not tell.
   const startedMs = nowMs()
-  const arrival = { protocol: 'GRPC', startedMs, endedMs: startedMs } as const
+  const arrival = { protocol: 'GRPC', startedMs, endedMs: startedMs, ...origin } as const
   try {
     if (message.refused instanceof TooLongHereError || isLongHere(message))
       return { ...(await readElsewhere(server, pool, message.bytes, signal)), arrival }
@@ -138,6 +150,8 @@ export function streamInfer(
 class InferStream {
   readonly #client = new AbortController()
   readonly #endsOnError: boolean
+  /** All requests of a stream belong to the trace of the call. */
+  readonly #origin: Pick<Arrival, 'isStreamed' | 'traceHeaders'>
   #underWay = 0
   #last: Promise<void> = Promise.resolve()
   /** Requests begin in their order, so that each is read after the one before it. */
@@ -151,6 +165,7 @@ class InferStream {
     readonly draining: AbortSignal,
     readonly log: Log,
   ) {
+    this.#origin = { isStreamed: true, traceHeaders: traceHeadersOf(call.metadata) }
     this.#endsOnError = call.metadata.get('triton_grpc_error')[0] === 'true'
   }
 
@@ -184,7 +199,9 @@ class InferStream {
     if (this.#ended) return
     if (this.draining.aborted) return this.#refuse(request.id)
     if (++this.#underWay >= mostInStream) this.call.pause()
-    const read = this.#read.then(() => readRequest(this.server, this.pool, request, this.#client.signal))
+    const read = this.#read.then(() =>
+      readRequest(this.server, this.pool, request, this.#client.signal, this.#origin),
+    )
     this.#read = read
     const answer = read.then((given) => this.#answer(given))
     this.#last = this.#last.then(async () => {

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ServerResponse } from 'node:http'
 import { nowMs } from '../../lifecycle/clock.js'
+import type { TraceHeaders } from '../../messages/traceparent.js'
 import type { ModelServer } from '../../serving/model-server.js'
 import type { CodecPool } from '../codec/codec-pool.js'
 import { mostHere, TooLongHereError } from '../codec/here-or-elsewhere.js'
@@ -48,7 +49,8 @@ export async function answerInfer(
       checkShared(server, parsed.request)
       return parsed
     })
-    const arrival = { protocol: 'HTTP', startedMs, endedMs } as const
+    const traceHeaders = traceHeadersOf(request.headers)
+    const arrival = { protocol: 'HTTP', startedMs, endedMs, traceHeaders } as const
     const response = await server.infer({ ...infer, signal, arrival })
     if (response.onSent !== undefined) tellWhenSent(reply.raw, response.onSent)
     const answer = await inferAnswer(response, forms, new TensorTexts(pool, signal))
@@ -56,6 +58,11 @@ export async function answerInfer(
   } finally {
     reply.raw.off('close', onClose)
   }
+}
+
+/** One that came twice is joined by a comma then: no `traceparent`, and still a `tracestate`. */
+function traceHeadersOf({ traceparent, tracestate }: FastifyRequest['headers']): TraceHeaders {
+  return { traceparent: traceparent?.toString(), tracestate: tracestate?.toString() }
 }
 
 function parse(

@@ -9,6 +9,10 @@ import type { GapMessage } from '../../messages/gap-message.js'
 import type { RecordStore } from '../../store/record-store.js'
 import { streamPosition, type Gap, type PlacedRecord, type StoreRecord } from '../../store/record.js'
 import type { StreamProcess } from '../stream/stream-process.js'
+import type { FrameTrace, FrameTraces } from './frame-traces.js'
+
+/** At the end, for spans that are left: however long sinks took, and however long whoever takes spans would take. */
+const traceMs = { least: 500, most: 2_000 } as const
 
 export type OutletParts = Readonly<{
   store: RecordStore
@@ -17,6 +21,8 @@ export type OutletParts = Readonly<{
   stream: StreamProcess
   /** Of this run; part of the ids of what it says itself. */
   epoch: string
+  /** Absent: nothing is traced. */
+  traces?: FrameTraces | undefined
 }>
 
 /** The one door out of the service: what goes through it is stored, and then told to viewers, cache and sinks in the same order. */
@@ -25,6 +31,10 @@ export class Outlet {
 
   constructor(readonly parts: OutletParts) {
     parts.store.onGap = (gap) => this.#tellGap(gap)
+    const { traces } = parts
+    if (traces === undefined) return
+    for (const sink of parts.sinks)
+      sink.onSettled = (record, end) => traces.settled(sink.health.name, record, end)
   }
 
   /** Resolves once the store is there, or cannot be. Never rejects. */
@@ -36,10 +46,11 @@ export class Outlet {
   }
 
   /** A result of a camera, with the picture that somebody wants to see. */
-  publish(id: string, text: DetectionsText, picture: Buffer | undefined): void {
+  publish(id: string, text: DetectionsText, picture: Buffer | undefined, trace?: FrameTrace): void {
     const { cameraId, seq, capturedAtMs: timeMs, json: value } = text
     const record: StoreRecord = { id, type: eventTypes.detections, cameraId, seq, timeMs, value }
     this.parts.store.accept(record, (placed, isStored) => {
+      if (trace !== undefined) this.#traced(id, trace, isStored)
       this.parts.stream.publish({ cameraId, json: value, position: streamPosition(placed.position) }, picture)
       this.parts.cache.put(text)
       this.#toSinks(placed, isStored)
@@ -58,6 +69,16 @@ export class Outlet {
     await store.drain(deadline.leftMs)
     await Promise.all([...sinks.map((sink) => sink.stop(deadline.leftMs)), stream.stop()])
     await store.stop()
+    await this.parts.traces?.stop(Math.min(Math.max(deadline.leftMs, traceMs.least), traceMs.most))
+  }
+
+  #traced(id: string, trace: FrameTrace, isStored: boolean): void {
+    trace.committed(isStored)
+    this.parts.traces?.publish(
+      id,
+      trace,
+      this.parts.sinks.map(({ health }) => health.name),
+    )
   }
 
   #toSinks(record: PlacedRecord, isStored: boolean): void {

@@ -26,6 +26,7 @@ import { createStoreMetrics } from '../../metrics/store-metrics.js'
 import { createTlsMetrics } from '../../metrics/tls-metrics.js'
 import { isLoopbackHost } from '../../api/access.js'
 import { grpcPortFree } from '../../api/free-port.js'
+import { openTracing } from '../../tracing/open-tracing.js'
 import { createHttpServer, type HttpServer } from '../../api/http-server.js'
 import { StoredCoverage } from '../../coverage/stored-coverage.js'
 import { CameraDirectory } from '../../cameras/camera-directory.js'
@@ -38,6 +39,7 @@ import { DeviceStates } from '../device-states.js'
 import { HealthSocket, type HealthTelling } from '../health-socket.js'
 import { createSinks } from './create-sinks.js'
 import { devicesFor } from './devices-for.js'
+import { FrameTraces } from './frame-traces.js'
 import { GpuWatch } from './gpu-watch.js'
 import { lookAtCameras } from './look-at-cameras.js'
 import { doorReasons } from './readiness.js'
@@ -112,6 +114,8 @@ export async function runService(
   const store = createStore(config, epoch, metrics, log)
   const cameras = () => directory
   const sinks = await unlessAborted(createSinks({ config, store, cameras, version, metrics, log }), signal)
+  const who = { process: 'control', pipeline: config.name, version } as const
+  const tracing = config.engines > 0 && (await unlessAborted(openTracing(config.tracing, who, log), signal))
   const tls = config.server.tls && createServerTls(config, config.server.tls, metrics, log)
   const modelServer = config.modelServer.enabled
     ? new ModelServerProcess(config, version, unreadable, devices, metrics, log, tls?.certificates)
@@ -158,6 +162,7 @@ export async function runService(
     gpus: new GpuWatch({ intervalMs: config.server.gpuMetricsIntervalMs }, log),
     modelServer,
     tlsDoor: tls?.door,
+    traces: tracing ? new FrameTraces(tracing) : undefined,
     log,
   })
   const { maxRequestBytes } = config.modelServer

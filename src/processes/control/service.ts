@@ -31,6 +31,7 @@ import { DecoderBudget } from './decoder-budget.js'
 import { EngineMetrics } from './engine-metrics.js'
 import { Engines, type EnginesDeps } from './engines.js'
 import type { EnsembleChange } from './ensemble-change.js'
+import type { FrameTraces } from './frame-traces.js'
 import type { GpuWatch } from './gpu-watch.js'
 import { ModelCounts } from './model-counts.js'
 import { Outlet } from './outlet.js'
@@ -73,6 +74,8 @@ export type ServiceDeps = EnginesDeps &
     /** `undefined` where API clients get no models. */
     modelServer: ModelServerProcess | undefined
     tlsDoor: TlsDoorProcess | undefined
+    /** `undefined` where no frame is traced. */
+    traces: FrameTraces | undefined
   }>
 
 /** The running service: cameras and engines on one side, sinks, cache and clients on the other. */
@@ -366,8 +369,9 @@ export class GantryService implements Gantry {
     if (!entry) return
     const captureToPublishMs = Math.round(entry.published(result) * 100) / 100
     this.#ensemble.published(result, captureToPublishMs)
-    const json = closedDetectionsJson(result.text, captureToPublishMs)
+    const trace = this.#deps.traces?.begin(result, captureToPublishMs)
+    const json = closedDetectionsJson(result.text, captureToPublishMs, trace?.traceparent)
     const text: DetectionsText = { cameraId, seq, capturedAtMs, json }
-    this.#outlet.publish(detectionsRecordId(this.#deps.epoch, entry.life, text), text, result.picture)
+    this.#outlet.publish(detectionsRecordId(this.#deps.epoch, entry.life, text), text, result.picture, trace)
   }
 }

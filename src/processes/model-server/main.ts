@@ -11,6 +11,7 @@ import { createLog, type Log } from '../../lifecycle/log.js'
 import { nodeWarnings } from '../../lifecycle/node-warnings.js'
 import { byTrueName } from '../../lifecycle/system-limit.js'
 import { takeGrpcLog } from '../../api/grpc/grpc-log.js'
+import { openTracing } from '../../tracing/open-tracing.js'
 import { setPeer } from '../../api/peer.js'
 import { leaveParent, parentChannel } from '../parent-channel.js'
 import { ModelServerHost } from './model-server-host.js'
@@ -49,13 +50,16 @@ async function setUp(setup: ModelServerSetup): Promise<void> {
   takeGrpcLog(log)
   new DescriptorWatch(log)
   try {
-    host = new ModelServerHost(setup, log, {
-      released: (model) => send({ type: 'released', model }),
-      deviceFailed: (deviceId, reason) => {
+    const { version, pipeline } = setup
+    const tracing = await openTracing(setup.tracing, { process: 'model-server', pipeline, version }, log)
+    const events = {
+      released: (model: string) => send({ type: 'released', model }),
+      deviceFailed: (deviceId: number, reason: string) => {
         send({ type: 'deviceFailed', deviceId, reason })
         send({ type: 'failed', error: toErrorRecord(new DeviceFailedError(reason)) })
       },
-    })
+    }
+    host = new ModelServerHost(setup, log, events, tracing)
     await host.listen()
     send({ type: 'ready' })
     setInterval(() => sendBeat(), beatMs)

@@ -36,8 +36,10 @@ import { ServingError } from '../../tensors/serving-error.js'
 import { MemorySettings } from '../../serving/settings.js'
 import { SharedRegions } from '../../serving/shared-memory/shared-regions.js'
 import { SharedTensors } from '../../serving/shared-memory/shared-tensors.js'
+import { RequestSpans } from '../../runtime/tracing/request-spans.js'
 import { TraceFiles } from '../../runtime/tracing/trace-files.js'
 import { Tracer } from '../../runtime/tracing/tracer.js'
+import type { Tracing } from '../../tracing/spans.js'
 import { surviveAcceptErrors } from '../../api/accept-errors.js'
 import { bytesUnderWay, CodecPool } from '../../api/codec/codec-pool.js'
 import { createKserveApp } from '../../api/kserve/kserve-app.js'
@@ -67,6 +69,8 @@ const drainMs = 60_000
 const closeAtMostMs = 500
 /** At the end, longest for the traces that are left. */
 const traceWriteAtMostMs = 1_000
+/** The same for spans: whoever takes them may be away. */
+const traceSendAtMostMs = 500
 /** From refusing the requests of a model that takes too much memory, or whose GPU failed, to the end of the process: they leave. */
 const refusedWithinMs = 50
 
@@ -105,6 +109,8 @@ export class ModelServerHost implements Service {
     readonly setup: ModelServerSetup,
     readonly log: Log,
     readonly events: ModelServerEvents,
+    /** Absent: no spans are sent. */
+    readonly tracing?: Tracing,
   ) {
     const { repositories, models, modelServer } = setup
     this.#uses = new ProviderUses(log)
@@ -163,7 +169,10 @@ export class ModelServerHost implements Service {
         : undefined
     this.#watch = new RepositoryWatch(this.#manager, watchMs, log)
     const { dir, maxBytes } = modelServer.trace
-    this.#tracer = new Tracer(dir === undefined ? undefined : new TraceFiles(dir, maxBytes, log))
+    this.#tracer = new Tracer(
+      dir === undefined ? undefined : new TraceFiles(dir, maxBytes, log),
+      tracing && new RequestSpans(tracing),
+    )
     const settings = new MemorySettings(
       (changed) => new ModelServerLog(log, setup.log.level).apply(changed),
       this.#tracer,
@@ -277,6 +286,7 @@ export class ModelServerHost implements Service {
     this.#connections.refuse()
     this.#requests.refuse()
     await Promise.all([this.#requests.answered(withinMs), this.#grpc.drain(withinMs)])
+    await this.tracing?.flush(traceSendAtMostMs)
   }
 
   /** Idempotent, never rejects. What waits in a model is told that it is not answered any more; what runs is cut. */
@@ -287,7 +297,10 @@ export class ModelServerHost implements Service {
     await atMost(closeAtMostMs, Promise.allSettled([this.#app.close(), this.#grpc.stop(closeAtMostMs)]))
     this.#pool.close()
     await atMost(closeAtMostMs, this.#cache?.close() ?? Promise.resolve())
-    await atMost(traceWriteAtMostMs, this.#tracer.close())
+    await Promise.all([
+      atMost(traceWriteAtMostMs, this.#tracer.close()),
+      this.tracing?.stop(traceSendAtMostMs),
+    ])
   }
 
   /** Of models that serve elsewhere; one that does not serve is loaded again and again. */

@@ -343,6 +343,8 @@ export class ModelServerProcess implements Service {
       storePath: config.store.path,
       heldOut: this.#heldOut.all,
       version,
+      pipeline: config.name,
+      tracing: config.tracing,
       log: config.log,
     }
   }

@@ -2,6 +2,7 @@ import type { ProviderUse } from '../../backends/onnxruntime/provider-uses.js'
 import type { InferenceConfig } from '../../config/inference.js'
 import type { ModelsConfig, ModelServerConfig } from '../../config/models.js'
 import type { TlsMaterial } from '../../config/tls-files.js'
+import type { TracingConfig } from '../../config/tracing.js'
 import type { ErrorRecord } from '../../errors.js'
 import type { Base64 } from '../../lifecycle/base64.js'
 import type { LogSettings } from '../../lifecycle/log.js'
@@ -41,6 +42,9 @@ export type ModelServerSetup = Readonly<{
   /** For what must survive a restart. */
   storePath: string
   version: string
+  /** `name` of the pipeline file. */
+  pipeline: string
+  tracing: TracingConfig
   log: LogSettings
 }>
 

@@ -13,6 +13,7 @@ type TraceHead = Readonly<{
 export class RequestTrace {
   readonly #timestamps: Readonly<{ name: string; ns: number }>[] = []
   readonly #steps: RequestTrace[] = []
+  #error: string | undefined
 
   /** @param nextId - never gives the same number twice. */
   constructor(
@@ -22,6 +23,26 @@ export class RequestTrace {
 
   at(name: string, atMs = nowMs()): void {
     this.#timestamps.push({ name, ns: Math.round(atMs * 1e6) })
+  }
+
+  /** Those that ensembles made of it, in their order. */
+  get steps(): readonly RequestTrace[] {
+    return this.#steps
+  }
+
+  /** Why it failed; undefined where it did not. */
+  get error(): string | undefined {
+    return this.#error
+  }
+
+  /** When it happened first, in milliseconds; undefined: it did not. */
+  timeOf(name: string): number | undefined {
+    const ns = this.#timestamps.find((timestamp) => timestamp.name === name)?.ns
+    return ns === undefined ? undefined : ns / 1e6
+  }
+
+  failed(error: unknown): void {
+    this.#error ??= error instanceof Error ? error.message : String(error)
   }
 
   /** Of a request that a step makes of this one. */
@@ -54,6 +75,9 @@ export async function traced<T>(trace: RequestTrace | undefined, run: () => Prom
   trace.at('REQUEST_START')
   try {
     return await run()
+  } catch (error) {
+    trace.failed(error)
+    throw error
   } finally {
     trace.at('REQUEST_END')
   }

@@ -1,3 +1,5 @@
+import type { Arrival } from '../infer.js'
+import type { RequestSpans } from './request-spans.js'
 import { RequestTrace } from './request-trace.js'
 import type { TraceFiles } from './trace-files.js'
 import { TraceScope } from './trace-scope.js'
@@ -14,7 +16,10 @@ import {
 export type BegunTrace = Readonly<{ trace: RequestTrace; done: () => void }>
 
 /**
- * Traces of requests, as the settings ask for them. Settings of a model follow the server's until they are set for the model. A
+ * Traces of requests: in files as the settings ask for them that clients can change, and as spans where the service's own settings say so.
+ * Neither changes which requests the other one takes.
+ *
+ * Files: Settings of a model follow the server's until they are set for the model. A
  * change writes what was collected under the settings before, and counts anew.
  */
 export class Tracer {
@@ -24,8 +29,14 @@ export class Tracer {
   readonly #models = new Map<string, TraceScope>()
   #lastId = 0
 
-  /** @param files - `undefined`: no traces are written, and none can be asked for. */
-  constructor(readonly files?: TraceFiles) {
+  /**
+   * @param files - `undefined`: no traces are written, and none can be asked for.
+   * @param spans - `undefined`: none are sent.
+   */
+  constructor(
+    readonly files?: TraceFiles,
+    readonly spans?: RequestSpans,
+  ) {
     this.#server = this.#scope('')
   }
 
@@ -51,12 +62,18 @@ export class Tracer {
   }
 
   /** `undefined` for a request that is not traced. */
-  begin(model: string, version: string, requestId: string): BegunTrace | undefined {
+  begin(model: string, version: string, requestId: string, arrival?: Arrival): BegunTrace | undefined {
     const scope = this.#models.get(model) ?? this.#server
-    if (!scope.sample()) return undefined
+    const isForFile = scope.sample()
+    const endSpan = this.spans?.begin(arrival)
+    if (!isForFile && endSpan === undefined) return undefined
     const nextId = () => ++this.#lastId
     const trace = new RequestTrace({ id: nextId(), model, version, requestId, parentId: 0 }, nextId)
-    return { trace, done: () => scope.add(trace) }
+    const done = () => {
+      if (isForFile) scope.add(trace)
+      endSpan?.(trace)
+    }
+    return { trace, done }
   }
 
   /** Writes what is left. Never rejects. */
