@@ -47,6 +47,7 @@ async function check(
     { checkKeyFrames },
     { checkTls },
     { checkFolders },
+    { checkTracing },
   ] = await Promise.all([
     import('../checks/address-check.js'),
     import('../checks/repository-check.js'),
@@ -60,6 +61,7 @@ async function check(
     import('../checks/key-frames-check.js'),
     import('../checks/tls-check.js'),
     import('../checks/folders-check.js'),
+    import('../checks/tracing-check.js'),
   ])
   const { cameras, sinks } = config
   const settings: Finding = {
@@ -73,13 +75,14 @@ async function check(
   const providers = await lookAtProviders(config.inference)
   // First, since the shape of their pictures may decide the size of the model's input.
   const seen = await checkCameras(config, { probe: network && options.probe === true, say })
-  const [models, detector, decoding, kafka, others, redis] = await Promise.all([
+  const [models, detector, decoding, kafka, others, redis, tracing] = await Promise.all([
     repository.checkRepository(config, providers, seen.shapes),
     checkDetector(config, providers, seen.shapes),
     checkDecoding(config),
     sinks.kafka ? checkKafka(sinks.kafka, network) : [],
     checkOtherSinks(config, network),
     checkRedis(config, network),
+    checkTracing(config, network),
   ])
   return [
     settings,
@@ -96,6 +99,7 @@ async function check(
     ...kafka,
     ...others,
     ...redis,
+    ...tracing,
   ]
 }
 
