@@ -25,7 +25,7 @@ import {
   type ToWriter,
   type WriterStart,
 } from './store-messages.js'
-import { SettledPlaces } from './settled-places.js'
+import { settleEveryMs, SettledPlaces } from './settled-places.js'
 import { StoreReader } from './store-reader.js'
 import { StoreState, type StoreHealth } from './store-state.js'
 import { UntoldGaps } from './untold-gaps.js'
@@ -41,18 +41,11 @@ const tryAgainMs = 1_000
 const batch = { records: 1_000, bytes: 4 * 1024 ** 2 } as const
 /** What waits in memory for a file that takes nothing; beyond it the oldest are not stored. */
 const maxWaitingBytes = 16 * 1024 ** 2
-/**
- * How far sinks are is written so often: a page of the file each time, and of no use before a crash. What was delivered in the last of
- * these spans before one comes again.
- */
-const settleEveryMs = 250
 const openWithinMs = 5_000
 const lastCommitMs = 2_000
 /** Positions of a run that does not know those before it: no run counts as fast as this clock, which may begin at 1970. */
 const positionsPerMs = 1_024
 const earliestMs = Date.UTC(2026, 0)
-
-const noPlaces: ReadonlyMap<string, number> = new Map()
 
 export type StoreSettings = Omit<WriterStart, 'path'> &
   Readonly<{
@@ -76,12 +69,10 @@ export class RecordStore implements Service {
   #isOpen = false
   readonly #waiting = new WaitingRecords()
   #inFlight: readonly WaitingRecord[] | undefined
-  #inFlightSettled: ReadonlyMap<string, number> = noPlaces
   #sentMs = 0
   #stall: NodeJS.Timeout | undefined
   #retry: NodeJS.Timeout | undefined
   #settleTimer: NodeJS.Timeout | undefined
-  #isSettledDue = false
   readonly #settled = new SettledPlaces()
   readonly #untold = new UntoldGaps()
   readonly #forgetting: (() => void)[] = []
@@ -225,7 +216,7 @@ export class RecordStore implements Service {
   #writeSettled(): void {
     clearTimeout(this.#settleTimer)
     this.#settleTimer = undefined
-    this.#isSettledDue = true
+    this.#settled.makeDue()
     this.#flush()
   }
 
@@ -321,11 +312,9 @@ export class RecordStore implements Service {
     if (!this.#isOpen) return this.#idle?.()
     if (this.#damage !== undefined) return this.#salvage()
     const next = this.#waiting.take(batch)
-    const settled = this.#isSettledDue ? this.#settled.unwritten : noPlaces
-    this.#isSettledDue = false
+    const settled = this.#settled.take()
     if (next.length === 0 && settled.size === 0) return this.#idle?.()
     this.#inFlight = next
-    this.#inFlightSettled = settled
     this.#sentMs = nowMs()
     const kept = next.flatMap(({ isKept, record }) => (isKept ? [record] : []))
     const packed = packBatch(kept)
@@ -347,7 +336,7 @@ export class RecordStore implements Service {
 
   #committed(): void {
     const done = this.#takeBack()
-    this.#settled.written(this.#inFlightSettled)
+    this.#settled.written()
     this.metrics.commit.observe((nowMs() - this.#sentMs) / 1_000)
     this.metrics.records.inc({ result: 'stored' }, done.filter(({ isKept }) => isKept).length)
     for (const { gap } of done) this.#untold.over(gap)
@@ -366,7 +355,7 @@ export class RecordStore implements Service {
 
   /** What was under way goes in the next commit again. */
   #failed({ kind, reason }: StoreTrouble): void {
-    this.#isSettledDue = true
+    this.#settled.makeDue()
     this.#waiting.putBack(this.#takeBack())
     this.#isOpen = false
     if (kind === 'damaged') {
