@@ -81,16 +81,16 @@ export function useSnapshots(
     }
     const next = async (): Promise<void> => {
       const beganMs = performance.now()
-      const slow = setTimeout(() => {
+      const slow = setInterval(() => {
         if (isBehind(liveMs())) live(tooSlow)
-      }, oldestMs)
+      }, pauseMs)
       try {
         if (!document.hidden) await take()
       } catch (error) {
         if (ended.signal.aborted) return
         live(`Live: ${error instanceof Error ? error.message : 'no picture came.'}`)
       } finally {
-        clearTimeout(slow)
+        clearInterval(slow)
       }
       if (misses === Infinity || ended.signal.aborted) return
       const least = misses > 0 ? pauseMs * 2 ** misses : opensSession ? sessionPauseMs : pauseMs
