@@ -3,6 +3,7 @@ export const planeSize = { across: 64, down: 36 } as const
 const cells = planeSize.across * planeSize.down
 /** Samples along each side of a cell; 16 of them take the noise of the sensor down to a quarter. */
 const samples = 4
+export const samplesPerCell = samples ** 2
 
 /** One picture, made small. Row by row from the top left. */
 export type PicturePlane = Readonly<{
@@ -41,8 +42,8 @@ export function picturePlane(
     }
   }
   for (let cell = 0; cell < cells; cell += 1) {
-    luma[cell]! /= 4 * samples ** 2
-    detail[cell]! /= samples ** 2
+    luma[cell]! /= 4 * samplesPerCell
+    detail[cell]! /= samplesPerCell
   }
   return { luma, detail }
 }

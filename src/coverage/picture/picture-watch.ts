@@ -1,7 +1,7 @@
 import type { PictureTrouble, PictureVerdict } from '../../vision/coverage.js'
 import type { PicturePlane } from './picture-plane.js'
-import { planeFigures, type PlaneFigures } from './plane-figures.js'
-import { compare, echo, learn, middleOf, sceneOf, type Scene } from './scene.js'
+import { emptyShare, planeFigures, type PlaneFigures } from './plane-figures.js'
+import { compare, echo, learn, likeness, middleOf, sceneOf, type Scene } from './scene.js'
 
 /** What checks of the picture find; that it is frozen is found otherwise. */
 type Finding = Exclude<PictureTrouble, 'frozen_picture'>
@@ -9,7 +9,7 @@ type Finding = Exclude<PictureTrouble, 'frozen_picture'>
 /** A picture is looked at no more often. */
 export const checkEveryMs = 1_000
 /** Looks after each other until a finding is one. A truck that stops before the camera is no other scene yet. */
-const surely: Readonly<Record<Finding, number>> = { dark: 2, covered: 2, blurred: 3, moved: 5 }
+const surely: Readonly<Record<Finding, number>> = { dark: 2, covered: 4, blurred: 3, moved: 5 }
 const surelyFine = 2
 /** Looks of which most show the same until that is known as the scene; else some of them are let go. */
 const sceneOfLooks = 9
@@ -25,20 +25,25 @@ const restlessAfterMs = 15_000
 const gapMs = 5_000
 
 /** Brightness, 0-255, of a picture that shows nothing for want of light: of one cell in ten, and on average. */
-const dark = { brightMost: 50, mean: 25 } as const
-/** Of a picture without the noise and the lamps that darkness leaves, and of the scene before that was no dark one. */
-const black = { contrast: 0.3, detail: 0.1, litMean: 40 } as const
+const dark = { brightMost: 40, mean: 18 } as const
+/** The same beside the usual brightness of the camera: lamps and a bright sky may be left. */
+const lightGone = { ofUsual: 0.2, mean: 30 } as const
+/** Of a picture without any light: what is left may be of the sensor, or of the encoder. */
+const lightless = { contrast: 0.3, brightMost: 10 } as const
 /** What is brightest in a dark picture is no brighter than that in the scene, see `echo`: it is of something else. */
-const echoBelow = 0.25
-/** Brightness deviates by less in a picture of nothing: the emptiest scene of the clips has 9. */
-const nothingContrast = 2.5
-/** Shares of the parts of a scene, see `SceneLook`. Clips: a scene shows the same in at least 0.5 of them, also blurred; moved or covered at most 0.28. */
+const echoBelow = 0.6
+/** A picture of nothing, whatever the scene is: share of its parts in which nothing is, or of the usual structure that is left. */
+const nothing = { emptyFrom: 0.95, structureBelow: 0.01 } as const
+/** Shares of the parts of a scene, see `SceneLook`. Clips: a scene shows the same in at least 0.6 of them, also blurred or a third covered; moved at most 0.1, most of it covered 0.25. */
 const anotherBelow = 0.35
 const sameFrom = 0.45
-const coveredFrom = 0.3
+const coveredFrom = 0.5
+/** What is left has lost so much of its light that the rest is black for want of it. */
+const gloom = { brightnessBelow: 0.6, mean: 40 } as const
 /** What is left of the detail. Clips: at least 0.65 in the light of the scene, 0.47 with a blur of two pixels. */
 const blurredBelow = 0.55
-const coveredDetailBelow = 0.4
+/** Of something that lies close over the lens, not sharp and not empty; a camera that was moved shows more. */
+const closeBelow = 0.2
 
 /**
  * Looks at the pictures of one camera once a second, beside a scene that it learns itself. Pure but for what it has learnt: times are those of
@@ -48,7 +53,8 @@ export class PictureWatch {
   #scene: Scene | undefined
   /** Pictures that it is to be known from. */
   #first: Scene[] = []
-  #litMean = 0
+  /** Of sound pictures, whatever they show. */
+  #usual = { meanLuma: 0, structure: 0 }
   #before: Scene | undefined
   /** What a camera that was moved shows now. */
   #next: Scene | undefined
@@ -67,6 +73,11 @@ export class PictureWatch {
 
   /** Pictures have another size from the next one on: detail is learnt anew. */
   sizeChanges(): void {
+    this.#forget()
+    this.#usual = { meanLuma: 0, structure: 0 }
+  }
+
+  #forget(): void {
     this.#scene = undefined
     this.#first = []
     this.#next = undefined
@@ -83,39 +94,42 @@ export class PictureWatch {
     const picture = sceneOf(plane)
     const figures = planeFigures(plane)
     const found = this.#finding(picture, figures)
-    const isStill = this.#before !== undefined && compare(this.#before, picture).same >= sameFrom
+    const isStill = this.#before !== undefined && likeness(this.#before, picture) >= sameFrom
     this.#before = picture
     this.#judge(found, isStill, atMs)
     if (this.#trouble === 'moved') this.#adopt(picture, found, isStill, atMs)
-    else if (found === null && this.#departMs === undefined) this.#learn(picture, figures)
+    else if (found === null && this.#departMs === undefined) {
+      this.#learn(picture)
+      this.#getUsedTo(figures)
+    }
   }
 
   #finding(picture: Scene, figures: PlaneFigures): Finding | null {
-    const { brightMost, meanLuma, contrast } = figures
     const scene = this.#scene
-    if (brightMost < dark.brightMost && meanLuma < dark.mean)
+    if (this.#isDark(figures))
       return scene !== undefined && this.#isCover(scene, picture, figures) ? 'covered' : 'dark'
-    if (contrast < nothingContrast) return 'covered'
-    if (scene === undefined) return null
-    const look = compare(scene, picture)
-    if (look.same <= anotherBelow)
-      return look.emptied >= coveredFrom || look.detail < coveredDetailBelow || this.#lost(scene, figures)
-        ? 'covered'
-        : 'moved'
+    if (figures.structure < this.#usual.structure * nothing.structureBelow) return 'covered'
+    if (scene === undefined) return emptyShare(figures) >= nothing.emptyFrom ? 'covered' : null
+    const look = compare(scene, picture, figures)
+    if (look.emptied >= coveredFrom && look.same < sameFrom) {
+      const isGloomy = look.same > 0 && look.brightness < gloom.brightnessBelow
+      return isGloomy && figures.meanLuma < gloom.mean ? 'dark' : 'covered'
+    }
+    if (look.same <= anotherBelow) return look.sharp < closeBelow ? 'covered' : 'moved'
     return look.same >= sameFrom && look.detail < blurredBelow && look.sharpness < blurredBelow
       ? 'blurred'
       : null
   }
 
-  /** Of a dark picture: whether something lies over the lens. */
-  #isCover(scene: Scene, picture: Scene, { contrast, detail }: PlaneFigures): boolean {
-    if (contrast < black.contrast && detail < black.detail) return this.#litMean >= black.litMean
-    return echo(scene, picture) < echoBelow
+  #isDark({ brightMost, meanLuma }: PlaneFigures): boolean {
+    if (meanLuma < dark.mean && brightMost < dark.brightMost) return true
+    return meanLuma < lightGone.mean && meanLuma < this.#usual.meanLuma * lightGone.ofUsual
   }
 
-  #lost(scene: Scene, { detail }: PlaneFigures): boolean {
-    const known = scene.detail.reduce((sum, value) => sum + value, 0) / scene.detail.length
-    return detail < known * coveredDetailBelow
+  /** Of a dark picture: whether what little it shows is of something else than the scene. Where it shows nothing, there is no light. */
+  #isCover(scene: Scene, picture: Scene, { contrast, brightMost }: PlaneFigures): boolean {
+    if (contrast < lightless.contrast || brightMost < lightless.brightMost) return false
+    return echo(scene, picture) < echoBelow
   }
 
   #judge(found: Finding | null, isStill: boolean, atMs: number): void {
@@ -135,7 +149,7 @@ export class PictureWatch {
       this.#times = 0
     } else if (atMs - this.#departMs >= restlessAfterMs) {
       this.#departMs = undefined
-      this.sizeChanges()
+      this.#forget()
     }
   }
 
@@ -150,18 +164,25 @@ export class PictureWatch {
     this.#sinceMs = atMs
   }
 
-  #learn(picture: Scene, { meanLuma }: PlaneFigures): void {
+  #getUsedTo({ meanLuma, structure }: PlaneFigures): void {
+    const { meanLuma: mean, structure: usual } = this.#usual
+    const share = usual === 0 ? 1 : learnShare
+    this.#usual = {
+      meanLuma: mean + (meanLuma - mean) * share,
+      structure: usual + (structure - usual) * share,
+    }
+  }
+
+  #learn(picture: Scene): void {
     if (this.#scene !== undefined) {
       learn(this.#scene, picture, learnShare)
-      this.#litMean += (meanLuma - this.#litMean) * learnShare
       return
     }
     this.#first.push(picture)
     if (this.#first.length < sceneOfLooks) return
     const scene = middleOf(this.#first)
-    if (this.#first.filter((one) => compare(scene, one).same >= sameFrom).length >= sceneAlike) {
+    if (this.#first.filter((one) => likeness(scene, one) >= sameFrom).length >= sceneAlike) {
       this.#scene = scene
-      this.#litMean = meanLuma
       this.#first = []
     } else this.#first.splice(0, looksLetGo)
   }

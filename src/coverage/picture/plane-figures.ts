@@ -1,57 +1,62 @@
-import { planeSize, type PicturePlane } from './picture-plane.js'
+import { samplesPerCell, type PicturePlane } from './picture-plane.js'
+import { meanWithin, planeParts, unevenness } from './plane-parts.js'
+
+/** Unevenness of a part in which nothing is: a bare floor has more, and noise less. */
+const emptyBelow = 1
+/** Noise is in every cell; what is sharp is not in the plainest tenth of them. */
+const plainest = 0.1
+/** Mean absolute Laplacian of white noise of deviation 1: that of 4 a - b - c - d - e. */
+const detailOfNoise = Math.sqrt(20) * Math.sqrt(2 / Math.PI)
 
 /** What is told of a picture without knowing another one. */
 export type PlaneFigures = Readonly<{
   /** Brightness that one cell in ten exceeds, 0-255. */
   brightMost: number
   meanLuma: number
-  /** Standard deviation of the brightness over the cells. */
+  /** Standard deviation of the brightness of its parts. */
   contrast: number
-  /** Mean of the cells. */
-  detail: number
+  /** Of each part, see `unevenness`. */
+  uneven: readonly number[]
+  /** Mean of those. */
+  structure: number
+  /** What noise adds to them. */
+  noise: number
+  /** Detail beyond that of noise. */
+  sharp: number
 }>
 
 export function planeFigures({ luma, detail }: PicturePlane): PlaneFigures {
-  const sorted = Float32Array.from(luma).sort()
-  const meanLuma = meanOf(luma)
-  const variance = luma.reduce((sum, value) => sum + (value - meanLuma) ** 2, 0) / luma.length
+  const means = planeParts.map((part) => meanWithin(luma, part))
+  const floor = quantile(detail, plainest)
+  const uneven = planeParts.map((part) => unevenness(luma, part))
   return {
-    brightMost: sorted[Math.floor(sorted.length * 0.9)] ?? 0,
-    meanLuma,
-    contrast: Math.sqrt(variance),
-    detail: meanOf(detail),
+    brightMost: quantile(luma, 0.9),
+    meanLuma: meanOf(luma),
+    contrast: deviationOf(means),
+    uneven,
+    structure: meanOf(uneven),
+    noise: (floor / detailOfNoise) ** 2 / samplesPerCell,
+    sharp: meanOf(detail) - floor,
   }
 }
 
-function meanOf(values: Float32Array): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length
+/** Share of the parts in which nothing is, 0-1. @param noise - that is in them. */
+export function emptyShare({ uneven }: Pick<PlaneFigures, 'uneven'>, noise = 0): number {
+  return uneven.filter((value) => value < emptyBelow + noise).length / uneven.length
 }
 
-export type PlanePart = Readonly<{ x: number; y: number; width: number; height: number }>
+export function deviationOf(values: readonly number[]): number {
+  const mean = meanOf(values)
+  return Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(1, values.length))
+}
 
-/** Less than noise makes of a flat part. */
-const leastVariance = 0.5
+function quantile(values: Float32Array, share: number): number {
+  const sorted = Float32Array.from(values).sort()
+  return sorted[Math.floor(sorted.length * share)] ?? 0
+}
 
-/** Pearson's correlation of a part of two planes, -1 to 1; 0 where one of them is flat there. */
-export function correlationWithin(
-  one: Float32Array,
-  other: Float32Array,
-  { x, y, width, height }: PlanePart,
-): number {
-  const n = width * height
-  let [sumA, sumB, sumAA, sumBB, sumAB] = [0, 0, 0, 0, 0]
-  for (let row = y; row < y + height; row += 1)
-    for (let column = x; column < x + width; column += 1) {
-      const a = one[row * planeSize.across + column]!
-      const b = other[row * planeSize.across + column]!
-      sumA += a
-      sumB += b
-      sumAA += a * a
-      sumBB += b * b
-      sumAB += a * b
-    }
-  const varianceA = sumAA - (sumA * sumA) / n
-  const varianceB = sumBB - (sumB * sumB) / n
-  if (varianceA < n * leastVariance || varianceB < n * leastVariance) return 0
-  return (sumAB - (sumA * sumB) / n) / Math.sqrt(varianceA * varianceB)
+function meanOf(values: Float32Array | readonly number[]): number {
+  let sum = 0
+  for (const value of values) sum += value
+  return sum / Math.max(1, values.length)
 }

@@ -1,22 +1,16 @@
-import { correlationWithin, type PlanePart } from './plane-figures.js'
 import { planeSize, type PicturePlane } from './picture-plane.js'
+import { deviationOf, emptyShare, planeFigures, type PlaneFigures } from './plane-figures.js'
+import { correlationWithin, forEachCell, meanWithin, planeParts, type PlanePart } from './plane-parts.js'
 
 const { across, down } = planeSize
-const block = { width: across / 8, height: down / 4 }
-/** Parts that are compared one by one: people and machines change some of them, a camera that was moved all. */
-const parts: readonly PlanePart[] = Array.from({ length: 32 }, (_, index) => ({
-  x: (index % 8) * block.width,
-  y: Math.floor(index / 8) * block.height,
-  ...block,
-}))
 /** Around a cell, whose mean is taken off: what light makes brighter as a whole is no structure. */
 const aroundCells = 3
 /** Two pictures of one part are alike from here on: the clips of test/bench/coverage-causes.bench.ts have over 0.8 where nobody walks. */
 const alikeFrom = 0.45
 /** Variance of a part in which nothing stands: two steps of brightness are noise. */
 const flatVariance = 4
-/** Of one that something lies over: a bare floor has more. */
-const emptyVariance = 1
+/** Less of the structure of a part is none: what shines through a sheet of paper, or through fog, shows nobody. */
+const leastStructure = 0.02
 /** By so much a cell may seem to be otherwise at once: of its detail, since what is noise of a dim hour is not detail, and of its brightness. */
 const mostMore = 0.2
 const mostLuma = 20
@@ -56,28 +50,54 @@ export function learn(scene: Scene, picture: Scene, share: number): void {
 
 /** How a picture stands to the scene that it should show. Shares are 0-1. */
 export type SceneLook = Readonly<{
-  /** Of the parts in which something stands, those that show the same; 1 where nothing stands in any. */
+  /** See `likeness`. */
   same: number
-  /** Parts of the picture in which nothing at all is, more than in the scene; of all. */
+  /** Of the parts in which something is in the scene, those in which nothing is; of as many, wherever they are. */
   emptied: number
+  /** How bright it is where it shows the same, beside the scene. */
+  brightness: number
   /** What is left of the detail where it shows the same, by the light that there is. */
   detail: number
   /** The same of how much more detail is where things stand than between them, which noise does not raise. */
   sharpness: number
+  /** What is left of the detail beyond noise, wherever it is. */
+  sharp: number
 }>
 
-export function compare(scene: Scene, picture: Scene): SceneLook {
-  const standing = parts.filter((part) => variance(scene.structure, part) >= flatVariance)
-  const same = standing.filter((part) => isAlike(scene, picture, part))
-  const empty = (of: Scene) => parts.filter((part) => variance(of.structure, part) < emptyVariance).length
-  const share = (some: readonly unknown[]) => some.length / Math.max(1, standing.length)
+/** @param is - the figures of the picture. */
+export function compare(scene: Scene, picture: Scene, is: PlaneFigures): SceneLook {
+  const { standing, same } = partsOf(scene, picture, is.noise)
+  const was = planeFigures(scene)
+  const wasEmpty = emptyShare(was)
   const light = lightOf(scene, picture, same)
   return {
-    same: standing.length === 0 ? 1 : share(same),
-    emptied: (empty(picture) - empty(scene)) / parts.length,
-    detail: ratio(sumOf(picture, same), sumOf(scene, same)) / light,
+    same: shareOf(same, standing),
+    emptied: (emptyShare(is, is.noise) - wasEmpty) / Math.max(1 / planeParts.length, 1 - wasEmpty),
+    brightness: ratio(sumWithin(picture.luma, same), sumWithin(scene.luma, same)),
+    detail: ratio(sumWithin(picture.detail, same), sumWithin(scene.detail, same)) / light,
     sharpness: ratio(contrastOf(picture, scene, same), contrastOf(scene, scene, same)) / light,
+    sharp: ratio(is.sharp, was.sharp),
   }
+}
+
+/** Of the parts in which something stands in one picture, those that show the same in another one; 1 where nothing stands in any. */
+export function likeness(one: Scene, other: Scene): number {
+  const { standing, same } = partsOf(one, other, 0)
+  return shareOf(same, standing)
+}
+
+/** @param noise - of the picture. */
+function partsOf(
+  scene: Scene,
+  picture: Scene,
+  noise: number,
+): Readonly<{ standing: PlanePart[]; same: PlanePart[] }> {
+  const standing = planeParts.filter((part) => variance(scene.structure, part) >= flatVariance)
+  return { standing, same: standing.filter((part) => isAlike(scene, picture, part, noise)) }
+}
+
+function shareOf(same: readonly PlanePart[], standing: readonly PlanePart[]): number {
+  return standing.length === 0 ? 1 : same.length / standing.length
 }
 
 /**
@@ -95,33 +115,35 @@ export function echo(scene: Scene, picture: Scene): number {
   return (there - mean) / Math.max(1, deviation)
 }
 
-function isAlike(scene: Scene, picture: Scene, part: PlanePart): boolean {
+function isAlike(scene: Scene, picture: Scene, part: PlanePart, noise: number): boolean {
+  const left = variance(picture.structure, part) - noise
+  if (left < variance(scene.structure, part) * leastStructure) return false
   return (
     correlationWithin(scene.structure, picture.structure, part) >= alikeFrom ||
     correlationWithin(scene.detail, picture.detail, part) >= alikeFrom
   )
 }
 
-/** How much of the light of the scene there is: at most all of it, at least a fifth. */
+/** How much of the light of the scene there is, by how much its parts differ, which blur leaves: at most all of it, at least a fifth. */
 function lightOf(scene: Scene, picture: Scene, same: readonly PlanePart[]): number {
-  const sum = (of: Scene) => same.reduce((total, part) => total + variance(of.structure, part), 0)
-  return Math.min(1, Math.max(0.2, Math.sqrt(ratio(sum(picture), sum(scene)))))
+  const contrast = ({ luma }: Scene) => deviationOf(same.map((part) => meanWithin(luma, part)))
+  return Math.min(1, Math.max(0.2, ratio(contrast(picture), contrast(scene))))
 }
 
 function ratio(value: number, of: number): number {
   return of <= 0 ? 1 : value / of
 }
 
-function sumOf(of: Scene, same: readonly PlanePart[]): number {
+function sumWithin(values: Float32Array, same: readonly PlanePart[]): number {
   let sum = 0
-  for (const part of same) forEachCell(part, (cell) => (sum += of.detail[cell]!))
+  for (const part of same) forEachCell(part, (cell) => (sum += values[cell]!))
   return sum
 }
 
 /** By how much the cells that have more detail than the mean of their part in the scene exceed the others. */
 function contrastOf(of: Scene, scene: Scene, same: readonly PlanePart[]): number {
   return same.reduce((sum, part) => {
-    const mean = sumOf(scene, [part]) / (part.width * part.height)
+    const mean = meanWithin(scene.detail, part)
     let [rich, poor, riches] = [0, 0, 0]
     forEachCell(part, (cell) => {
       const isRich = scene.detail[cell]! > mean
@@ -138,11 +160,6 @@ function variance(structure: Float32Array, part: PlanePart): number {
   let sum = 0
   forEachCell(part, (cell) => (sum += structure[cell]! ** 2))
   return sum / (part.width * part.height)
-}
-
-function forEachCell({ x, y, width, height }: PlanePart, visit: (cell: number) => void): void {
-  for (let row = y; row < y + height; row += 1)
-    for (let column = x; column < x + width; column += 1) visit(row * across + column)
 }
 
 function withoutSurroundings(luma: Float32Array): Float32Array {
