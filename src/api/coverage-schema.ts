@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cameraIdSchema } from '../config/camera.js'
-import { blindCauses, coverageStates } from '../vision/coverage.js'
+import { blindCauses, coverageStates, type BlindCause, type CoverageState } from '../vision/coverage.js'
 import type { CameraTime } from '../coverage/coverage-sums.js'
 
 const time = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time such as 2026-11-20T08:15:30Z' })
@@ -46,11 +46,13 @@ export function coverageRange(
 
 const seconds = z.number().min(0)
 
+const causeSchema = z.enum(blindCauses).nullable().describe('Why it was blind; null where it was watched.')
+
 const coverageSpanSchema = z.strictObject({
   from: z.iso.datetime(),
   to: z.iso.datetime(),
   state: z.enum(coverageStates),
-  cause: z.enum(blindCauses).nullable().describe('Why it was blind; null where it was watched.'),
+  cause: causeSchema,
 })
 
 export const coverageSchema = z
@@ -69,6 +71,11 @@ export const coverageSchema = z
         blindSecondsByCause: z
           .partialRecord(z.enum(blindCauses), seconds)
           .describe('Causes that occurred. Docs: coverage.md.'),
+        last: z
+          .strictObject({ since: z.iso.datetime(), state: z.enum(coverageStates), cause: causeSchema })
+          .describe(
+            'How it was at the end of that time, which is now where `to` is; `since` may lie before `from`.',
+          ),
         spans: z
           .array(coverageSpanSchema)
           .nullable()
@@ -87,22 +94,27 @@ export function coverageBody({
   return {
     from: stamp(fromMs),
     to: stamp(toMs),
-    items: items.map(({ cameraId, watchedMs, blindMs, byCauseMs, spans, ...own }) => ({
+    items: items.map(({ cameraId, watchedMs, blindMs, byCauseMs, last, spans, ...own }) => ({
       cameraId,
       from: stamp(own.fromMs),
       to: stamp(own.toMs),
       watchedSeconds: watchedMs / 1_000,
       blindSeconds: blindMs / 1_000,
       blindSecondsByCause: Object.fromEntries([...byCauseMs].map(([cause, ms]) => [cause, ms / 1_000])),
+      last: { since: stamp(last.fromMs), state: stateOf(last.cause), cause: last.cause },
       spans:
         spans?.map((span) => ({
           from: stamp(span.fromMs),
           to: stamp(span.toMs),
-          state: span.cause === null ? ('watched' as const) : ('blind' as const),
+          state: stateOf(span.cause),
           cause: span.cause,
         })) ?? null,
     })),
   }
+}
+
+function stateOf(cause: BlindCause | null): CoverageState {
+  return cause === null ? 'watched' : 'blind'
 }
 
 function stamp(ms: number): string {

@@ -205,6 +205,7 @@ const coverage = {
       watchedSeconds: 3_557.8,
       blindSeconds: 42.2,
       blindSecondsByCause: { disconnected: 42.2 },
+      last: { since: '2026-11-20T08:20:53.600Z', state: 'watched', cause: null },
       spans: [
         {
           from: '2026-11-20T08:00:00.000Z',

@@ -7,15 +7,8 @@ export type CoverageSums = Readonly<{
   byCauseMs: ReadonlyMap<BlindCause, number>
 }>
 
-/** The part of each span that lies within; others are left out. */
-function clipped(spans: readonly CoverageSpan[], fromMs: number, toMs: number): CoverageSpan[] {
-  return spans
-    .map((span) => ({
-      ...span,
-      fromMs: Math.max(span.fromMs, fromMs),
-      toMs: Math.min(span.toMs, toMs),
-    }))
-    .filter((span) => span.fromMs < span.toMs)
+function within(span: CoverageSpan, fromMs: number, toMs: number): CoverageSpan {
+  return { ...span, fromMs: Math.max(span.fromMs, fromMs), toMs: Math.min(span.toMs, toMs) }
 }
 
 export function coverageSums(spans: readonly CoverageSpan[]): CoverageSums {
@@ -37,6 +30,8 @@ export type CameraTime = CoverageSums &
     toMs: number
     /** Null where sums alone were asked for. */
     spans: readonly CoverageSpan[] | null
+    /** The end of that time: how it is now, where it was asked for until now. It may have begun before what was asked for. */
+    last: Pick<CoverageSpan, 'fromMs' | 'cause'>
   }>
 
 /** @param spans - those of one camera behind each other. */
@@ -45,16 +40,22 @@ export function timesOfCameras(
   { fromMs, toMs, withSpans }: Readonly<{ fromMs: number; toMs: number; withSpans: boolean }>,
 ): CameraTime[] {
   const cameras = new Map<string, CoverageSpan[]>()
-  for (const span of clipped(spans, fromMs, toMs)) {
+  for (const span of spans) {
+    if (Math.max(span.fromMs, fromMs) >= Math.min(span.toMs, toMs)) continue
     const own = cameras.get(span.cameraId)
     if (own) own.push(span)
     else cameras.set(span.cameraId, [span])
   }
-  return [...cameras].map(([cameraId, own]) => ({
-    cameraId,
-    fromMs: own[0]?.fromMs ?? fromMs,
-    toMs: own.at(-1)?.toMs ?? toMs,
-    ...coverageSums(own),
-    spans: withSpans ? own : null,
-  }))
+  return [...cameras].map(([cameraId, whole]) => {
+    const own = whole.map((span) => within(span, fromMs, toMs))
+    const { fromMs: sinceMs, cause } = whole.at(-1)!
+    return {
+      cameraId,
+      fromMs: own[0]!.fromMs,
+      toMs: own.at(-1)!.toMs,
+      ...coverageSums(own),
+      spans: withSpans ? own : null,
+      last: { fromMs: sinceMs, cause },
+    }
+  })
 }

@@ -56,3 +56,16 @@ export const causeTexts: Readonly<Record<NonNullable<CoverageSpanView['cause']>,
   blurred: 'blurred',
   moved: 'moved',
 }
+
+/** What a picture that comes shows, or does not: nothing else on the page says so. In words, for people. */
+export const pictureTroubles: Readonly<Partial<Record<keyof typeof causeTexts, string>>> = {
+  dark: 'There is no light in the picture',
+  covered: 'Something lies over the lens',
+  blurred: 'What is sharp in this scene is not any more',
+  moved: 'The picture shows another scene than before',
+}
+
+/** `99.9 %` of all but a moment, which is not all. */
+export function percentWatched(share: number): string {
+  return `${share > 0.999 && share < 1 ? '99.9' : (share * 100).toFixed(1).replace(/\.0$/, '')} %`
+}

@@ -5,6 +5,7 @@ import { Models } from './models.js'
 import { Pictures } from './pictures.js'
 import { Poller } from './poller.js'
 import { Results } from './results.js'
+import { SiteCoverage } from './site-coverage.js'
 import { Store } from './store.js'
 
 export type Toast = Readonly<{ id: number; kind: 'done' | 'failed'; text: string }>
@@ -17,6 +18,7 @@ export class Dashboard {
   readonly results = new Results()
   readonly pictures = new Pictures()
   readonly models = new Models()
+  readonly coverage = new SiteCoverage()
   readonly toasts = new Store<readonly Toast[]>([])
   #toastCount = 0
 
@@ -24,12 +26,14 @@ export class Dashboard {
     void this.poller.start()
     this.pictures.start()
     void this.results.start()
+    this.coverage.start()
   }
 
   stop(): void {
     this.poller.stop()
     this.pictures.stop()
     this.results.stop()
+    this.coverage.stop()
   }
 
   /** Begins again with a token. @returns whether the service took it. */
@@ -39,6 +43,7 @@ export class Dashboard {
     if (this.poller.link.value.state !== 'up') return false
     this.results.retryNow()
     this.pictures.retryNow()
+    void this.coverage.refresh()
     if (this.models.isWatched) void this.models.refresh()
     return true
   }

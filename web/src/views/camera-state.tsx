@@ -1,5 +1,10 @@
 import type { JSX } from 'preact'
 import type { Camera, CameraState } from '../api/types.js'
+import { causeTexts, percentWatched, pictureTroubles } from '../state/coverage.js'
+import { useDashboard } from '../state/context.js'
+import { serviceClock } from '../state/service-clock.js'
+import { watchedShare } from '../state/site-coverage.js'
+import { useStore } from '../state/store.js'
 import { duration } from './format.js'
 import { Icon, type IconName } from './icon.js'
 
@@ -63,13 +68,44 @@ function FrozenBadge(): JSX.Element {
   )
 }
 
+export type PictureTroubleView = Readonly<{ cause: string; text: string; title: string }>
+
+/** That the picture of a live camera shows nothing of its scene, in words; undefined where it does. */
+export function usePictureTrouble({ id, status, stats }: Camera): PictureTroubleView | undefined {
+  const { coverage } = useDashboard()
+  const cameras = useStore(coverage.cameras)
+  const { cause = null, since = '' } = cameras?.get(id)?.last ?? {}
+  const trouble = cause === null ? undefined : pictureTroubles[cause]
+  // A frozen one is told as such.
+  const isShown = status.state === 'live' && !stats.frozen
+  if (cause === null || trouble === undefined || !isShown) return undefined
+  const blindFor = duration(serviceClock.now() - Date.parse(since))
+  const watched = percentWatched(watchedShare(cameras, [id]) ?? 0)
+  return {
+    cause,
+    text: causeTexts[cause],
+    title: `${trouble}: blind for ${blindFor}. Watched in the last hour: ${watched}`,
+  }
+}
+
+function TroubleBadge({ cause, text, title }: PictureTroubleView): JSX.Element {
+  return (
+    <span class="badge warn" data-badge={cause} title={title}>
+      <span class="dot" aria-hidden="true" />
+      {text}
+    </span>
+  )
+}
+
 /** What stands at the top of a picture about the camera. */
 export function PictureBadges({
   camera,
   age,
 }: Readonly<{ camera: Camera; age: string | undefined }>): JSX.Element {
+  const trouble = usePictureTrouble(camera)
   return (
     <>
+      {trouble !== undefined && age === undefined && <TroubleBadge {...trouble} />}
       {camera.stats.frozen && <FrozenBadge />}
       {age === undefined ? <StateBadge state={camera.status.state} /> : <StaleBadge />}
     </>

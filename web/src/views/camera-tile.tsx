@@ -5,7 +5,7 @@ import type { Camera } from '../api/types.js'
 import { useDashboard } from '../state/context.js'
 import { overlay } from '../state/overlay.js'
 import { useStore } from '../state/store.js'
-import { cameraName, PictureBadges, StateNotice } from './camera-state.js'
+import { cameraName, PictureBadges, StateNotice, usePictureTrouble } from './camera-state.js'
 import { milliseconds, perSecond, share } from './format.js'
 import { Icon } from './icon.js'
 import { LabelChips } from './label-chips.js'
@@ -32,6 +32,7 @@ export const CameraTile = memo(function CameraTile({
   const canvas = useRef<HTMLCanvasElement>(null)
   const hasPicture = usePlayer(canvas, id, status.state !== 'disabled')
   const age = usePictureAge(camera)
+  const trouble = usePictureTrouble(camera)
   const tabIndex = tabStop ? 0 : -1
   const enabled = status.state !== 'disabled'
   // Figures of a camera that is not live are those of its past.
@@ -51,7 +52,7 @@ export const CameraTile = memo(function CameraTile({
           type="button"
           class="tile-open"
           tabIndex={tabIndex}
-          aria-label={openLabel(camera, age)}
+          aria-label={openLabel(camera, age, trouble?.text)}
           onClick={() => onOpen(id)}
           onKeyDown={(event) => {
             if (event.key === 'Delete') onRemove(id)
@@ -113,11 +114,12 @@ export const CameraTile = memo(function CameraTile({
   )
 })
 
-function openLabel(camera: Camera, age: string | undefined): string {
+function openLabel(camera: Camera, age: string | undefined, trouble: string | undefined): string {
   const { status, stats } = camera
   const state = age === undefined ? status.state : `picture of ${age} ago`
   const why = status.reason === '' ? '' : `: ${status.reason}`
-  return `Enlarge ${cameraName(camera)}, ${state}${why}, ${perSecond(stats.inferredFps)} frames per second`
+  const shows = trouble === undefined ? '' : `, ${trouble}`
+  return `Enlarge ${cameraName(camera)}, ${state}${why}${shows}, ${perSecond(stats.inferredFps)} frames per second`
 }
 
 function Stat({ name, value, title }: Readonly<{ name: string; value: string; title: string }>): JSX.Element {

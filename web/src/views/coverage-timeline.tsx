@@ -5,6 +5,7 @@ import {
   causeTexts,
   coverageOf,
   coverageRanges,
+  percentWatched,
   shownSpans,
   type CoverageItem,
   type CoverageRangeName,
@@ -81,7 +82,7 @@ function Line({ item, range }: Readonly<{ item: CoverageItem; range: CoverageRan
     ([cause, seconds]) =>
       `${causeTexts[cause as keyof typeof causeTexts]} ${duration((seconds ?? 0) * 1_000)}`,
   )
-  const summary = `watched ${percent(share)}${causes.length === 0 ? '' : `; blind: ${causes.join(', ')}`}`
+  const summary = `watched ${percentWatched(share)}${causes.length === 0 ? '' : `; blind: ${causes.join(', ')}`}`
   return (
     <>
       <div class="coverage-line" role="img" aria-label={`Coverage of the last ${range}: ${summary}`}>
@@ -118,9 +119,4 @@ function Line({ item, range }: Readonly<{ item: CoverageItem; range: CoverageRan
       )}
     </>
   )
-}
-
-function percent(share: number): string {
-  // All but a moment is not all.
-  return `${share > 0.999 && share < 1 ? '99.9' : (share * 100).toFixed(1).replace(/\.0$/, '')} %`
 }

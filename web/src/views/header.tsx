@@ -4,6 +4,8 @@ import { modelsHref } from '../state/place.js'
 import type { ServiceLink } from '../state/poller.js'
 import { useStore } from '../state/store.js'
 import { useStreamTrouble } from '../state/stream-trouble.js'
+import { percentWatched } from '../state/coverage.js'
+import { watchedShare } from '../state/site-coverage.js'
 import { theme, toggleTheme } from '../state/theme.js'
 import type { Camera, Status } from '../api/types.js'
 import type { StreamState } from '../../../clients/typescript/src/index.js'
@@ -17,7 +19,7 @@ type HeaderProps = Readonly<{
   onHelp: () => void
 }>
 
-/** Name, state and the four figures one looks at first. */
+/** Name, state and the figures one looks at first. */
 export function Header({ page, onAdd, onHelp }: HeaderProps): JSX.Element {
   const { poller, results } = useDashboard()
   const status = useStore(poller.status)
@@ -103,6 +105,12 @@ function streamText({ state, trouble }: StreamState): string {
 }
 
 function Figures({ cameras }: Readonly<{ cameras: readonly Camera[] }>): JSX.Element {
+  const { coverage } = useDashboard()
+  const known = useStore(coverage.cameras)
+  const watched = watchedShare(
+    known,
+    cameras.map(({ id }) => id),
+  )
   const live = cameras.filter(({ status }) => status.state === 'live')
   const fps = live.reduce((sum, { stats }) => sum + stats.inferredFps, 0)
   const worst = Math.max(...live.map(({ stats }) => stats.latencyMs?.p99 ?? 0), 0)
@@ -111,13 +119,20 @@ function Figures({ cameras }: Readonly<{ cameras: readonly Camera[] }>): JSX.Ele
       <Figure name="cameras live" value={`${live.length}/${cameras.length}`} />
       <Figure name="frames/s" value={perSecond(fps)} />
       <Figure name="worst p99" value={worst === 0 ? '–' : milliseconds(worst)} />
+      <Figure
+        name="watched, 1 h"
+        value={watched === undefined ? '–' : percentWatched(watched)}
+        title="Share of the time of all cameras that was watched, of the last hour; the rest was blind"
+      />
     </dl>
   )
 }
 
-function Figure({ name, value }: Readonly<{ name: string; value: string }>): JSX.Element {
+type FigureProps = Readonly<{ name: string; value: string; title?: string }>
+
+function Figure({ name, value, title }: FigureProps): JSX.Element {
   return (
-    <div>
+    <div title={title}>
       <dt>{name}</dt>
       <dd>{value}</dd>
     </div>
