@@ -84,7 +84,7 @@ describe('tracing', () => {
     expect(tracing({ endpoint: 'https://c', tls: { ca: 'ca.pem' } }).tls?.ca).toBe(join(dir, 'ca.pem'))
   })
 
-  it('S41: headers are masked in prints of settings', () => {
+  it('S39: headers are masked in prints of settings', () => {
     const config = tracing({ endpoint: collector, headers: { authorization: 'Bearer s3cr3t' } })
     expect(JSON.stringify(redactSettings({ tracing: config }))).not.toContain('s3cr3t')
   })

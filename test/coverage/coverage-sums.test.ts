@@ -23,7 +23,7 @@ describe('timesOfCameras', () => {
     span('gone', 0, 1_000, null),
   ]
 
-  it('R150: says how each camera is at the end of the time, and since when, also from before what was asked for', () => {
+  it('R142: says how each camera is at the end of the time, and since when, also from before what was asked for', () => {
     const [a, b, ...others] = timesOfCameras(spans, { fromMs: 1_000, toMs: 2_000, withSpans: false })
     expect(a).toMatchObject({ cameraId: 'a', watchedMs: 0, blindMs: 1_000, spans: null })
     expect(a?.last).toEqual({ fromMs: 500, cause: 'covered' })

@@ -158,7 +158,7 @@ describe('Delivery', () => {
     await subject.stop(100)
   })
 
-  it('R141: keeps what was taken of a failed batch, and fills it up behind the rest', async () => {
+  it('R138: keeps what was taken of a failed batch, and fills it up behind the rest', async () => {
     const sends: string[] = []
     const open = async (): Promise<RecordLink> => ({
       send: async (records, _, taken) => {
@@ -182,7 +182,7 @@ describe('Delivery', () => {
     await subject.stop(100)
   })
 
-  it('R143: settles a refused record once it was set aside, and tries that again over a new link', async () => {
+  it('R140: settles a refused record once it was set aside, and tries that again over a new link', async () => {
     const asides: string[] = []
     const open = async (): Promise<RecordLink> => ({
       send: async (records) => {

@@ -128,7 +128,7 @@ it.skipIf((await kafkaMissing()) !== undefined)(
   90_000,
 )
 
-it('R160: a year ahead at the start, then at 1970 and right again, what was not delivered is delivered, without a gap', async () => {
+it('R145: a year ahead at the start, then at 1970 and right again, what was not delivered is delivered, without a gap', async () => {
   const folder = tempDir()
   const clock = join(folder, 'offset')
   writeFileSync(clock, '0')
@@ -170,7 +170,7 @@ it('R160: a year ahead at the start, then at 1970 and right again, what was not 
   expect(got().filter(({ type }) => type === 'gantry.gap.v1')).toEqual([])
 }, 240_000)
 
-it('R161: records grow old though the clock goes back a day, and what is over its age is told', async () => {
+it('R146: records grow old though the clock goes back a day, and what is over its age is told', async () => {
   const clock = join(tempDir(), 'offset')
   writeFileSync(clock, '0')
   const port = await freePort()

@@ -94,7 +94,7 @@ describe('results that are stored before anybody is told', () => {
     receiver.closeAllConnections()
   }, 120_000)
 
-  it('R163: a page of the file is damaged between two runs: a webhook gets what is left of it, and word of what is not', async () => {
+  it('R148: a page of the file is damaged between two runs: a webhook gets what is left of it, and word of what is not', async () => {
     const cameras = [await camera()]
     const port = await freePort()
     const pipeline = {

@@ -97,7 +97,7 @@ describe.skipIf(mosquittoMissing() !== undefined)('a service with several sinks'
     for (const secret of secrets) expect(told).not.toContain(secret)
   }, 120_000)
 
-  it('R165: is offline to the broker once it is killed, cameras and all, and online again after its next start', async () => {
+  it('R150: is offline to the broker once it is killed, cameras and all, and online again after its next start', async () => {
     const broker = await Mosquitto.start()
     cleanUp.push(() => broker.stop())
     const pipeline = {

@@ -158,7 +158,7 @@ describe('traces of a running service', () => {
     120_000,
   )
 
-  it('R184: a collector that is away slows nothing, is told once, and gets what comes later; frames that waited join their trace', async () => {
+  it('R158: a collector that is away slows nothing, is told once, and gets what comes later; frames that waited join their trace', async () => {
     const [cameras, port, hookPort] = [await camera(), await freePort(), await freePort()]
     const pipeline = {
       cameras,
@@ -192,7 +192,7 @@ describe('traces of a running service', () => {
     expect(late.endMs).toBeGreaterThan(late.startMs)
   }, 180_000)
 
-  it('R182: a collector that hangs holds up neither cameras nor the end of the service', async () => {
+  it('R156: a collector that hangs holds up neither cameras nor the end of the service', async () => {
     const server = createServer((socket) => socket.on('error', () => undefined).resume())
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     cleanUp.push(async () => server.close())

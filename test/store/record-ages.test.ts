@@ -25,7 +25,7 @@ function machine() {
   }
 }
 
-it('R160: a record is as old as the machine was on since, whatever its clock says', () => {
+it('R145: a record is as old as the machine was on since, whatever its clock says', () => {
   const { run, passes } = machine()
   const ages = run(0, 1_000 * dayMs)
   passes(60_000)
@@ -47,7 +47,7 @@ it('R160: a record is as old as the machine was on since, whatever its clock say
   expect(ages.expired(weekMs)).toMatchObject({ position: 20 })
 })
 
-it('R160: between two runs the time counts that the machine was on, and none that it was off', () => {
+it('R145: between two runs the time counts that the machine was on, and none that it was off', () => {
   const { run, passes, restarts } = machine()
   run(0, 0).mark(10, weekMs, 0)
   passes(3 * dayMs)
@@ -64,7 +64,7 @@ it('R160: between two runs the time counts that the machine was on, and none tha
   expect(after.expired(weekMs)).toMatchObject({ position: 40 })
 })
 
-it('R160: starts of the machine that follow each other closely lose no time', () => {
+it('R145: starts of the machine that follow each other closely lose no time', () => {
   const { run, passes, restarts } = machine()
   run(5, 0)
   restarts()

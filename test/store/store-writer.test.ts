@@ -44,7 +44,7 @@ function positionsIn(path: string): readonly number[] {
 it.each([
   ['a year ahead', yearMs],
   ['at 1970', -56 * yearMs],
-])('R160: a clock that is %s at the start, while it runs or for a while deletes nothing', (_, wrongByMs) => {
+])('R145: a clock that is %s at the start, while it runs or for a while deletes nothing', (_, wrongByMs) => {
   vi.useFakeTimers({ toFake: ['Date'] })
   const trueMs = Date.now()
   const first = writer()
@@ -84,7 +84,7 @@ it('goes on counting where all records are gone, so that none counts as delivere
   second.close()
 })
 
-it('R162: where there is no room to salvage, the damaged file stays where it is, and is tried again a minute later', () => {
+it('R147: where there is no room to salvage, the damaged file stays where it is, and is tried again a minute later', () => {
   vi.useFakeTimers({ toFake: ['hrtime'] })
   const first = writer()
   first.commit([{ ...resultOf(1), position: 1_024 }])

@@ -82,7 +82,7 @@ describe('spans', () => {
   })
 
   it.each(['http/protobuf', 'grpc'] as const)(
-    'S41: go by TLS with a certificate of ours over %s',
+    'S39: go by TLS with a certificate of ours over %s',
     async (protocol) => {
       const authority = new TestAuthority()
       cleanUp.push(() => Promise.resolve(authority.remove()))
@@ -118,7 +118,7 @@ describe('spans', () => {
     expect(await count({ sampling: 1 }, { ...remote, isSampled: false })).toBe(0)
   })
 
-  it('S40: of clients that are not trusted begin traces of their own, sampled like any other, with a link', async () => {
+  it('S38: of clients that are not trusted begin traces of their own, sampled like any other, with a link', async () => {
     const taking = await receiver()
     const none = await opened({ endpoint: taking.url, sampling: 0, followParent: false })
     expect(none.tracing.begin(root({ parent: remote }))).toBeUndefined()
@@ -145,7 +145,7 @@ describe('spans', () => {
     ])
   })
 
-  it('R180: that nobody takes are lost, told once, and told again when they arrive', async () => {
+  it('R154: that nobody takes are lost, told once, and told again when they arrive', async () => {
     const port = await freePort()
     const { tracing, lines } = await opened({ endpoint: `http://127.0.0.1:${port}`, timeoutMs: 200 })
     const told = (message: string) => lines.filter((line) => line.msg === message)
@@ -170,7 +170,7 @@ describe('spans', () => {
     expect(told('spans do not arrive, they are lost')).toHaveLength(1)
   })
 
-  it('R181: that are answered with an error are told with it', async () => {
+  it('R155: that are answered with an error are told with it', async () => {
     const taking = await receiver()
     taking.status = 404
     const { tracing, lines } = await opened({ endpoint: `${taking.url}/elsewhere`, timeoutMs: 500 })
@@ -179,7 +179,7 @@ describe('spans', () => {
     expect(JSON.stringify(lines)).toContain('404')
   })
 
-  it('R182: have a bound, also where what takes them hangs, and hold up neither who makes them nor the end', async () => {
+  it('R156: have a bound, also where what takes them hangs, and hold up neither who makes them nor the end', async () => {
     const server = createServer((socket) => socket.on('error', () => undefined).resume())
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     cleanUp.push(async () => server.close())
@@ -194,7 +194,7 @@ describe('spans', () => {
     expect(performance.now() - beganMs).toBeLessThan(5_000)
   })
 
-  it('S40: texts of clients are cut', async () => {
+  it('S38: texts of clients are cut', async () => {
     const taking = await receiver()
     const { tracing } = await opened({ endpoint: taking.url })
     tracing.begin(root())?.end({ endMs: 1_001, attributes: { id: 'x'.repeat(100_000) } })

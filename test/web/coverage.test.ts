@@ -46,7 +46,7 @@ describe.skipIf(skipsBrowser())('coverage on the wall', () => {
   })
   afterAll(() => browser.close())
 
-  it('R150: says how much of the last hour was watched, and marks the cameras whose picture shows nothing', async () => {
+  it('R142: says how much of the last hour was watched, and marks the cameras whose picture shows nothing', async () => {
     const gantry = new FakeGantry()
     const nowMs = Date.now()
     const at = (minutes: number) => nowMs - minutes * 60_000

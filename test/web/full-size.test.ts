@@ -143,7 +143,7 @@ describe.skipIf(skipsBrowser())('one camera that is looked at', { timeout: 120_0
     expect(asked).toEqual([])
   })
 
-  it('R170: is shown live, and says so, where its own resolution is not at hand, or is too far behind', async () => {
+  it('R153: is shown live, and says so, where its own resolution is not at hand, or is too far behind', async () => {
     const { gantry, url } = await moving()
     gantry.snapshotFacts = { picture: 'analysed' }
     const { page, misdeeds } = await openPage(browser, url)

@@ -50,7 +50,7 @@ describe('checkTracing', () => {
     ])
   })
 
-  it('S41: warns of headers that travel without TLS, and asks nobody offline', async () => {
+  it('S39: warns of headers that travel without TLS, and asks nobody offline', async () => {
     const headers = { authorization: 'Bearer s3cr3t' }
     const found = await check({ endpoint: 'http://collector:4318', headers }, false)
     expect(found.map(({ state }) => state)).toEqual(['skipped', 'warning'])

@@ -103,7 +103,7 @@ describe('PictureWatch', () => {
     expect(watched(...times(5, grey)).verdict.trouble).toBe('covered')
   })
 
-  it('R151: a lit scene that turns black is dark, and a cloth that is seen in what light is left covers it', () => {
+  it('R143: a lit scene that turns black is dark, and a cloth that is seen in what light is left covers it', () => {
     const black = plane(() => 0)
     expect(watched(...times(20, scene(1)), ...times(10, black)).verdict.trouble).toBe('dark')
     // The cap of a lens: nothing but the noise of the sensor.
@@ -113,7 +113,7 @@ describe('PictureWatch', () => {
     expect(watched(...times(20, scene(1)), ...times(10, cloth)).verdict.trouble).toBe('covered')
   })
 
-  it('R151: what shines through paper, or is lit unevenly, is no scene', () => {
+  it('R143: what shines through paper, or is lit unevenly, is no scene', () => {
     const through = (light: (cell: number) => number) => {
       const { luma } = scene(1)
       return plane((cell) => light(cell) + luma[cell]! * 0.03)
@@ -123,7 +123,7 @@ describe('PictureWatch', () => {
       expect(watched(...times(20, scene(1)), ...times(10, through(light))).verdict.trouble).toBe('covered')
   })
 
-  it('R152: a camera that is swung all the time is told to be covered or dark, and is fine as soon as that ends', () => {
+  it('R144: a camera that is swung all the time is told to be covered or dark, and is fine as soon as that ends', () => {
     const swung = (from: number, count: number) =>
       Array.from({ length: count }, (_, second) => scene(from + second))
     for (const [cover, trouble] of [

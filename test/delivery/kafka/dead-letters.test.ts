@@ -75,7 +75,7 @@ describe.skipIf(missing !== undefined)('Dead letters of Kafka', () => {
     return consumer.atLeast(count)
   }
 
-  it('R143: hold the record with its headers, the reason and the topic that it was for', async () => {
+  it('R140: hold the record with its headers, the reason and the topic that it was for', async () => {
     const deadLetter = ownTopic()
     const { topic, large, told, deadLetters } = await secondRefused(deadLetter)
     expect(told).toMatchObject({ reason: 'MESSAGE_TOO_LARGE', deadLetter })
@@ -99,7 +99,7 @@ describe.skipIf(missing !== undefined)('Dead letters of Kafka', () => {
     expect(letter?.headers).not.toHaveProperty('gantry_truncated')
   })
 
-  it('R143: hold the beginning of a value that is too large for them, too', async () => {
+  it('R140: hold the beginning of a value that is too large for them, too', async () => {
     const deadLetter = await topicOf(18_000)
     const { told, deadLetters } = await secondRefused(deadLetter)
     expect(told).toMatchObject({ deadLetter })
@@ -126,7 +126,7 @@ describe.skipIf(missing !== undefined)('Dead letters of Kafka', () => {
   it.each([
     ['is not there', async () => ownTopic(), /there is no topic/],
     ['takes nothing', () => topicOf(100), /larger than the max/],
-  ])('R144: leave the record out where their topic %s, and say so', async (_, makeTopic, why) => {
+  ])('R141: leave the record out where their topic %s, and say so', async (_, makeTopic, why) => {
     const deadLetter = await makeTopic()
     const { told, rejected, deadLetters } = await secondRefused(deadLetter, { createTopics: false })
     expect(told).toMatchObject({ deadLetter, deadLetterFailure: expect.stringMatching(why) as string })
@@ -141,7 +141,7 @@ describe.skipIf(missing !== undefined)('Dead letters of Kafka', () => {
     expect(await deadLetters()).toEqual({})
   })
 
-  it('R144: leave the record out where their topic is not ours to write', async () => {
+  it('R141: leave the record out where their topic is not ours to write', async () => {
     const broker = await KafkaBroker.start({
       properties: {
         'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
@@ -175,7 +175,7 @@ describe.skipIf(missing !== undefined)('Dead letters of Kafka', () => {
 describe('DeadLetters', () => {
   const refusal = { reason: 'MESSAGE_TOO_LARGE', detail: 'too large', certain: true }
 
-  it('R144: gives up a record that three connections could not bring there', async () => {
+  it('R141: gives up a record that three connections could not bring there', async () => {
     const letters = new DeadLetters('dead')
     const post = { ensure: async () => true, produce: () => Promise.reject(new Error('no leader')) }
     const put = (id: string) => letters.put(post, queuedRecord(id), 'from', refusal)

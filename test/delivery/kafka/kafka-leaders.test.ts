@@ -16,20 +16,20 @@ describe.skipIf(missing !== undefined)('The sink of Kafka and three brokers that
   }, 240_000)
   afterAll(() => cluster?.stop())
 
-  it('R140: loses nothing and keeps the order of each camera while leaders are killed, freeze and move', async () => {
+  it('R137: loses nothing and keeps the order of each camera while leaders are killed, freeze and move', async () => {
     const report = await leaderRounds(cluster, ['move', 'kill', 'freeze', 'pause'], () => undefined)
-    process.stderr.write(`R140: ${JSON.stringify(report)}\n`)
+    process.stderr.write(`R137: ${JSON.stringify(report)}\n`)
     expect(leaderComplaints(report)).toEqual([])
   }, 300_000)
 
-  it('R141: sends what one broker has not acknowledged to that one again, and to no other', async () => {
+  it('R138: sends what one broker has not acknowledged to that one again, and to no other', async () => {
     // With producer ids brokers recognise most repetitions themselves.
     const report = await leaderRounds(cluster, ['kill'], () => undefined, { idempotent: false }, true)
-    process.stderr.write(`R141: ${JSON.stringify(report)}\n`)
+    process.stderr.write(`R138: ${JSON.stringify(report)}\n`)
     expect(leaderComplaints(report)).toEqual([])
   }, 300_000)
 
-  it('R142: asks another broker where the first one accepts connections and never answers', async () => {
+  it('R139: asks another broker where the first one accepts connections and never answers', async () => {
     const topic = ownTopic()
     const first = kafkaSink(cluster.broker(1).address, topic, { brokers: cluster.addresses })
     first.sink.start()

@@ -72,7 +72,7 @@ describe('KafkaLink', () => {
     expect(taken.sort()).toEqual(byPartition.flat().sort())
   })
 
-  it('R141: keeps what others have taken when one leader fails, and what comes late does not count', async () => {
+  it('R138: keeps what others have taken when one leader fails, and what comes late does not count', async () => {
     const { byPartition, all } = records()
     let answerLate: (partitions: readonly number[]) => void = () => undefined
     const { link, taken, send } = linkWith(async (sent) => {
@@ -95,7 +95,7 @@ describe('KafkaLink', () => {
     expect(slow.taken.sort()).toEqual([...(byPartition[0] ?? []), ...(byPartition[2] ?? [])].sort())
   })
 
-  it('R140: sends a partition again that no answer speaks of, although the call succeeded', async () => {
+  it('R137: sends a partition again that no answer speaks of, although the call succeeded', async () => {
     const { byPartition, all } = records()
     const { leaders, calls, taken, send } = linkWith(async (sent, call) => {
       if (call > 3) return allOf(sent)

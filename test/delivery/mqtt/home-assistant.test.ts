@@ -11,7 +11,7 @@ it.each([
   ['plant/7', 'homeassistant'],
   ['werk-süd', 'ha/discovery'],
 ])(
-  'R167: Home Assistant takes every field and topic, with topics under %s and discovery under %s',
+  'R152: Home Assistant takes every field and topic, with topics under %s and discovery under %s',
   (prefix, discoveryPrefix) => {
     const settings = { discoveryPrefix, topics: new MqttTopics(prefix), version: '1.2.3' }
     const told = [serviceDiscovery(settings), ...ids.flatMap((id) => cameraDiscovery(id, labels, settings))]

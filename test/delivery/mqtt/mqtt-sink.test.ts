@@ -98,7 +98,7 @@ describe.skipIf(mosquittoMissing() !== undefined)('a broker of MQTT 5', () => {
     expect(late).toEqual([expect.objectContaining({ payload: 'offline', retain: true })])
   })
 
-  it('R166: hears the last will of a connection that is long gone, and is told again that the service is up', async () => {
+  it('R151: hears the last will of a connection that is long gone, and is told again that the service is up', async () => {
     const server = await broker()
     const proxy = await TcpProxy.start(server.port)
     onTestFinished(() => proxy.stop())

@@ -115,7 +115,7 @@ describe('the trace of a frame', () => {
     expect(outsideParents(receiver.spans)).toEqual([])
   })
 
-  it('R183: gets a delivery later, where it has ended, or was in an earlier run', async () => {
+  it('R157: gets a delivery later, where it has ended, or was in an earlier run', async () => {
     const { receiver, traces, flush } = await rig()
     const trace = traces.begin(result(1), 40)!
     traces.publish('r1', trace, ['kafka'])

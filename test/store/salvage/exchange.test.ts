@@ -108,7 +108,7 @@ describe('a damaged file of the store', () => {
       'the root of the index is noise',
       (path: string) => damage(path, page(rootOf(path, 'results')), pageBytes),
     ],
-  ])('R162: loses nothing where %s, and places of sinks go over', async (_, ruin) => {
+  ])('R147: loses nothing where %s, and places of sinks go over', async (_, ruin) => {
     const { folder, path, ids, settled } = await storedFolder()
     ruin(path)
     const again = await startAgain(folder)
@@ -143,7 +143,7 @@ describe('a damaged file of the store', () => {
         damage(path, page(500), pageBytes)
       },
     ],
-  ])('R163: salvages what can be read where %s, and tells each sink what it misses', async (_, ruin) => {
+  ])('R148: salvages what can be read where %s, and tells each sink what it misses', async (_, ruin) => {
     const { folder, path, ids } = await storedFolder()
     const asideBefore = readFileSync(path).length
     ruin(path)
@@ -182,7 +182,7 @@ describe('a damaged file of the store', () => {
     ['the header of its log is noise', (path: string) => damage(`${path}-wal`, 0, 32)],
     ['it is empty beside its log', (path: string) => truncateSync(path, 0)],
     ['it is gone beside its log', (path: string) => renameSync(path, `${path}.elsewhere`)],
-  ])('R164: brings over what SQLite would pass over without a word where %s', async (_, ruin) => {
+  ])('R149: brings over what SQLite would pass over without a word where %s', async (_, ruin) => {
     const { folder, path, ids } = await killedFolder()
     expect(logDamage(path)).toBeUndefined()
     ruin(path)
@@ -194,7 +194,7 @@ describe('a damaged file of the store', () => {
     expect(again.lost('mqtt')).toBe(ids.length - kept.length)
   })
 
-  it('R164: what a killed process leaves is no damage', async () => {
+  it('R149: what a killed process leaves is no damage', async () => {
     const { folder, path, ids } = await killedFolder()
     // The last commit was being written.
     const bytes = readFileSync(`${path}-wal`)
@@ -205,7 +205,7 @@ describe('a damaged file of the store', () => {
     expect(ids.length - again.forMqtt.length).toBeLessThan(300)
   })
 
-  it('R162: a file damaged under a service that runs is salvaged, and what waits in memory is stored in the new one', async () => {
+  it('R147: a file damaged under a service that runs is salvaged, and what waits in memory is stored in the new one', async () => {
     const gaps: Gap[] = []
     const { path, folder, store, accept, lines, published } = await startStore(undefined, { sinks }, (gap) =>
       gaps.push(gap),
@@ -234,7 +234,7 @@ describe('a damaged file of the store', () => {
     expect(again.words()).toEqual([])
   }, 120_000)
 
-  it('R162: a process that ends while it salvages loses nothing: the next one goes on', async () => {
+  it('R147: a process that ends while it salvages loses nothing: the next one goes on', async () => {
     const { folder, path, ids } = await storedFolder()
     damage(path, 0, pageBytes)
     writeFileSync(`${path}.salvaging`, 'half of it')
@@ -249,7 +249,7 @@ describe('a damaged file of the store', () => {
     expect(existsSync(`${path}.salvaged`)).toBe(false)
   })
 
-  it('R162: a lock that is damaged is made anew', async () => {
+  it('R147: a lock that is damaged is made anew', async () => {
     const { folder, path, ids } = await storedFolder()
     writeFileSync(`${path}.lock`, 'this is no database'.repeat(100))
     const again = await startAgain(folder)
