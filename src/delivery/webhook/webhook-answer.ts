@@ -10,8 +10,21 @@ export type AnswerMeaning =
 /** Longest that a far side may ask to be left alone. */
 export const maxRetryAfterMs = 5 * 60_000
 
-/** Refusals of a client that are no word on what it sent: too slow, too early, too often. */
-const passing: ReadonlySet<number> = new Set([408, 425, 429])
+/**
+ * Answers that are a word on what was sent. Any other of 4xx is one on the settings of either side, such as a token that has run out: the
+ * records are as good as before, and wait until that is mended.
+ */
+const ofTheRecord: ReadonlySet<number> = new Set([400, 409, 413, 415, 422])
+
+/** Which setting an answer is about, where it says so. */
+const settingOf: Readonly<Record<number, string>> = {
+  401: 'headers: a login is missing, or not taken any more',
+  403: 'headers: the login may not do this',
+  404: 'url: there is nothing',
+  405: 'url: nothing is taken by POST there',
+  407: 'url: a proxy asks for a login',
+  410: 'url: there is nothing any more',
+}
 
 /**
  * @param retryAfter - the header, as it came.
@@ -26,7 +39,7 @@ export function meaningOf(
 ): AnswerMeaning {
   if (status >= 200 && status < 300) return { kind: 'taken' }
   const words = told === '' ? '' : `: ${told}`
-  if (status >= 400 && status < 500 && !passing.has(status))
+  if (ofTheRecord.has(status))
     return {
       kind: 'refused',
       refusal: { reason: `HTTP_${status}`, detail: `answers ${status}${words}`, certain: true },
@@ -35,7 +48,9 @@ export function meaningOf(
   const asks =
     retryAfterMs === undefined ? '' : `, asks to be left alone for ${Math.ceil(retryAfterMs / 1000)} s`
   const redirect = status >= 300 && status < 400 ? ', and redirects are not followed' : ''
-  return { kind: 'later', reason: `answers ${status}${redirect}${asks}${words}`, retryAfterMs }
+  const setting = settingOf[status]
+  const about = setting === undefined ? '' : ` (${setting})`
+  return { kind: 'later', reason: `answers ${status}${about}${redirect}${asks}${words}`, retryAfterMs }
 }
 
 /** Seconds, or a date of HTTP; undefined for what is neither. A bound goes over what it says. */

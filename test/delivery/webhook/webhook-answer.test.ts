@@ -32,18 +32,31 @@ describe('meaningOf', () => {
     [299, 'taken'],
     [301, 'later'],
     [400, 'refused'],
-    [401, 'refused'],
-    [404, 'refused'],
+    [401, 'later'],
+    [403, 'later'],
+    [404, 'later'],
+    [407, 'later'],
     [408, 'later'],
-    [410, 'refused'],
+    [409, 'refused'],
+    [410, 'later'],
     [413, 'refused'],
+    [415, 'refused'],
+    [422, 'refused'],
     [425, 'later'],
     [429, 'later'],
-    [451, 'refused'],
+    [451, 'later'],
     [500, 'later'],
     [503, 'later'],
     [599, 'later'],
   ])('takes %i for %s', (status, kind) => {
     expect(meaningOf(status, undefined, '', atMs).kind).toBe(kind)
+  })
+
+  it('names the setting that a login or a path is refused for', () => {
+    expect(meaningOf(401, undefined, 'expired', atMs)).toEqual({
+      kind: 'later',
+      reason: 'answers 401 (headers: a login is missing, or not taken any more): expired',
+      retryAfterMs: undefined,
+    })
   })
 })

@@ -128,13 +128,13 @@ describe('a webhook that does not take records', () => {
     const receiver = await webhookReceiver()
     receiver.answer = ({ body }, response) => {
       const { seq } = JSON.parse(body) as { seq: number }
-      response.writeHead({ 2: 400, 4: 410, 5: 413 }[seq] ?? 200).end('I do not like "2"\u0007\n at all')
+      response.writeHead({ 2: 400, 4: 415, 5: 413 }[seq] ?? 200).end('I do not like "2"\u0007\n at all')
     }
     const { sink, accept, rejected, counted, lines } = webhookSink({ url: receiver.url })
     sink.start()
     for (let seq = 1; seq <= 6; seq += 1) accept({ seq })
     await until('all', () => sink.health.delivered + sink.health.dropped === 6)
-    expect(await rejected()).toEqual({ HTTP_400: 1, HTTP_410: 1, HTTP_413: 1 })
+    expect(await rejected()).toEqual({ HTTP_400: 1, HTTP_413: 1, HTTP_415: 1 })
     expect([await counted('delivered'), await counted('rejected')]).toEqual([3, 3])
     expect(lines).toContainEqual(
       expect.objectContaining({
