@@ -21,6 +21,8 @@ const maxKinds = 100
 const harmless: readonly ((warning: NodeWarning) => boolean)[] = [
   // kafkajs looks for requests that wait with a time of `-1 - now`, which Node takes as 1 ms.
   ({ name, stack = '' }) => name === 'TimeoutNegativeWarning' && /[\\/]kafkajs[\\/]/.test(stack),
+  // The store is on the SQLite of Node, also where Node 22 calls that an experiment.
+  ({ name, message }) => name === 'ExperimentalWarning' && message.startsWith('SQLite '),
 ]
 
 /** Whether a dependency warns of what we know and cannot change. */

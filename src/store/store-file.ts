@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs'
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import type { DatabaseSync as Database, SQLInputValue } from 'node:sqlite'
 import { eventTypes } from '../messages/cloud-event.js'
 import { CoverageTable } from './coverage-table.js'
 import { GapTable } from './gap-table.js'
@@ -15,6 +15,7 @@ import {
 import { RecordAges } from './record-ages.js'
 import { checkedValue, recordColumns, recordOf, rowOf } from './record-row.js'
 import { pageBytes, prepareSchema } from './schema.js'
+import { DatabaseSync } from './sqlite.js'
 import { Statements, columnText, type Row } from './statements.js'
 
 /** Longest that a write waits for another connection: the reader of this process at a checkpoint. */
@@ -33,7 +34,7 @@ export type FileFigures = Readonly<{
  * change; with `durable` it has reached the disk as well.
  */
 export class StoreFile {
-  readonly #db: DatabaseSync
+  readonly #db: Database
   readonly statements: Statements
   readonly coverage: CoverageTable
   readonly gaps: GapTable

@@ -1,9 +1,10 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync as Database } from 'node:sqlite'
 import { InternalError } from '../errors.js'
 import { nowMs, wallMs } from '../lifecycle/clock.js'
 import { finishExchange, logDamage, moveAside, salvageStore } from './salvage/exchange.js'
+import { DatabaseSync } from './sqlite.js'
 import { StoreFile } from './store-file.js'
 import {
   unpackBatch,
@@ -34,7 +35,7 @@ type OpenMessage = Extract<ToWriter, { type: 'open' }>
 /** Writes the file, keeps it within its bounds, and salvages what is in it where it is damaged. */
 export class StoreWriter {
   #file: StoreFile | undefined
-  #lock: DatabaseSync | undefined
+  #lock: Database | undefined
   #dropped = 0
   #isOver = false
   #rescuedMs = Number.NEGATIVE_INFINITY
@@ -209,7 +210,7 @@ export class StoreWriter {
  *
  * @throws StoreTakenError
  */
-function lockOf(path: string, isSecondTry = false): DatabaseSync {
+function lockOf(path: string, isSecondTry = false): Database {
   const name = `${path}.lock`
   const lock = new DatabaseSync(name, { timeout: 0 })
   try {
