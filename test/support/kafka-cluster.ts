@@ -1,10 +1,10 @@
-import { type Admin, Kafka, logLevel } from 'kafkajs'
+import { type Admin, Kafka, logLevel, type PartitionMetadata } from 'kafkajs'
 import { freePort } from './free-port.js'
 import { KafkaBroker, newClusterId } from './kafka.js'
 import { until } from './until.js'
 
-/** How long brokers take to find out that one of them is gone; 9 s where nothing is set. */
-export const brokerSessionMs = 4_000
+/** How long brokers take to find out that one of them is gone; 9 s where nothing is set. Much less, and slow ones are taken for dead. */
+export const brokerSessionMs = 6_000
 
 /** Several real brokers in KRaft mode, each with a copy of every partition. A record is acknowledged once two of them have it. */
 export class KafkaCluster {
@@ -61,10 +61,14 @@ export class KafkaCluster {
 
   /** Who leads each partition of a topic, as those say who answer. @param not - brokers that are not asked. */
   async leaders(topic: string, not: readonly number[] = []): Promise<ReadonlyMap<number, number>> {
+    const partitions = await this.#partitions(topic, not)
+    return new Map(partitions.map(({ partitionId, leader }) => [partitionId, leader]))
+  }
+
+  #partitions(topic: string, not: readonly number[]): Promise<readonly PartitionMetadata[]> {
     return this.#ask(not, async (admin) => {
       const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
-      const partitions = topics.flatMap(({ partitions }) => partitions)
-      return new Map(partitions.map(({ partitionId, leader }) => [partitionId, leader]))
+      return topics.flatMap(({ partitions }) => partitions)
     })
   }
 
@@ -105,19 +109,21 @@ export class KafkaCluster {
     )
   }
 
-  /** Waits until each broker leads a part of the topic. */
+  /** Waits until each broker leads a part of the topic, and has a copy of all of it. */
   async allLead(topic: string): Promise<ReadonlyMap<number, number>> {
-    let leaders: ReadonlyMap<number, number> = new Map()
+    let partitions: readonly PartitionMetadata[] = []
+    const { length } = this.brokers
     await until(
       'every broker leads',
       async () => {
-        leaders = await this.leaders(topic).catch(() => new Map<number, number>())
-        return new Set(leaders.values()).size === this.brokers.length
+        partitions = await this.#partitions(topic, []).catch(() => [])
+        const leaders = new Set(partitions.map(({ leader }) => leader))
+        return leaders.size === length && partitions.every(({ isr }) => isr.length === length)
       },
       90_000,
       200,
     )
-    return leaders
+    return new Map(partitions.map(({ partitionId, leader }) => [partitionId, leader]))
   }
 
   async stop(): Promise<void> {

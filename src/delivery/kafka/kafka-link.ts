@@ -2,6 +2,7 @@ import { type Kafka, logLevel, type Producer } from 'kafkajs'
 import type { KafkaConfig } from '../../config/outputs.js'
 import { atMost, unlessAborted } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
+import { AnsweringBroker } from './answering-broker.js'
 import { useCodec } from './codecs.js'
 import { connectionAdvice } from './kafka-advice.js'
 import { KafkaClients, loginSecrets } from './kafka-client.js'
@@ -11,6 +12,7 @@ import { kafkaFailure, KafkaUnavailableError, reasonOf, refusesIdempotence } fro
 import { kafkaLog } from './kafka-log.js'
 import { KafkaLink } from './kafka-producer-link.js'
 import { KafkaTopics } from './kafka-topics.js'
+import { LeaderWatch } from './leader-watch.js'
 import { PartitionLeaders } from './partition-leaders.js'
 import { SocketGuard } from './socket-guard.js'
 
@@ -37,8 +39,9 @@ export class KafkaLinks implements RecordLinks {
   #idempotent: boolean
   readonly #leaders = new PartitionLeaders()
   readonly #deadLetters: DeadLetters | undefined
-  /** How many of the brokers to ask first come last now, as they did not answer. */
-  #silent = 0
+  readonly #watch: LeaderWatch
+  /** The last attempt to connect failed. */
+  #failed = false
   readonly #logCreator: ReturnType<typeof kafkaLog>
   readonly #clients: KafkaClients
 
@@ -49,6 +52,7 @@ export class KafkaLinks implements RecordLinks {
     this.#idempotent = config.idempotent
     this.#logCreator = kafkaLog(log, loginSecrets(config.sasl))
     this.#clients = new KafkaClients(config, log)
+    this.#watch = new LeaderWatch(this.#clients, this.#leaders)
     const { deadLetter } = config.topics
     if (deadLetter !== false) this.#deadLetters = new DeadLetters(deadLetter)
   }
@@ -72,15 +76,16 @@ export class KafkaLinks implements RecordLinks {
     try {
       signal.throwIfAborted()
       const codec = await useCodec(this.config.compression)
-      const kafka = await this.#client(guard)
+      const kafka = await this.#client(guard, await this.#first(careful))
       const topics = new KafkaTopics(kafka, this.config, this.log)
       const producer = await unlessAborted(this.#connect(kafka, topics, careful), signal)
       const { config } = this
-      const [leaders, deadLetters] = [this.#leaders, this.#deadLetters]
-      return new KafkaLink({ producer, guard, leaders, topics, config, codec, deadLetters })
+      const [watch, leaders, deadLetters] = [this.#watch, this.#leaders, this.#deadLetters]
+      this.#failed = false
+      return new KafkaLink({ producer, guard, watch, leaders, topics, config, codec, deadLetters })
     } catch (error) {
       guard.close()
-      this.#silent += 1
+      this.#failed = true
       this.#clients.forgetLogin()
       throw this.#unavailable(error, guard)
     } finally {
@@ -94,12 +99,19 @@ export class KafkaLinks implements RecordLinks {
     return error instanceof KafkaUnavailableError ? error : new KafkaUnavailableError(reasonOf(error), error)
   }
 
-  #client(guard: SocketGuard): Promise<Kafka> {
+  /** The broker to connect to first; undefined: as in the settings, as none is in doubt or none answers. */
+  async #first(careful: boolean): Promise<string | undefined> {
     const { brokers } = this.config
-    const first = this.#silent % brokers.length
+    if (brokers.length === 1 || (!careful && !this.#failed)) return undefined
+    const broker = await AnsweringBroker.find(this.#clients)
+    broker?.close()
+    return broker?.address
+  }
+
+  #client(guard: SocketGuard, first: string | undefined): Promise<Kafka> {
+    const { brokers } = this.config
     return this.#clients.create(guard, {
-      // The client library asks the first one that lets it connect, also one that never answers.
-      brokers: [...brokers.slice(first), ...brokers.slice(0, first)],
+      brokers: first === undefined ? brokers : [first, ...brokers.filter((broker) => broker !== first)],
       connectionTimeout: connectTimeoutMs,
       authenticationTimeout: openDeadlineMs,
       requestTimeout: requestTimeoutMs,

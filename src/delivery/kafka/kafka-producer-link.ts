@@ -9,6 +9,7 @@ import type { Refusal } from '../refusal.js'
 import type { DeadLetters } from './dead-letters.js'
 import { kafkaFailure, KafkaUnavailableError, TopicAbsentError } from './kafka-errors.js'
 import type { KafkaTopics } from './kafka-topics.js'
+import type { LeaderWatch, TopicPartition } from './leader-watch.js'
 import { type PartitionLeaders, partitionName } from './partition-leaders.js'
 import { endedByUs, type SocketGuard } from './socket-guard.js'
 
@@ -18,6 +19,7 @@ const deadLetterPartitions = 1
 export type KafkaLinkParts = Readonly<{
   producer: Pick<Producer, 'sendBatch'>
   guard: SocketGuard
+  watch: Pick<LeaderWatch, 'moved'>
   leaders: PartitionLeaders
   topics: KafkaTopics
   config: KafkaConfig
@@ -142,23 +144,36 @@ export class KafkaLink implements RecordLink {
       const topic = this.#topicOf(record)
       return { record, topic, partition: leaders.partitionOf(topic, record.cameraId) }
     })
-    const answers = await producer.sendBatch({
-      acks: -1,
-      timeout: deadlineMs,
-      compression: codec,
-      topicMessages: byTopic(sent),
-    })
-    const places = new Set(
+    const batch = { acks: -1, timeout: deadlineMs, compression: codec, topicMessages: byTopic(sent) }
+    const answers = await this.#unlessMoved(sent, producer.sendBatch(batch))
+    const acked = new Set(
       answers.flatMap(({ topicName, partition, errorCode }) =>
         errorCode === 0 ? [partitionName(topicName, partition)] : [],
       ),
     )
     const acknowledged = sent.flatMap(({ record, topic, partition }) => {
       const place = partition === undefined ? this.partitionOf(record) : partitionName(topic, partition)
-      return places.has(place) ? [record] : []
+      return acked.has(place) ? [record] : []
     })
     if (acknowledged.length > 0) taken(acknowledged)
     return acknowledged
+  }
+
+  /** @throws KafkaUnavailableError once another broker leads what one that does not answer was sent */
+  async #unlessMoved<T>(sent: readonly Sent[], work: Promise<T>): Promise<T> {
+    const settled = new AbortController()
+    const end = () => settled.abort()
+    this.#closed.signal.addEventListener('abort', end, { once: true })
+    const moved = this.parts.watch.moved(places(sent), settled.signal).then((sentence) => {
+      if (sentence !== undefined) throw new KafkaUnavailableError(sentence)
+      return work
+    })
+    try {
+      return await Promise.race([work, moved])
+    } finally {
+      end()
+      this.#closed.signal.removeEventListener('abort', end)
+    }
   }
 
   /** @throws KafkaUnavailableError when it takes longer, and when the link is closed */
@@ -200,4 +215,11 @@ function byTopic(sent: readonly Sent[]): { topic: string; messages: Message[] }[
     messages.push({ key: cameraId, value, headers, timestamp, ...(partition !== undefined && { partition }) })
   }
   return [...messagesOf].map(([topic, messages]) => ({ topic, messages }))
+}
+
+function places(sent: readonly Sent[]): readonly TopicPartition[] {
+  const found = new Map<string, TopicPartition>()
+  for (const { topic, partition } of sent)
+    if (partition !== undefined) found.set(partitionName(topic, partition), { topic, partition })
+  return [...found.values()]
 }

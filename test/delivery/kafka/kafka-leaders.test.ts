@@ -3,6 +3,11 @@ import { detectionsMessage } from '../../support/detections.js'
 import { until } from '../../support/until.js'
 import { kafkaSink, ownTopic } from './kafka-fixture.js'
 import { leaderComplaints, leaderRounds } from '../../faults/leader-rounds.js'
+import { kafkaSchema } from '../../../src/config/outputs.js'
+import { KafkaClients } from '../../../src/delivery/kafka/kafka-client.js'
+import { LeaderWatch } from '../../../src/delivery/kafka/leader-watch.js'
+import { PartitionLeaders } from '../../../src/delivery/kafka/partition-leaders.js'
+import { silentLog } from '../../support/silent-log.js'
 import { kafkaMissing } from '../../support/kafka.js'
 import { KafkaCluster } from '../../support/kafka-cluster.js'
 
@@ -27,7 +32,45 @@ describe.skipIf(missing !== undefined)('The sink of Kafka and three brokers that
     const report = await leaderRounds(cluster, ['kill'], () => undefined, { idempotent: false }, true)
     process.stderr.write(`R138: ${JSON.stringify(report)}\n`)
     expect(leaderComplaints(report)).toEqual([])
+    expect(report.repeatedElsewhere).toBe(0)
   }, 300_000)
+
+  it('R159: finds out that one which stands still leads no more, and so needs not wait for its answer', async () => {
+    const topic = ownTopic()
+    const { sink, accept } = kafkaSink(cluster.broker(1).address, topic, { partitions: 3 })
+    sink.start()
+    accept(detectionsMessage({ seq: 1 }))
+    await until('the topic is there', () => sink.health.delivered === 1, 60_000)
+    await sink.stop(5_000)
+    const before = await cluster.allLead(topic)
+    const [partition] = [...before].find(([, leader]) => leader === 2) ?? []
+    const leaders = new PartitionLeaders()
+    const partitionErrorCode = 0
+    const copies = { replicas: [1, 2, 3], isr: [1, 2, 3], partitionErrorCode }
+    leaders.learn(
+      topic,
+      [...before].map(([partitionId, leader]) => ({ partitionId, leader, ...copies })),
+    )
+    const config = kafkaSchema.parse({ brokers: cluster.addresses })
+    const watch = new LeaderWatch(new KafkaClients(config, silentLog()), leaders)
+    const ended = new AbortController()
+    const places = [{ topic, partition: partition ?? -1 }]
+    const moved = watch.moved(places, ended.signal)
+    cluster.broker(2).freeze()
+    try {
+      expect(await moved).toBe(`broker 2 does not answer, and ${topic} ${partition} has another leader now`)
+    } finally {
+      cluster.broker(2).resume()
+    }
+    const after = await cluster.leaders(topic)
+    leaders.learn(
+      topic,
+      [...after].map(([partitionId, leader]) => ({ partitionId, leader, ...copies })),
+    )
+    const told = watch.moved(places, ended.signal)
+    ended.abort()
+    expect(await told).toBeUndefined()
+  }, 180_000)
 
   it('R139: asks another broker where the first one accepts connections and never answers', async () => {
     const topic = ownTopic()

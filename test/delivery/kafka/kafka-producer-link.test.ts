@@ -40,6 +40,7 @@ function linkWith(answer: Answer) {
     throw new Error('is not asked')
   }
   const link = new KafkaLink({
+    watch: { moved: () => new Promise(() => undefined) },
     ...{ producer: { sendBatch }, guard: new SocketGuard(), leaders, config },
     ...{ codec: CompressionTypes.None, deadLetters: undefined },
     topics: new KafkaTopics({ admin }, config, silentLog()),
