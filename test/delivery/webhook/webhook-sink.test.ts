@@ -145,6 +145,21 @@ describe('a webhook that does not take records', () => {
     )
   })
 
+  it.each([401, 403, 404])('R160: loses none while all are answered %i', async (status) => {
+    const receiver = await webhookReceiver()
+    let isMended = false
+    receiver.answer = (_, response) => void response.writeHead(isMended ? 200 : status).end()
+    const { sink, accept, rejected } = webhookSink({ url: receiver.url })
+    sink.start()
+    for (let seq = 1; seq <= 100; seq += 1) accept({ cameraId: `cam-${seq % 3}`, seq })
+    await until('several attempts', () => receiver.posted.length > 3)
+    expect(sink.health).toMatchObject({ state: 'down', delivered: 0, dropped: 0 })
+    expect(sink.health.reason).toContain(`answers ${status}`)
+    isMended = true
+    await until('all', () => sink.health.delivered === 100)
+    expect(await rejected()).toEqual({})
+  })
+
   it('R116: finds the record that a batch is refused for', async () => {
     const receiver = await webhookReceiver()
     const taken: number[] = []
