@@ -316,7 +316,9 @@ it('R33: the model of a step that was given up comes back once it can run', asyn
   expect(await boxes()).toBe(1)
   const [failures] = rig.detector.takeStepFailures()
   expect(failures?.step).toBe('after')
-  expect(failures?.failed).toBeGreaterThanOrEqual(5)
+  // A machine that is slow takes longer over some of the five deaths than the step has.
+  const { failed = 0, late = 0 } = failures ?? {}
+  expect(failed + late).toBeGreaterThanOrEqual(5)
   rmSync(faulty)
   await until('it to come back', async () => (await boxes()) === 0, 30_000)
   expect(said('model of a step serves again')).toBe(true)
