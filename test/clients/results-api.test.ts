@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { GantryApi, GantryClientError, type Result } from '../../clients/typescript/src/index.js'
+import { connect, GantryApi, GantryClientError, type Result } from '../../clients/typescript/src/node.js'
 import { pythonClients } from '../support/python-clients.js'
 import { RedService } from '../support/red-service.js'
 import { until } from '../support/until.js'
@@ -51,6 +51,25 @@ describe('results by HTTP', () => {
     expect(error).toMatchObject({ code, status, hint: expect.stringMatching(/\w/) as string })
   })
 
+  it('R121: are given up where the answer does not come, and say what the function of the token fails with', async () => {
+    const hangs = (_: string, { signal }: { signal: AbortSignal }) =>
+      new Promise<never>((_, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('aborted')))
+        signal.dispatchEvent(new Event('abort'))
+      })
+    await expect(new GantryApi({ url: red.service.url }, { fetch: hangs }).cameras()).rejects.toMatchObject({
+      code: 'GANTRY_CLIENT_UNREACHABLE',
+      retryable: true,
+    })
+    const failing = () => {
+      throw new Error('no such file')
+    }
+    await expect(new GantryApi({ url: red.service.url, token: failing }).cameras()).rejects.toMatchObject({
+      code: 'GANTRY_CLIENT_OPTION',
+      message: 'token: the function fails: no such file',
+    })
+  })
+
   it.each(['', '127.0.0.1:8000', 'ftp://h/', 'http://', 'http://a:b@h/'])('R121: %j is no address', (url) => {
     expect(() => new GantryApi({ url })).toThrow(/^url: /)
   })
@@ -94,4 +113,21 @@ asyncio.run(main())
       ...Array.from({ length: 6 }, () => 'GANTRY_CLIENT_OPTION'),
     ])
   })
+})
+
+it('R121: a stream outlasts a function of its token that fails, and asks it again', async () => {
+  let asked = 0
+  const errors = new Set<string>()
+  const stream = connect({
+    url: red.service.url,
+    token: () => {
+      asked += 1
+      if (asked < 3) throw new Error('no such file')
+      return token
+    },
+    onState: ({ error }) => void (error !== undefined && errors.add(error.message)),
+  })
+  for await (const message of stream) if (message.type === 'detections') break
+  expect(asked).toBe(3)
+  expect([...errors]).toEqual(['token: the function fails: no such file'])
 })

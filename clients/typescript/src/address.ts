@@ -1,4 +1,4 @@
-import { optionError } from './client-error.js'
+import { GantryClientError, optionError } from './client-error.js'
 
 export type Token = string | undefined | (() => string | undefined)
 
@@ -36,7 +36,22 @@ export function streamUrl(base: string): string {
   return new URL(streamPath, base).href.replace(/^http/, 'ws')
 }
 
+/** @throws GantryClientError, which may go away by itself, when the function of the token fails */
 export function tokenOf({ token }: Address): string | undefined {
-  const given = typeof token === 'function' ? token() : token
+  const given = typeof token === 'function' ? asked(token) : token
   return given === '' ? undefined : given
+}
+
+function asked(token: () => string | undefined): string | undefined {
+  try {
+    return token()
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new GantryClientError(
+      'GANTRY_CLIENT_OPTION',
+      `token: the function fails: ${why}`,
+      'Mend it; a stream asks it again with every attempt to connect.',
+      { retryable: true, cause },
+    )
+  }
 }

@@ -23,7 +23,7 @@ export type PastQuery = Readonly<{
 /** As much of `fetch` as is needed: one of your own may trust other certificates, for instance. */
 export type Fetch = (
   url: string,
-  init: Readonly<{ headers: Record<string, string> }>,
+  init: Readonly<{ headers: Record<string, string>; signal: AbortSignal }>,
 ) => Promise<
   Readonly<{
     status: number
@@ -31,6 +31,9 @@ export type Fetch = (
     text(): Promise<string>
   }>
 >
+
+/** An answer that takes longer is given up. */
+const answersWithinMs = 30_000
 
 /** What is asked by HTTP beside the live stream. Every method throws `GantryClientError`. */
 export class GantryApi {
@@ -74,6 +77,7 @@ export class GantryApi {
     const token = tokenOf(this.address)
     const ask = this.settings.fetch ?? fetch
     const { status, headers, body } = await ask(new URL(path, this.#base).href, {
+      signal: AbortSignal.timeout(answersWithinMs),
       headers: {
         accept: 'application/json',
         ...(token !== undefined && { authorization: `Bearer ${token}` }),

@@ -144,8 +144,14 @@ export class StreamConnection {
     const { trouble, heardMs, error } = this.#state
     this.#become({ state: 'connecting', ...known({ trouble, heardMs, error }) })
     this.#retryTimer = setTimeout(() => this.#lost('broken'), openWithinMs)
+    let token: string | undefined
+    try {
+      token = tokenOf(this.options)
+    } catch (error) {
+      return this.#lost('broken', error as GantryClientError)
+    }
     this.#socket = this.options.open(
-      { base: this.#base, token: tokenOf(this.options) },
+      { base: this.#base, token },
       { data: (data) => this.#receive(data), closed: (how) => this.#closed(how) },
     )
   }
