@@ -44,14 +44,23 @@ export function usageErrorOf(error: CommanderError, command: string): UsageError
   const [message = '', ...rest] = error.message.replace(/^error: /, '').split('\n')
   const suggestion = /\(Did you mean (.*)\?\)/.exec(rest.join(' '))?.[1]
   if (suggestion) return new UsageError(message, `Did you mean ${suggestion}?`)
-  const unnamedFile =
-    error.code === 'commander.excessArguments' && /^gantry (serve|check|doctor)$/.test(command)
   return new UsageError(
     message,
-    unnamedFile
-      ? 'A pipeline file is named with -c FILE.'
-      : `\`${command} --help\` lists commands and options.`,
+    otherPlaceOf(error, command) ?? `\`${command} --help\` lists commands and options.`,
   )
+}
+
+/** How the command names what another command names by an option, or without one. */
+function otherPlaceOf({ code, message }: CommanderError, command: string): string | undefined {
+  if (code === 'commander.excessArguments') {
+    if (/^gantry (serve|check|doctor)$/.test(command)) return 'A pipeline file is named with -c FILE.'
+    if (command === 'gantry perf') return 'A model is named with -m MODEL, a server with -u URL.'
+  }
+  if (code === 'commander.unknownOption' && /'(-m|--model)'/.test(message)) {
+    if (/^gantry (eval|optimize|models \w+)$/.test(command))
+      return `A model is named without an option: \`${command} MODEL\`.`
+  }
+  return undefined
 }
 
 /** One message and one hint on stderr; as a JSON line for programs, with the stack for those who look for a fault. */

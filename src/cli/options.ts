@@ -62,6 +62,25 @@ export function flagSettings(options: PipelineOptions & GlobalOptions): FlagSett
   ]
 }
 
+/**
+ * Asks for options that the command cannot do without once the rest of the line is understood. Commander asks for them first, so that who
+ * writes `--dta` is told that `--data` is missing, and not what was mistyped.
+ */
+export function requireLast(command: Command): void {
+  for (const inner of command.commands) requireLast(inner)
+  const required = command.options.filter(({ mandatory }) => mandatory)
+  if (required.length === 0) return
+  for (const option of required) option.makeOptionMandatory(false)
+  command.hook('preAction', () => {
+    const missing = required.find((option) => command.getOptionValue(option.attributeName()) === undefined)
+    if (missing !== undefined)
+      throw new UsageError(
+        `required option '${missing.flags}' not specified`,
+        `${missing.long ?? missing.flags} is: ${missing.description}.`,
+      )
+  })
+}
+
 function assignment(text: string): FlagSetting {
   const [, path, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
   if (path === undefined || value === undefined)

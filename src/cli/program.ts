@@ -17,7 +17,7 @@ import { exitCodeOf, exitCodes, reportFailure, UsageError, usageErrorOf, warning
 import { readStandardInput } from '../config/standard-input.js'
 import { unlessAborted } from '../lifecycle/delay.js'
 import { nodeWarnings } from '../lifecycle/node-warnings.js'
-import { readsStandardInput, type GlobalOptions } from './options.js'
+import { readsStandardInput, requireLast, type GlobalOptions } from './options.js'
 import { StopSignals } from './stop-signals.js'
 import type { Terminal } from './terminal.js'
 import { packageVersion } from '../lifecycle/installation.js'
@@ -89,6 +89,7 @@ function buildProgram(context: CommandContext, json: boolean): Command {
   ]) {
     const command = create(context)
     inheritSettings(command, program)
+    requireLast(command)
     program.addCommand(command)
   }
   return program
