@@ -27,8 +27,10 @@ export class OptimizeStateError extends GantryError {
 /** Nothing that was tried keeps the limits. */
 export class OptimizeLimitsError extends GantryError {
   readonly code = 'GANTRY_OPTIMIZE_LIMITS'
-  readonly hint = 'Allow more, or search further: more --trials, --sizes, --forms or other values.'
-  constructor(message: string) {
+  constructor(
+    message: string,
+    readonly hint = 'Allow more, or search further: more --trials, --sizes, --forms or other values.',
+  ) {
     super(message)
     this.name = 'OptimizeLimitsError'
   }

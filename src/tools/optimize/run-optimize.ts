@@ -9,7 +9,8 @@ import type { Journal } from './journal.js'
 import { type AccuracyLimits, judgeForms } from './judge-forms.js'
 import { type FormsRequest, makeForms, type ModelForm, originalForm } from './model-forms.js'
 import type { TrialLimits, Objective, Worth } from './objective.js'
-import { OptimizeLimitsError, OptimizeSettingError } from './optimize-errors.js'
+import { nothingKept } from './nothing-kept.js'
+import { type OptimizeLimitsError, OptimizeSettingError } from './optimize-errors.js'
 import type {
   LoadCurve,
   FormReport,
@@ -305,7 +306,7 @@ class Search {
   async #chooseBest(trials: Trials): Promise<void> {
     const { rounds, progress } = this.request
     const usable = [...this.#tried.values()].filter(({ worth }) => worth?.broken.length === 0)
-    if (usable.length === 0) throw this.#nothingKept(trials)
+    if (usable.length === 0) throw this.#nothingKept(trials, this.#tried.values(), false)
     const top = usable
       .toSorted((a, b) => (b.gain ?? 0) - (a.gain ?? 0))
       .slice(0, finalists)
@@ -315,7 +316,7 @@ class Search {
     const [, ...others] = measured
     this.#finalists = measured
     const kept = others.filter(({ worth }) => worth.broken.length === 0)
-    if (kept.length === 0) throw this.#nothingKept(trials)
+    if (kept.length === 0) throw this.#nothingKept(trials, others, true)
     this.#best = kept.reduce((a, b) => (b.gain.median > a.gain.median ? b : a))
     if (this.#best.gain.median < 1)
       this.#notes.push(
@@ -323,16 +324,16 @@ class Search {
       )
   }
 
-  #nothingKept(trials: Trials): OptimizeLimitsError {
-    const runs = [...this.#tried.values()].flatMap(({ configuration, worth }) =>
-      worth === undefined ? [] : [{ configuration, worth, beyond: trials.score(worth, worth) }],
-    )
-    const nearest = runs.toSorted((a, b) => b.beyond - a.beyond)[0]
-    const told =
-      nearest === undefined
-        ? 'none of them runs'
-        : `the nearest, ${configurationText(nearest.configuration, this.#space)}, has ${nearest.worth.broken.join(', ')}`
-    return new OptimizeLimitsError(`none of ${this.#tried.size} configurations keeps the limits: ${told}`)
+  #nothingKept(
+    trials: Trials,
+    all: Iterable<Readonly<{ configuration: Configuration; worth: Worth | undefined }>>,
+    again: boolean,
+  ): OptimizeLimitsError {
+    const runs = [...all].flatMap(({ configuration, worth }) => {
+      const name = configurationText(configuration, this.#space)
+      return worth === undefined ? [] : [{ name, worth, score: trials.score(worth, worth) }]
+    })
+    return nothingKept(this.#tried.size, runs, again)
   }
 
   /** Where the gain comes from, and what bounds it. */

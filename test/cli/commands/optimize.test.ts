@@ -175,6 +175,25 @@ describe('gantry optimize', () => {
     expect(readFileSync(join(work, 'results.csv'), 'utf8').trim().split('\n')).toHaveLength(3)
   }, 60_000)
 
+  it('R56: says what broke the limits where the best broke them only when they were measured again', async () => {
+    const { repository, work, args } = await folders()
+    const limited = [...args, ...brief, '--max-p99', '60000']
+    expect((await optimize(limited)).code).toBe(0)
+    // As a machine leaves it that became busy in between.
+    const journal = join(work, 'journal.jsonl')
+    const slow = readFileSync(journal, 'utf8')
+      .split('\n')
+      .map((line) => (line.startsWith('{"key":"final') ? line.replace(/"p99":[\d.]+/g, '"p99":7e7') : line))
+    writeFileSync(journal, slow.join('\n'))
+    const { code, stderr } = await optimize([...limited, '--name', 'other'])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(
+      /did not when they were measured again: the nearest, .*, has p99 70000\.0 ms of 60000\n/,
+    )
+    expect(stderr).toContain('--restart')
+    expect(readdirSync(repository).sort()).toEqual(['red', 'red_optimized'])
+  }, 60_000)
+
   it('tries arrivals that were recorded', async () => {
     const { args } = await folders()
     const trace = join(tempDir(), 'trace.json')
