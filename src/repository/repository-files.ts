@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
+import { nearest } from '../config/suggest.js'
 import { isThere } from '../lifecycle/system-limit.js'
 import { ModelConfigError, ModelNotFoundError } from './errors.js'
 import { folderReason, repositoryError } from './repository-folder.js'
@@ -129,8 +130,13 @@ export function findFolder(repositories: Repositories, name: string): ModelFolde
   const names = modelNames(repositories)
   throw new ModelNotFoundError(
     `model "${name}" is not in ${[repositories].flat().join(' or ')}`,
-    names.length === 0 ? 'The repository is empty.' : `It has: ${names.join(', ')}.`,
+    names.length === 0 ? 'The repository is empty.' : `${meant(name, names)}It has: ${names.join(', ')}.`,
   )
+}
+
+function meant(name: string, names: readonly string[]): string {
+  const near = nearest(name, names)
+  return near === undefined ? '' : `Did you mean ${near}? `
 }
 
 /** The first of several repositories that has a model of that name; the first of all where none has it. */

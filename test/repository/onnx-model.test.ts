@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { GantryError } from '../../src/errors.js'
 import { readDefinition, readModel } from '../../src/repository/model-definition.js'
 import { openOnnxModel, openOnnxVersion } from '../../src/repository/onnx-model.js'
 import { modelFolder, modelNames } from '../../src/repository/repository-files.js'
@@ -135,6 +136,15 @@ describe('model repository', () => {
     const repository = tempDir()
     addModel(repository, 'red', { onnx })
     expect(() => readModel(repository, 'rde')).toThrow('model "rde" is not in')
+    const hint = (name: string) => {
+      try {
+        readModel(repository, name)
+      } catch (error) {
+        return (error as GantryError).hint
+      }
+      return undefined
+    }
+    expect([hint('redd'), hint('blue')]).toEqual(['Did you mean red? It has: red.', 'It has: red.'])
     expect(() => readModel(repository, '../red')).toThrow('is not in')
     expect(() => modelNames(join(repository, 'none'))).toThrow(
       /cannot read model repository .*: no such folder$/,

@@ -1,5 +1,11 @@
 import { redactUrl } from '../../config/redact.js'
 import { GantryError } from '../../errors.js'
+import { Http2SyntaxError } from './http2-syntax-error.js'
+
+const otherPort =
+  'What answers there speaks no gRPC: name the port that does, 8001 of Gantry, or write http://.'
+const rightPort =
+  'Is it a server of the KServe v2 protocol, and the right port: 8000 for HTTP, 8001 for gRPC?'
 
 /** No server answers there, or one that answered does not any more. */
 export class ServerUnreachableError extends GantryError {
@@ -10,6 +16,7 @@ export class ServerUnreachableError extends GantryError {
     super(`no server answers at ${url}: ${detail}`, { cause })
     this.hint =
       tlsHint(cause) ??
+      (cause instanceof Http2SyntaxError ? otherPort : undefined) ??
       'Start the server, or name its address with --url; a model server of Gantry wants modelServer.enabled.'
     this.name = 'ServerUnreachableError'
   }
@@ -65,9 +72,10 @@ export class ServerTokenError extends GantryError {
 /** The server has no such model, or no such version of it. */
 export class RemoteModelMissingError extends GantryError {
   readonly code = 'GANTRY_MODEL_NOT_FOUND'
-  readonly hint = '`gantry models list --url URL` shows what a server has.'
+  readonly hint: string
   constructor(url: string, model: string, detail: string) {
     super(`the server at ${url} has no model "${model}": ${detail}`)
+    this.hint = `\`gantry models list --url ${/^https?:/.test(url) ? url : 'http://HOST:PORT'}\` shows what it has.`
     this.name = 'RemoteModelMissingError'
   }
 }
@@ -75,7 +83,7 @@ export class RemoteModelMissingError extends GantryError {
 /** The server does not do what it was asked, and says why. */
 export class ServerRefusalError extends GantryError {
   readonly code = 'GANTRY_MODEL_SERVER'
-  readonly hint = 'The message is that of the server; its log may say more.'
+  readonly hint: string
   constructor(
     url: string,
     message: string,
@@ -84,6 +92,8 @@ export class ServerRefusalError extends GantryError {
     cause?: unknown,
   ) {
     super(`the server at ${url} answers: ${message}`, { cause })
+    // Of a model that is not there the client tells by another error: what has not even the path is another service.
+    this.hint = status === 404 ? rightPort : 'The message is that of the server; its log may say more.'
     this.name = 'ServerRefusalError'
   }
 }
@@ -91,8 +101,7 @@ export class ServerRefusalError extends GantryError {
 /** The answer is not what the protocol says. */
 export class ServerAnswerError extends GantryError {
   readonly code = 'GANTRY_MODEL_SERVER'
-  readonly hint =
-    'Is it a server of the KServe v2 protocol, and the right port: 8000 for HTTP, 8001 for gRPC?'
+  readonly hint = rightPort
   constructor(url: string, detail: string, cause?: unknown) {
     super(`the answer of ${url} is not understood: ${detail}`, { cause })
     this.name = 'ServerAnswerError'

@@ -7,7 +7,7 @@ import type { StepModels } from '../../ensemble/open-camera-graph.js'
 import { InternalError } from '../../errors.js'
 import { nowMs, wallMs } from '../../lifecycle/clock.js'
 import type { Log } from '../../lifecycle/log.js'
-import type { Repositories } from '../../repository/repository-files.js'
+import { findFolder, type Repositories } from '../../repository/repository-files.js'
 import type { Still } from '../../sources/still.js'
 import { type Frame, frameBytes } from '../../vision/frame.js'
 import { FramePool } from '../../vision/frame-pool.js'
@@ -126,6 +126,8 @@ class Outcomes {
  */
 export async function openRepositoryScorer(options: RepositoryScorerOptions): Promise<PictureScorer> {
   const { repositories, model, inference, limits, steps, log } = options
+  // What is missing is told in words for who named it here, and not those for a setting of cameras.
+  findFolder(repositories, model)
   const outcomes = new Outcomes()
   const detector = await createCameraDetector({
     repositories,

@@ -225,6 +225,11 @@ describe('gantry eval', () => {
     expect(stderr).toMatch(message)
   })
 
+  it('says which models there are, in words for who named one here', async () => {
+    const { code, stderr } = await evaluate(['redd', '-r', redRepository(), '-d', await redSet(1)])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('hint: Did you mean red? It has: red.\n')])
+  })
+
   it('needs a data set and a model', async () => {
     expect((await evaluate(['red'])).stderr).toContain("required option '-d, --data <path>' not specified")
     expect((await evaluate(['-d', 'x'])).stderr).toContain("missing required argument 'models'")

@@ -1,6 +1,9 @@
+import { once } from 'node:events'
 import { readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { run } from '../../../src/cli/program.js'
 import { fakeTerminal } from '../../support/fake-terminal.js'
 import { freePort } from '../../support/free-port.js'
@@ -102,6 +105,22 @@ describe('gantry perf', () => {
     const { code, err } = await perf('-m', 'plain', '-u', `127.0.0.1:${await freePort()}`)
     expect(code).toBe(1)
     expect(err).toMatch(/GANTRY_SERVER_UNREACHABLE: no server answers at http:\/\/127/)
+  })
+
+  it('R50: says that another port is meant, and how the models of a server are seen', async () => {
+    const { http, grpc } = await servedModels(models)
+    const page = createServer((_, response) => response.writeHead(404).end('not here'))
+    page.listen(0, '127.0.0.1')
+    await once(page, 'listening')
+    onTestFinished(() => void page.close())
+    const other = `http://127.0.0.1:${(page.address() as AddressInfo).port}`
+    for (const [url, model, hint] of [
+      [http.replace('http:', 'grpc:'), 'plain', 'speaks no gRPC: name the port that does'],
+      [grpc.replace('grpc:', 'http:'), 'plain', 'the right port: 8000 for HTTP, 8001 for gRPC?'],
+      [other, 'plain', 'the right port: 8000 for HTTP, 8001 for gRPC?'],
+      [http, 'plan', `gantry models list --url ${http}`],
+    ] as const)
+      expect((await perf('-m', model, '-u', url)).err, url).toContain(hint)
   })
 
   it('R50: prints what it has measured when the disk is full, and fails', async () => {
