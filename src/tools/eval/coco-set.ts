@@ -1,4 +1,4 @@
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, normalize, resolve, sep } from 'node:path'
 import { z } from 'zod'
 import { readTextFile } from '../../config/text-file.js'
 import { byTrueName, isSystemLimit, isThere } from '../../lifecycle/system-limit.js'
@@ -26,13 +26,14 @@ type Instances = z.infer<typeof instancesSchema>
 /**
  * A data set with COCO's `instances` file. Pictures come in the order of their ids, as pycocotools takes them.
  *
- * @param images - the folder of the pictures; looked for around the file without it.
+ * @param images - the folder of the pictures, whether their names begin with it or not; looked for around the file without it.
  * @throws LabelsError `GANTRY_LABELS`, SystemLimitError
  */
 export function readCocoSet(file: string, images?: string): LabelledSet {
   const { images: pictures, annotations, categories } = readInstances(file)
   const [first] = pictures
-  const folder = images === undefined ? findFolder(file, first!.file_name) : resolve(images)
+  const folder =
+    images === undefined ? findFolder(file, first!.file_name) : namedFolder(images, first!.file_name)
   const classOf = new Map(categories.map(({ id }, index) => [id, index]))
   const boxes = new Map(pictures.map(({ id }) => [id, [] as LabelledBox[]]))
   const faults: string[] = []
@@ -93,6 +94,15 @@ function readInstances(file: string): Instances {
   throw new LabelsError(`${file}: images have the same id twice`, 'Give every image an id of its own.')
 }
 
+/** The folder that was named, or that above it where names of pictures begin with it: `val2017/1.jpg` and `--images val2017`. */
+function namedFolder(images: string, picture: string): string {
+  const folder = resolve(images)
+  const inside = `${sep}${normalize(dirname(picture))}`
+  if (isThere(join(folder, picture)) || !folder.endsWith(inside)) return folder
+  const above = folder.slice(0, -inside.length)
+  return isThere(join(above, picture)) ? above : folder
+}
+
 /** Beside the file, or where COCO itself has them: `annotations/instances_val2017.json` and `val2017/`. */
 function findFolder(file: string, picture: string): string {
   const here = dirname(resolve(file))
@@ -100,7 +110,7 @@ function findFolder(file: string, picture: string): string {
   const places = [
     here,
     join(here, 'images'),
-    ...['images', split, `images/${split}`].map((name) => join(here, '..', name)),
+    ...['images', split, `images/${split}`, ''].map((name) => join(here, '..', name)),
   ]
   const found = places.find((place) => isThere(join(place, picture)))
   if (found !== undefined) return found

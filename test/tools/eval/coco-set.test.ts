@@ -46,6 +46,14 @@ it('reads pictures by id, crowds, areas of masks, and finds the folder where COC
   expect(set('other').pictures[0]!.path).toBe(join(dir, 'other/a.png'))
 })
 
+it.each(['val2017', '.'])('takes %s as the folder of pictures whose names begin with it', async (images) => {
+  const named = instances.images.map((image) => ({ ...image, file_name: `val2017/${image.file_name}` }))
+  const { dir, set } = await read({ images: named })
+  const paths = [join(dir, 'val2017/a.png'), join(dir, 'val2017/b.png')]
+  expect(set(images).pictures.map(({ path }) => path)).toEqual(paths)
+  expect(set().pictures.map(({ path }) => path)).toEqual(paths)
+})
+
 it.each([
   [
     'an unknown image',
