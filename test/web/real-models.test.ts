@@ -136,6 +136,8 @@ describe.skipIf(skipsBrowser() || missing !== undefined)('the first ten minutes'
     const add = await commandOf(page, 'Command that adds a camera')
     expect(await saidBy(add, /"id":"my-camera".*"stats"/, env)).toContain('"persist":true')
     await page.locator('[data-camera=my-camera]').waitFor(patient)
+    // What was added is no footage of the demo.
+    expect(await page.getByText('recorded clips that one camera plays').count()).toBe(1)
 
     await page.getByRole('button', { name: 'Dismiss the first steps' }).click()
     await page.getByText('What am I looking at?').waitFor({ state: 'detached' })

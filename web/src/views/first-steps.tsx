@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { savedToken } from '../api/token.js'
-import type { Status } from '../api/types.js'
+import type { Camera, Status } from '../api/types.js'
 import { addCameraCommand, dataCommands, type DataCommand } from '../commands/data-commands.js'
 import { useDashboard } from '../state/context.js'
 import { Store, useStore } from '../state/store.js'
@@ -41,12 +41,12 @@ export function FirstSteps({ onAdd }: Readonly<{ onAdd: () => void }>): JSX.Elem
           <Icon name="close" />
         </button>
       </header>
-      <Steps status={status} cameras={cameras.length} onAdd={onAdd} />
+      <Steps status={status} cameras={cameras} onAdd={onAdd} />
     </section>
   )
 }
 
-type StepsProps = Readonly<{ status: Status; cameras: number; onAdd?: () => void }>
+type StepsProps = Readonly<{ status: Status; cameras: readonly Camera[]; onAdd?: () => void }>
 
 /** What one is looking at, how one's own camera gets here, how the data gets out. */
 export function Steps({ status, cameras, onAdd }: StepsProps): JSX.Element {
@@ -57,9 +57,9 @@ export function Steps({ status, cameras, onAdd }: StepsProps): JSX.Element {
         <h3>What am I looking at?</h3>
         <p>{looksAt(status, cameras)}</p>
         <p class="muted">
-          A box is something that was found in this very picture. <span class="sample ok">Green</span> is
-          protection that is worn, <span class="sample bad">red</span> is protection that is missing; other
-          colours are people, machines and vehicles.
+          A box is something that was found in this very picture. <span class="sample ok">Green</span> and
+          lime are protection that is worn, <span class="sample bad">red</span> and orange protection that is
+          missing; blue are people, yellow are machines and vehicles.
         </p>
       </li>
       <li>
@@ -97,7 +97,9 @@ export function Steps({ status, cameras, onAdd }: StepsProps): JSX.Element {
   )
 }
 
-function looksAt({ name, engines }: Status, cameras: number): string {
+function looksAt({ name, engines }: Status, all: readonly Camera[]): string {
+  // Those that were added to the demo play no clips of it.
+  const cameras = name === 'demo' ? all.filter(({ origin }) => origin === 'file').length : all.length
   const model = engines.find(({ detector }) => detector !== null)?.detector?.model.name
   const by = model === undefined ? 'A model' : `The model ${model}`
   if (name === 'demo')

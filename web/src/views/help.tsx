@@ -41,9 +41,7 @@ export function Help({ onClose }: Readonly<{ onClose: () => void }>): JSX.Elemen
   return (
     <Dialog title="Help" onClose={onClose} class="wide">
       <div class="help">
-        {status !== undefined && status.engines.length > 0 && (
-          <Steps status={status} cameras={cameras.length} />
-        )}
+        {status !== undefined && status.engines.length > 0 && <Steps status={status} cameras={cameras} />}
         <section>
           <h3>Keys</h3>
           <dl class="keys">
