@@ -134,6 +134,13 @@ export const testTools = [
     found: () => onPath('zsh') && onPath('fish'),
   },
   {
+    name: 'ip',
+    why: 'tests of what Compose and systemd start, in a network of their own',
+    apt: ['iproute2'],
+    // Debian puts it where only root looks for programs.
+    found: () => onPath('ip') || existsSync('/usr/sbin/ip'),
+  },
+  {
     name: 'systemd-analyze',
     why: 'tests of the systemd unit',
     apt: ['systemd'],
