@@ -85,6 +85,7 @@ export function LiveBeside({ camera }: Readonly<{ camera: Camera }>): JSX.Elemen
           role="img"
           aria-label={`Live picture of ${cameraName(camera)}`}
         />
+        <StateNotice camera={camera} hasPicture={hasPicture} age={undefined} />
       </div>
       <figcaption>Live, as the model sees it</figcaption>
     </figure>
