@@ -5,22 +5,31 @@ import { redisSchema } from './redis.js'
 import { sinkFilterSchema } from './sink-filter.js'
 
 /** What Apache Kafka takes for the name of a topic. */
-const topicSchema = z
+export const topicSchema = z
   .string()
   .max(249)
   .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]+$/, 'must be a name of letters, digits, ".", "_" and "-"')
 
-export const kafkaSchema = z.strictObject({
+/** How brokers are reached, wherever a section names some. */
+export const kafkaConnectionFields = {
   brokers: z
     .array(
       z
         .string()
-        .regex(/^[^\s:@/?#\\]+:\d{1,5}$/, 'must be host:port; a login goes into sinks.kafka.sasl')
+        .regex(/^[^\s:@/?#\\]+:\d{1,5}$/, 'must be host:port; a login goes into the section sasl')
         .refine((broker) => Number(/\d+$/.exec(broker)?.[0]) <= 65_535, 'the port must be at most 65535'),
     )
     .min(1)
     .describe('Brokers to ask first, as host:port.'),
   clientId: z.string().min(1).default('gantry').describe('Name in the logs of the brokers.'),
+  ssl: tlsSwitchSchema
+    .default(false)
+    .describe('Connect by TLS; a section says whom to trust and who we are.'),
+  sasl: kafkaLoginSchema.optional(),
+}
+
+export const kafkaSchema = z.strictObject({
+  ...kafkaConnectionFields,
   topics: z
     .strictObject({
       detections: topicSchema.default('gantry.detections.v1').describe('Topic of the results.'),
@@ -74,13 +83,10 @@ export const kafkaSchema = z.strictObject({
     .default('gzip')
     .describe('Of record batches.'),
   idempotent: z.boolean().default(true).describe('Let the broker drop what a retry sends twice.'),
-  ssl: tlsSwitchSchema
-    .default(false)
-    .describe('Connect by TLS; a section says whom to trust and who we are.'),
-  sasl: kafkaLoginSchema.optional(),
   filter: sinkFilterSchema.prefault({}),
 })
 export type KafkaConfig = Readonly<z.infer<typeof kafkaSchema>>
+export type KafkaConnection = Pick<KafkaConfig, keyof typeof kafkaConnectionFields>
 
 /** What may wait in memory alone: results that are not stored, as `store.durability` wants it or as the disk is full. */
 export function unstoredLimits({ maxQueuedRecords, maxQueuedBytes }: Partial<KafkaConfig>): Readonly<{

@@ -1,31 +1,31 @@
-import type { KafkaConfig } from '../../config/outputs.js'
+import type { KafkaConnection } from '../../config/outputs.js'
 import { type ConnectionAdvice, tlsFailure } from '../../lifecycle/tls-failure.js'
 import { causes, protocolTypes } from './kafka-errors.js'
 import { KafkaTokenError } from './token-provider.js'
-
-const ssl = 'sinks.kafka.ssl'
-const sasl = 'sinks.kafka.sasl'
 
 /**
  * Why brokers do not take our connection or login, in words that name the setting; undefined for any other reason.
  *
  * @param error - of the client library
  * @param ofSocket - what ended the connection before that, if it failed by itself
+ * @param setting - where the section of the brokers stands
  */
 export function connectionAdvice(
   error: unknown,
   ofSocket: Error | undefined,
-  config: KafkaConfig,
+  config: KafkaConnection,
+  setting = 'sinks.kafka',
 ): ConnectionAdvice | undefined {
+  const [ssl, sasl] = [`${setting}.ssl`, `${setting}.sasl`]
   const all = [...causes(error)]
   const ofToken = all.find((cause) => cause instanceof KafkaTokenError)
   if (ofToken !== undefined) return { reason: withoutSubject(ofToken.message), fix: ofToken.hint }
   const ofTls = tlsFailure(ofSocket, ssl, `${ssl}: false`)
   if (ofTls !== undefined) return ofTls
   const refused = all.find(({ name }) => name === 'KafkaJSSASLAuthenticationError')
-  if (refused !== undefined) return refusedLogin(refused.message, config)
+  if (refused !== undefined) return refusedLogin(refused.message, config, sasl)
   if (protocolTypes(error).includes('UNSUPPORTED_SASL_MECHANISM'))
-    return refusedLogin('mechanism is not supported', config)
+    return refusedLogin('mechanism is not supported', config, sasl)
   if (protocolTypes(error).includes('ILLEGAL_SASL_STATE'))
     return {
       reason: 'the broker asks for no login at that port',
@@ -34,7 +34,7 @@ export function connectionAdvice(
   if (!all.some(({ name }) => name === 'KafkaJSConnectionClosedError')) return undefined
   // Brokers answer a token that they do not take with an error inside of a success, which the client library passes over.
   if (config.sasl?.mechanism === 'oauthbearer')
-    return refusedLogin('it ends the connection behind it', config)
+    return refusedLogin('it ends the connection behind it', config, sasl)
   const perhaps = [
     ...(config.ssl === false ? [`TLS (${ssl})`] : []),
     ...(config.sasl === undefined ? [`a login (${sasl})`] : []),
@@ -46,7 +46,7 @@ export function connectionAdvice(
   }
 }
 
-function refusedLogin(message: string, config: KafkaConfig): ConnectionAdvice {
+function refusedLogin(message: string, config: KafkaConnection, sasl: string): ConnectionAdvice {
   const reason = `the broker refuses the login: ${message.replace(/^(SASL [\w ]+ authentication failed: )+/i, '')}`
   if (/mechanism is not supported|UNSUPPORTED_SASL/i.test(message))
     return { reason, fix: `set ${sasl}.mechanism to one that the broker offers` }

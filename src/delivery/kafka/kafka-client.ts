@@ -1,6 +1,6 @@
 import { Kafka, type KafkaConfig as ClientOptions, type SASLOptions } from 'kafkajs'
 import type { KafkaLogin } from '../../config/kafka-login.js'
-import type { KafkaConfig } from '../../config/outputs.js'
+import type { KafkaConnection } from '../../config/outputs.js'
 import { ClientTls } from '../../lifecycle/client-tls.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { SocketGuard } from './socket-guard.js'
@@ -17,16 +17,18 @@ type Tuning = Pick<
   | 'brokers'
 >
 
-/** Clients of the brokers of `sinks.kafka`: how they connect and log in. */
+/** Clients of the brokers that a section of the settings names: how they connect and log in. */
 export class KafkaClients {
   readonly #tls: ClientTls
   readonly #tokens: TokenProvider | undefined
 
   constructor(
-    readonly config: KafkaConfig,
+    readonly config: KafkaConnection,
     log: Log,
+    /** Where the section stands in the settings. */
+    setting = 'sinks.kafka',
   ) {
-    this.#tls = new ClientTls(config.ssl, 'sinks.kafka.ssl', log)
+    this.#tls = new ClientTls(config.ssl, `${setting}.ssl`, log)
     if (config.sasl?.mechanism === 'oauthbearer') this.#tokens = new TokenProvider(config.sasl, this.#tls)
   }
 
@@ -60,7 +62,7 @@ export class KafkaClients {
 }
 
 /** Texts of a login that no line may show. */
-export function loginSecrets(sasl: KafkaConfig['sasl']): readonly string[] {
+export function loginSecrets(sasl: KafkaConnection['sasl']): readonly string[] {
   const { password, clientSecret, token } = sasl ?? {}
   return [password, clientSecret, token].filter((text) => text !== undefined && text !== '') as string[]
 }
