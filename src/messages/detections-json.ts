@@ -26,17 +26,23 @@ export function openDetectionsJson(message: OpenDetections): string {
 const traceField = ',"traceparent":"'
 const traceEnds = '"}'
 
-/**
- * @param open - UTF-8 of what {@link openDetectionsJson} made; it is copied.
- * @param traceparent - of the frame, where it is traced.
- */
+/** What is known of a message only where it is published. */
+export type LateFields = Readonly<{
+  /** Of the camera, where several nodes share cameras. */
+  owner?: DetectionsMessage['owner']
+  /** Of the frame, where it is traced. */
+  traceparent?: string | undefined
+}>
+
+/** @param open - UTF-8 of what {@link openDetectionsJson} made; it is copied. */
 export function closedDetectionsJson(
   open: Uint8Array,
   captureToPublishMs: number,
-  traceparent?: string,
+  { owner, traceparent }: LateFields = {},
 ): Buffer {
   const timings = `,"captureToPublish":${captureToPublishMs}}`
-  const end = timings + (traceparent === undefined ? '}' : traceField + traceparent + traceEnds)
+  const whose = owner === undefined ? '' : `,"owner":${JSON.stringify(owner)}`
+  const end = timings + whose + (traceparent === undefined ? '}' : traceField + traceparent + traceEnds)
   const json = Buffer.allocUnsafe(open.length + end.length)
   json.set(open)
   json.write(end, open.length, 'latin1')
@@ -47,7 +53,7 @@ export function closedDetectionsJson(
 export function traceparentInJson(json: Buffer): string | undefined {
   const to = json.length - traceEnds.length
   const from = to - traceparentLength
-  // Timings end in two braces.
+  // Without one it ends in two braces.
   if (from < traceField.length || json[to] !== traceEnds.charCodeAt(0)) return undefined
   const isThere = json.toString('latin1', from - traceField.length, from) === traceField
   return isThere ? json.toString('latin1', from, to) : undefined

@@ -63,6 +63,15 @@ export const detectionsMessageSchema = z.strictObject({
     postprocess: z.number().min(0),
     captureToPublish: z.number().min(0),
   }),
+  owner: z
+    .strictObject({
+      node: z.string(),
+      generation: z.number().int().min(0).describe('Grows whenever the camera goes to another node.'),
+    })
+    .optional()
+    .describe(
+      'Of a cluster: the node that had the camera. What comes with a lower generation than was seen of a camera is of a former owner; since 1.2.',
+    ),
   traceparent: z
     .string()
     .optional()

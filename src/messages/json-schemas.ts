@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { batchErrorSchema, batchLineSchema } from './batch-line.js'
+import { cameraErrorMessageSchema, cameraMessageSchema } from './camera-message.js'
 import { coverageMessageSchema } from './coverage-message.js'
 import { eventTypes } from './cloud-event.js'
 import { gapMessageSchema } from './gap-message.js'
@@ -34,6 +35,14 @@ export function messageSchemas(): Readonly<Record<string, JsonSchema>> {
     [`${eventTypes.coverage}.json`]: sent(
       coverageMessageSchema,
       `Value of a record of type ${eventTypes.coverage}`,
+    ),
+    'gantry.cameras.v1.json': read(
+      cameraMessageSchema,
+      'Value of a record in the topic of cameras of a cluster',
+    ),
+    'gantry.cameras.errors.v1.json': sent(
+      cameraErrorMessageSchema,
+      'Value of a record in the topic of errors of a cluster',
     ),
     [`${eventTypes.gap}.json`]: sent(gapMessageSchema, `Value of a record of type ${eventTypes.gap}`),
     'gantry.batch.v1.json': sent(batchLineSchema, 'Line of the JSONL that gantry batch writes'),

@@ -95,7 +95,7 @@ async function steps(endpoint: string): Promise<void> {
       (seq) => {
         const frameResult = result(seq)
         const trace = traces?.begin(frameResult, 12)
-        const value = closedDetectionsJson(text, 12, trace?.traceparent)
+        const value = closedDetectionsJson(text, 12, { traceparent: trace?.traceparent })
         const stored = { id: `r${seq}`, type: eventTypes.detections, cameraId: 'cam', seq, timeMs: 1, value }
         const record = queuedRecord({ ...stored, position: seq }, true, nowMs())
         trace?.committed(true)

@@ -18,7 +18,7 @@ function open(): Buffer {
 
 describe('the text of a message', () => {
   it('has the trace of its frame as last field, where it is traced', () => {
-    const json = closedDetectionsJson(open(), 12.5, traceparent)
+    const json = closedDetectionsJson(open(), 12.5, { traceparent })
     const message = detectionsMessageSchema.parse(messageOfJson(json))
     expect(Object.keys(message).at(-1)).toBe('traceparent')
     expect(message).toMatchObject({ traceparent, timingsMs: { captureToPublish: 12.5 } })
@@ -41,7 +41,7 @@ describe('the text of a message', () => {
   })
 
   it('keeps it where a filter leaves detections out', () => {
-    const message = messageOfJson(closedDetectionsJson(open(), 1, traceparent))
+    const message = messageOfJson(closedDetectionsJson(open(), 1, { traceparent }))
     expect(traceparentInJson(Buffer.from(JSON.stringify({ ...message, detections: [] })))).toBe(traceparent)
   })
 })

@@ -31,6 +31,8 @@ export type Result = Readonly<{
   timingsMs: Readonly<{ queue: number; infer: number; postprocess: number; captureToPublish: number }>
   /** Of a frame that is traced: its span, by W3C Trace Context. */
   traceparent?: string | undefined
+  /** Of a cluster: the node that had the camera. What has a lower generation than was seen of a camera is of a former owner. */
+  owner?: Readonly<{ node: string; generation: number }> | undefined
 }>
 
 /** A result of the live stream. */

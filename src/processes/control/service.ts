@@ -370,7 +370,9 @@ export class GantryService implements Gantry {
     const captureToPublishMs = Math.round(entry.published(result) * 100) / 100
     this.#ensemble.published(result, captureToPublishMs)
     const trace = this.#deps.traces?.begin(result, captureToPublishMs)
-    const json = closedDetectionsJson(result.text, captureToPublishMs, trace?.traceparent)
+    const json = closedDetectionsJson(result.text, captureToPublishMs, {
+      traceparent: trace?.traceparent,
+    })
     const text: DetectionsText = { cameraId, seq, capturedAtMs, json }
     this.#outlet.publish(detectionsRecordId(this.#deps.epoch, entry.life, text), text, result.picture, trace)
   }

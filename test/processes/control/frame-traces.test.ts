@@ -45,7 +45,7 @@ function result(seq: number, more: Partial<EngineResult> = {}): EngineResult {
 
 /** The record of a frame, as sinks have it. */
 function recordOf(seq: number, traceparent: string) {
-  const value = closedDetectionsJson(result(seq).text, 40, traceparent)
+  const value = closedDetectionsJson(result(seq).text, 40, { traceparent })
   const stored = {
     id: `r${seq}`,
     type: eventTypes.detections,
