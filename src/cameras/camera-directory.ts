@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { cameraSchema, type CameraConfig, type CameraPatch, type NewCamera } from '../config/camera.js'
 import {
   cameraLoginSettings,
@@ -14,11 +15,13 @@ import { CameraUrlError, checkTogether, isRefusal } from '../sources/source-erro
 import { CameraEntry } from './camera-entry.js'
 import { EngineLoads } from './engine-loads.js'
 import { nextMove, type Placed, placeFor } from './spread.js'
-import type { CameraStore } from './camera-store.js'
+import type { KeptCameras } from './camera-store.js'
 import { shownConfig, type CameraView } from './camera-view.js'
 
 export type DirectoryDeps = Readonly<{
-  store: CameraStore
+  store: KeptCameras
+  /** Every camera is kept, whether it is asked for or not. */
+  keepsAll?: boolean
   metrics: ServiceMetrics
   engines: number
   /** Absent: all engines are alike. */
@@ -83,6 +86,14 @@ export class CameraDirectory {
     }
   }
 
+  /** Cameras of the pipeline file that somebody else keeps. @throws CameraUrlError of one in the file */
+  async vouchFor(fromFile: readonly CameraConfig[]): Promise<void> {
+    for (const camera of fromFile) {
+      this.#fileUrls.set(camera.id, new Set(urlsOf(camera)))
+      await this.#checkUrls(camera)
+    }
+  }
+
   /** Whether this camera must not be opened at a loopback address by this URL of it. */
   loopbackClosedFor(id: string, url: string): boolean {
     return this.deps.loopbackClosed && this.#fileUrls.get(id)?.has(url) !== true
@@ -94,9 +105,10 @@ export class CameraDirectory {
     if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
     checkTogether(camera)
     await this.#checkUrls(camera)
-    const entry = this.#admit(camera, persist, 'api', ++this.#added)
-    if (persist)
-      await this.#saveOr(() => {
+    const isKept = persist || this.deps.keepsAll === true
+    const entry = this.#admit(camera, isKept, 'api', ++this.#added)
+    if (isKept)
+      await this.#saveOr(entry, () => {
         this.#entries.delete(camera.id)
         entry.forget()
       })
@@ -115,9 +127,9 @@ export class CameraDirectory {
     )
     const { config, persist: wasKept } = entry
     entry.config = changed
-    entry.persist = persist ?? wasKept
+    entry.persist = this.deps.keepsAll === true || (persist ?? wasKept)
     if (wasKept || entry.persist)
-      await this.#saveOr(() => {
+      await this.#saveOr(entry, () => {
         entry.config = config
         entry.persist = wasKept
       })
@@ -148,9 +160,35 @@ export class CameraDirectory {
   async remove(id: string): Promise<CameraEntry> {
     const entry = this.get(id)
     this.#entries.delete(id)
-    if (entry.persist) await this.#saveOr(() => this.#entries.set(id, entry))
+    if (entry.persist) await this.#saveOr(entry, () => this.#entries.set(id, entry))
+    return this.#leaves(entry)
+  }
+
+  #leaves(entry: CameraEntry): CameraEntry {
+    const { id } = entry.config
     this.#leaving.set(id, [...(this.#leaving.get(id) ?? []), entry])
     return entry
+  }
+
+  /**
+   * The camera runs here by the word of whoever keeps it: it is kept there already, and one that cannot be opened is there all the same.
+   *
+   * @returns undefined where it runs here with these settings.
+   */
+  follow(camera: CameraConfig): CameraEntry | undefined {
+    const entry = this.#entries.get(camera.id)
+    if (entry === undefined) return this.#admit(camera, true, 'api', ++this.#added)
+    if (isDeepStrictEqual(entry.config, camera)) return undefined
+    entry.config = camera
+    return entry
+  }
+
+  /** It does not run here any more, and whoever keeps it keeps it. */
+  release(id: string): CameraEntry | undefined {
+    const entry = this.#entries.get(id)
+    if (entry === undefined) return undefined
+    this.#entries.delete(id)
+    return this.#leaves(entry)
   }
 
   /**
@@ -244,9 +282,14 @@ export class CameraDirectory {
     return this.#loads.isMeasured ? entry.framesPerSecond : 1
   }
 
-  async #saveOr(undo: () => void): Promise<void> {
+  async #saveOr({ config, persist }: CameraEntry, undo: () => void): Promise<void> {
+    const { id } = config
+    const isKept = persist && this.#entries.has(id)
     try {
-      await this.deps.store.save([...this].filter((entry) => entry.persist).map((entry) => entry.config))
+      await this.deps.store.save(
+        [...this].filter((entry) => entry.persist).map((entry) => entry.config),
+        isKept ? { id, config } : { id },
+      )
     } catch (error) {
       undo()
       throw error

@@ -32,8 +32,22 @@ export class CameraStoreWriteError extends GantryError {
   }
 }
 
+/** Where cameras are kept over a restart. */
+export interface KeptCameras {
+  /** @throws CameraStoreError */
+  load(): Promise<readonly CameraConfig[]>
+  /**
+   * Resolves once the change is kept.
+   *
+   * @param all - as they are with the change.
+   * @param change - `config` is absent for a camera that is not kept any more.
+   * @throws CameraStoreWriteError, or what says why it cannot be kept
+   */
+  save(all: readonly CameraConfig[], change: Readonly<{ id: string; config?: CameraConfig }>): Promise<void>
+}
+
 /** Cameras the user asked to keep (`persist: true`), in one file that is replaced as a whole. It holds credentials: mode 0600. */
-export class CameraStore {
+export class CameraStore implements KeptCameras {
   readonly #path: string
   #writing: Promise<void> = Promise.resolve()
 

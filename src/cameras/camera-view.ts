@@ -1,6 +1,6 @@
 import type { CameraConfig } from '../config/camera.js'
 import { mask, redactUrl } from '../config/redact.js'
-import type { FrameCounts } from '../vision/accounting.js'
+import { emptyFrameCounts, type FrameCounts } from '../vision/accounting.js'
 import type { CameraStatus } from '../vision/camera-state.js'
 
 /** A camera as the API shows it; its login is masked, in its URLs and beside them. */
@@ -13,6 +13,8 @@ export type CameraView = Readonly<{
   origin: 'file' | 'api'
   status: CameraStatus
   stats: CameraStats
+  /** Of a cluster, the node that has it; `null` while none has. */
+  node?: string | null
 }>
 
 /** Settings as they may be shown. */
@@ -40,3 +42,14 @@ export type CameraStats = Readonly<{
   frozen: boolean
   source: Readonly<{ widthPx: number; heightPx: number }> | null
 }>
+
+/** Of a camera that nothing is known of yet. */
+export const noStats: CameraStats = {
+  inferredFps: 0,
+  receivedFps: 0,
+  latencyMs: null,
+  frames: emptyFrameCounts(),
+  decoderCpuShare: 0,
+  frozen: false,
+  source: null,
+}

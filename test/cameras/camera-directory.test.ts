@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { cameraSchema, newCameraSchema } from '../../src/config/camera.js'
+import { cameraSchema, type CameraConfig, newCameraSchema } from '../../src/config/camera.js'
 import { CameraDirectory, type DirectoryDeps } from '../../src/cameras/camera-directory.js'
 import { CameraStore } from '../../src/cameras/camera-store.js'
 import { EngineLoads } from '../../src/cameras/engine-loads.js'
@@ -277,5 +277,48 @@ describe('CameraDirectory', () => {
     await cameras.remove('a')
     await cameras.add(camera('b'))
     expect((await cameras.add(camera('a'))).engine).toBe(engine)
+  })
+
+  describe('of a node of a cluster', () => {
+    /** Keeps what it is told, somewhere else. */
+    function elsewhere() {
+      const kept = new Map<string, number>()
+      return {
+        kept,
+        load: () => Promise.resolve([]),
+        save: (_: unknown, change: Readonly<{ id: string; config?: CameraConfig }>) => {
+          if (change.config === undefined) kept.delete(change.id)
+          else kept.set(change.id, change.config.sampleFps)
+          return Promise.resolve()
+        },
+      }
+    }
+
+    it('keeps every camera, whether that is asked for or not, and tells what has changed alone', async () => {
+      const store = elsewhere()
+      const cameras = directory(1, { store, keepsAll: true })
+      await cameras.add(camera('a', { sampleFps: 2 }))
+      await cameras.add(camera('b', { sampleFps: 3, persist: true }))
+      await cameras.patch('a', { sampleFps: 4, persist: false })
+      expect(store.kept).toEqual(new Map([['a', 4], ['b', 3]])) // prettier-ignore
+      await cameras.remove('b')
+      expect([...store.kept.keys()]).toEqual(['a'])
+      expect(cameras.get('a').persist).toBe(true)
+    })
+
+    it('follows and releases by the word of whoever keeps them, without telling it', async () => {
+      const store = elsewhere()
+      const cameras = directory(1, { store, keepsAll: true })
+      const config = cameraSchema.parse({ id: 'a', url })
+      const entry = cameras.follow(config)
+      expect(entry?.config).toEqual(config)
+      expect(cameras.follow({ ...config })).toBeUndefined()
+      expect(cameras.follow({ ...config, sampleFps: 1 })).toBe(entry)
+      expect(cameras.get('a').config.sampleFps).toBe(1)
+      expect(cameras.release('a')).toBe(entry)
+      expect(cameras.release('a')).toBeUndefined()
+      expect(cameras.find('a')).toBeUndefined()
+      expect(store.kept.size).toBe(0)
+    })
   })
 })
