@@ -32,6 +32,8 @@ export type TlsSwitch = boolean | ClientTlsFiles
 /** Sections of PEM files that stand in one place. */
 const fixedSections: readonly SettingPath[] = [
   ['sinks', 'kafka', 'ssl'],
+  ['cluster', 'kafka', 'ssl'],
+  ['cluster', 'tls'],
   ['cache', 'redis', 'tls'],
   ['models', 'cache', 'redis', 'tls'],
   ['tracing', 'tls'],
@@ -55,7 +57,8 @@ function tlsSectionsOf(config: unknown): readonly SettingPath[] {
 export function withAbsoluteTlsPaths<T>(config: T, base: (path: SettingPath) => string): T {
   const copy = structuredClone(config)
   const inSections = tlsSectionsOf(config).flatMap((section) => fileKeys.map((key) => [...section, key]))
-  for (const path of [...inSections, ['sinks', 'kafka', 'sasl', 'tokenFile']]) {
+  const tokenFiles = ['sinks', 'cluster'].map((section) => [section, 'kafka', 'sasl', 'tokenFile'])
+  for (const path of [...inSections, ...tokenFiles]) {
     const file = getAt(config, path)
     if (typeof file === 'string') setAt(copy as Record<string, unknown>, path, resolve(base(path), file))
   }

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { cameraSchema } from './camera.js'
 import { admissionSchema, latencyObjectiveMsSchema } from './capacity.js'
+import { clusterKafka, clusterSchema, type ClusterConfig } from './cluster.js'
 import { cameraNetworksSchema } from './camera-networks.js'
 import { inferenceSchema } from './inference.js'
 import { modelServerSchema, modelsSchema } from './models.js'
@@ -70,6 +71,41 @@ function boundsTwice(
     .map((name) => ({ path: ['sinks', 'kafka', name], message }))
 }
 
+/** What a node of a cluster needs beside its own section. */
+function clusterFaults(
+  cluster: ClusterConfig | undefined,
+  engines: number,
+  { kafka }: SinksConfig,
+): { path: string[]; message: string }[] {
+  if (cluster === undefined) return []
+  const { cameras, cameraErrors } = cluster.topics
+  const ofResults: readonly unknown[] = Object.values(kafka?.topics ?? {})
+  return [
+    ...(cameras === cameraErrors
+      ? [{ path: ['cluster', 'topics', 'cameraErrors'], message: 'must be another topic than cameras' }]
+      : []),
+    ...(ofResults.includes(cameras)
+      ? [
+          {
+            path: ['cluster', 'topics', 'cameras'],
+            message: 'must be another topic than those of sinks.kafka',
+          },
+        ]
+      : []),
+    ...(clusterKafka(cluster, kafka)
+      ? []
+      : [
+          {
+            path: ['cluster', 'kafka'],
+            message: 'missing: no brokers are named, neither here nor in sinks.kafka',
+          },
+        ]),
+    ...(engines > 0
+      ? []
+      : [{ path: ['engines'], message: 'must be at least 1: a node of a cluster runs cameras' }]),
+  ]
+}
+
 /** The pipeline file, `pipelines/*.yaml`. */
 export const pipelineSchema = z
   .strictObject({
@@ -127,6 +163,9 @@ export const pipelineSchema = z
       .default([])
       .describe('None in this version: leave the list empty.'),
     sinks: sinksSchema.prefault({}),
+    cluster: clusterSchema
+      .optional()
+      .describe('This service is one of several nodes that share the cameras. Absent: it has them alone.'),
     cache: cacheSchema.prefault({}),
     store: storeSchema.prefault({}),
     tracing: tracingSchema.prefault({}),
@@ -140,7 +179,7 @@ export const pipelineSchema = z
       })
       .prefault({}),
   })
-  .superRefine(({ cameras, engines, server, models, modelServer, sinks, store }, context) => {
+  .superRefine(({ cameras, cluster, engines, server, models, modelServer, sinks, store }, context) => {
     for (const { path, message } of [
       ...duplicateCameras(cameras),
       ...(modelServer.enabled ? sharedPorts(server) : []),
@@ -148,6 +187,7 @@ export const pipelineSchema = z
       ...errorsNobodySees(models, engines),
       ...boundsTwice(sinks, store),
       ...sharedSinkNames(sinks),
+      ...clusterFaults(cluster, engines, sinks),
     ])
       context.addIssue({ code: 'custom', path, message })
   })
