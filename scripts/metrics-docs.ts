@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { collectDefaultMetrics, Registry, type Metric } from 'prom-client'
 import { GpuMetrics } from '../src/metrics/gpu-metrics.js'
 import { createServiceMetrics } from '../src/metrics/service-metrics.js'
+import { createClusterMetrics } from '../src/metrics/cluster-metrics.js'
 import { createStoreMetrics } from '../src/metrics/store-metrics.js'
 import { createTlsMetrics } from '../src/metrics/tls-metrics.js'
 import { ServingMetrics } from '../src/serving/metrics/serving-metrics.js'
@@ -55,6 +56,8 @@ export async function describedMetrics(): Promise<ReadonlyMap<string, readonly D
   createTlsMetrics(tls)
   const store = new Registry()
   createStoreMetrics(store)
+  const cluster = new Registry()
+  createClusterMetrics(cluster)
   const control = new Registry()
   collectDefaultMetrics({ register: control })
   const ofService = await metricsOf(service)
@@ -70,6 +73,7 @@ export async function describedMetrics(): Promise<ReadonlyMap<string, readonly D
     ['Graphics cards', await metricsOf(new GpuMetrics(() => []).registry)],
     ['TLS', await metricsOf(tls)],
     ['Store', await metricsOf(store)],
+    ['Nodes of a cluster', await metricsOf(cluster)],
     ['The control process, by prom-client', await metricsOf(control)],
   ])
 }

@@ -38,6 +38,7 @@ const floors = [
   'delivery',
   'coverage',
   'cameras',
+  'cluster',
   'tools',
   'api',
   'processes',

@@ -13,6 +13,7 @@ import { loadPipeline } from '../../src/config/load.js'
 import { serverSchema } from '../../src/config/server.js'
 import { GpuMetrics } from '../../src/metrics/gpu-metrics.js'
 import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
+import { createClusterMetrics } from '../../src/metrics/cluster-metrics.js'
 import { createStoreMetrics } from '../../src/metrics/store-metrics.js'
 import { createTlsMetrics } from '../../src/metrics/tls-metrics.js'
 import { ServingMetrics } from '../../src/serving/metrics/serving-metrics.js'
@@ -338,6 +339,7 @@ async function tlsMetrics() {
   const registry = new Registry()
   createTlsMetrics(registry)
   createStoreMetrics(registry)
+  createClusterMetrics(registry)
   return registry.getMetricsAsJSON()
 }
 
