@@ -34,6 +34,8 @@ declare module 'fastify' {
 
 export type AppSettings = GuardSettings & Readonly<{ maxBodyBytes: number; maxRequestsPerMinute: number }>
 
+/** On requests of other nodes of a cluster: `node`. */
+export const scopeHeader = 'gantry-scope'
 const jsonBodyBytes = 256 * 1024
 /** Longest from the first byte of a connection to the end of the headers. */
 export const headersTimeoutMs = 10_000
@@ -111,7 +113,7 @@ function tooLarge({ routeOptions: { bodyLimit, config } }: FastifyRequest): TooL
   )
 }
 
-function register(app: FastifyInstance, route: Route, context: RouteContext, settings: AppSettings): void {
+function register(app: FastifyInstance, route: Route, allNodes: RouteContext, settings: AppSettings): void {
   const bodyTypes = route.pictureTypes ?? (route.bodySchema === undefined ? undefined : ['application/json'])
   app.route({
     method: route.method,
@@ -123,7 +125,8 @@ function register(app: FastifyInstance, route: Route, context: RouteContext, set
     },
     handler: async (request, reply) => {
       const path = route.pathSchema && parseRequest(route.pathSchema, request.params, 'path')
-      route.find?.({ path, context } as never)
+      const context = request.headers[scopeHeader] === 'node' ? ofThisNode(allNodes) : allNodes
+      await route.find?.({ path, context } as never)
       const call = {
         path,
         query: route.querySchema && parseRequest(route.querySchema, request.query, 'query'),
@@ -137,6 +140,11 @@ function register(app: FastifyInstance, route: Route, context: RouteContext, set
       return send(request, reply, await route.handle(call as never))
     },
   })
+}
+
+/** What another node asks is answered for this one alone: it has asked the others itself. */
+function ofThisNode(context: RouteContext): RouteContext {
+  return { ...context, gantry: context.gantry.onThisNode ?? context.gantry }
 }
 
 /** Aborted when the connection ends before the answer has left. */

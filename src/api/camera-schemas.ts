@@ -81,6 +81,11 @@ export const cameraViewSchema = z
       frozen: z.boolean().describe('The very same picture has come for `frozenAfterMs`.'),
       source: z.strictObject({ widthPx: count, heightPx: count }).nullable(),
     }),
+    node: z
+      .string()
+      .nullable()
+      .optional()
+      .describe('Of a cluster: the node that has the camera; null while none has. Absent where there is no cluster.'),
   })
   .describe('A camera, its state and its figures.')
 

@@ -8,6 +8,7 @@ import type { CameraTime } from '../coverage/coverage-sums.js'
 import type { DetectorInfo } from '../detector/camera-detector.js'
 import type { SnapshotFacts } from '../cameras/snapshot-facts.js'
 import type { CameraView } from '../cameras/camera-view.js'
+import type { ClusterState } from '../cluster/cluster.js'
 import type { CameraCost, Headroom, ServiceLoad } from '../cameras/headroom.js'
 import type { CameraPreview } from './preview-schema.js'
 import type { StreamUpstream } from './stream-upstream.js'
@@ -59,6 +60,8 @@ export type Readiness = Readonly<{
   /** What ends TLS on the ports of HTTP; `null` where nothing does. */
   tlsDoor: ProcessHealth | null
   cameras: Readonly<{ total: number; byState: Readonly<Record<string, number>> }>
+  /** This node's place in its cluster; `null` where there is none. */
+  cluster: ClusterState | null
 }>
 
 /** About how many more cameras it is asked. */
@@ -181,15 +184,20 @@ export type AdmittedCamera = CameraView & Readonly<{ warnings?: readonly string[
 /** A JPEG with what is to be told of it. */
 export type TakenSnapshot = SnapshotFacts & Readonly<{ jpeg: Uint8Array }>
 
+/** What may be at hand, or has to be asked for. */
+export type Awaitable<T> = T | Promise<T>
+
 /** What the HTTP server may ask of the running service. Errors are `GantryError`s. */
 export interface Gantry {
   readonly name: string
   readonly version: string
   readonly sinkPlaces: SinkPlaces
   readonly stream: StreamUpstream
-  cameras(): readonly CameraView[]
+  /** This node alone, where the service is one of a cluster; absent where it has no others beside it. */
+  readonly onThisNode?: Gantry
+  cameras(): Awaitable<readonly CameraView[]>
   /** @throws CameraNotFoundError */
-  camera(id: string): CameraView
+  camera(id: string): Awaitable<CameraView>
   /** @throws CameraExistsError, CameraSettingError, CameraUrlError, AdmissionRefusedError */
   addCamera(camera: NewCamera): Promise<AdmittedCamera>
   patchCamera(id: string, patch: CameraPatch): Promise<AdmittedCamera>

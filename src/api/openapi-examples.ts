@@ -120,6 +120,7 @@ const readiness = {
     providerFailures: [],
   },
   tlsDoor: null,
+  cluster: null,
   cameras: { total: 4, byState: { live: 4 } },
 }
 

@@ -158,9 +158,24 @@ export const readinessSchema = z
       })
       .describe('`degraded`: results are published without being stored, and are lost with the process.'),
     cameras: z.strictObject({ total: count, byState: z.record(z.string(), count) }),
+    cluster: z
+      .strictObject({
+        id: z.string(),
+        node: z.string(),
+        state: z
+          .enum(['joining', 'member', 'cut_off'])
+          .describe(
+            '`joining` until it knows the cameras and its share of them; `cut_off`: the brokers do not answer, and it goes on with what it has.',
+          ),
+        reason: z.string(),
+        slots: count.describe('Parts in which cameras go over nodes.'),
+        held: count.describe('Slots whose cameras run on this node.'),
+      })
+      .nullable()
+      .describe("This node's place in its cluster; null where there is none."),
   })
   .describe(
-    'Decides the status of `/readyz`: engines do, what ends TLS, and whether the model repositories can be read. Sinks, cache, stream and cameras are details that never do.',
+    'Decides the status of `/readyz`: engines do, what ends TLS, whether the model repositories can be read, and in a cluster whether the node has joined. Sinks, cache, stream and cameras are details that never do.',
   )
 export type ReadinessView = Readonly<z.infer<typeof readinessSchema>>
 

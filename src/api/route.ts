@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Gantry } from './gantry.js'
+import type { Awaitable, Gantry } from './gantry.js'
 import type { FieldProblem } from './errors.js'
 
 /**
@@ -71,7 +71,7 @@ export type RouteSpec<Path extends z.ZodType, Query extends z.ZodType, Body exte
   /** Picture body, instead of JSON; the handler gets the bytes. */
   pictureTypes?: readonly string[]
   /** Throws where `path` names nothing there is: what is wrong with the body is of no interest then. */
-  find?(call: Pick<Call<z.output<Path>, undefined, undefined>, 'path' | 'context'>): void
+  find?(call: Pick<Call<z.output<Path>, undefined, undefined>, 'path' | 'context'>): Awaitable<void>
   /** Status -> what it means. 401, 403 and the errors common to all are added by the document. */
   responses: Readonly<Record<number, ResponseSpec>>
   /** Other than JSON and problems; status codes of problems this route adds. */
@@ -80,7 +80,7 @@ export type RouteSpec<Path extends z.ZodType, Query extends z.ZodType, Body exte
 }>
 
 export type Route = Omit<RouteSpec<z.ZodType, z.ZodType, z.ZodType>, 'handle' | 'find'> & {
-  find?(call: Pick<Call<never, never, never>, 'path' | 'context'>): void
+  find?(call: Pick<Call<never, never, never>, 'path' | 'context'>): Awaitable<void>
   handle(call: Call<never, never, never>): Promise<Answer> | Answer
 }
 

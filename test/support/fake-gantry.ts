@@ -25,6 +25,7 @@ import { timesOfCameras } from '../../src/coverage/coverage-sums.js'
 import type { CoverageSpan } from '../../src/vision/coverage.js'
 import { emptyFrameCounts } from '../../src/vision/accounting.js'
 import type { CameraStatus } from '../../src/vision/camera-state.js'
+import type { ClusterState } from '../../src/cluster/cluster.js'
 import type { SinkHealth } from '../../src/delivery/result-sink.js'
 import type { GpuFigures } from '../../src/metrics/gpu-metrics.js'
 import { textOf } from './detections.js'
@@ -74,6 +75,8 @@ export class FakeGantry implements Gantry {
   sinks: SinkHealth[] = []
   cache: CacheHealth = { backend: 'memory', state: 'up', reason: '' }
   graphicsCards: GpuFigures[] = []
+  /** Its place in a cluster, where it is a node of one. */
+  cluster: ClusterState | null = null
   /** What the next call of `metrics` waits for. */
   metricsGate: Promise<void> = Promise.resolve()
   failMetrics: Error | undefined
@@ -237,6 +240,7 @@ export class FakeGantry implements Gantry {
       modelServer: this.modelServer,
       tlsDoor: null,
       cameras: { total: this.#cameras.size, byState },
+      cluster: this.cluster,
     }
   }
 
@@ -253,6 +257,10 @@ export class FakeGantry implements Gantry {
   setStatus(id: string, status: Partial<CameraStatus>): void {
     const camera = this.#find(id)
     camera.status = { ...camera.status, ...status }
+  }
+
+  setNode(id: string, node: string | null): void {
+    this.#find(id).node = node
   }
 
   setStats(id: string, stats: Partial<CameraView['stats']>): void {

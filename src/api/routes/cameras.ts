@@ -18,8 +18,8 @@ import { etagOf } from '../etag.js'
 import { route, type RouteContext } from '../route.js'
 
 /** @throws CameraNotFoundError */
-function cameraOfPath({ path, context }: { path: { id: string }; context: RouteContext }): void {
-  context.gantry.camera(path.id)
+async function cameraOfPath({ path, context }: { path: { id: string }; context: RouteContext }): Promise<void> {
+  await context.gantry.camera(path.id)
 }
 
 function faultsOf(body: unknown): FieldProblem[] {
@@ -54,7 +54,7 @@ export const cameraRoutes = [
     summary: 'Every camera with its state and figures',
     responses: { 200: { description: 'The cameras.', schema: cameraListSchema } },
     problems: [],
-    handle: ({ context }) => ({ body: { items: context.gantry.cameras() } }),
+    handle: async ({ context }) => ({ body: { items: await context.gantry.cameras() } }),
   }),
   route({
     method: 'POST',
@@ -88,7 +88,7 @@ export const cameraRoutes = [
     },
     problems: [400, 415, 503],
     handle: async ({ body, context, signal }) => {
-      const isThere = context.gantry.cameras().some(({ id }) => id === body.id)
+      const isThere = (await context.gantry.cameras()).some(({ id }) => id === body.id)
       if (!isThere && body.url === undefined)
         throw new BadRequestError('the body has a problem', [{ path: 'url', message: 'is required' }])
       return { body: await context.gantry.previewCamera(body, signal) }
@@ -103,7 +103,7 @@ export const cameraRoutes = [
     pathSchema: cameraPathSchema,
     responses: { 200: { description: 'The camera.', schema: cameraViewSchema } },
     problems: [404],
-    handle: ({ path, context }) => ({ body: context.gantry.camera(path.id) }),
+    handle: async ({ path, context }) => ({ body: await context.gantry.camera(path.id) }),
   }),
   route({
     method: 'PATCH',
@@ -188,7 +188,7 @@ export const cameraRoutes = [
     responses: { 200: { description: 'The result.', schema: detectionsMessageSchema } },
     problems: [404, 503],
     handle: async ({ path, context }) => {
-      context.gantry.camera(path.id)
+      await context.gantry.camera(path.id)
       const latest = await context.gantry.latest(path.id)
       if (latest === undefined) throw new NothingYetError(path.id)
       return { body: latest }

@@ -17,7 +17,7 @@ export const coverageRoutes = [
       const { cameraId, spans: withSpans } = query
       const view = await context.gantry.coverage({ cameraId, ...coverageRange(query, wallMs()), withSpans })
       // Of one that was removed there is time still.
-      if (cameraId !== undefined && view.items.length === 0) context.gantry.camera(cameraId)
+      if (cameraId !== undefined && view.items.length === 0) await context.gantry.camera(cameraId)
       return { body: coverageBody(view) }
     },
   }),

@@ -91,7 +91,7 @@ export const operationRoutes = [
 ]
 
 function readinessView({ gantry, draining }: RouteContext): ReadinessView {
-  const { ready, reasons, engines, sinks, cache, store, stream, modelServer, tlsDoor, cameras } =
+  const { ready, reasons, engines, sinks, cache, store, stream, modelServer, tlsDoor, cameras, cluster } =
     gantry.readiness()
   const stopping = draining()
   return {
@@ -109,6 +109,7 @@ function readinessView({ gantry, draining }: RouteContext): ReadinessView {
       modelServer === null ? null : { ...modelServer, providerFailures: [...modelServer.providerFailures] },
     tlsDoor,
     cameras,
+    cluster,
   }
 }
 

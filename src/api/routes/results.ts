@@ -21,7 +21,7 @@ export const resultRoutes = [
     problems: [400, 404, 503],
     handle: async ({ query, context }) => {
       const page = await context.gantry.recent(recentQuery(query))
-      if (page.items.length === 0) isThereAny(query, context.gantry)
+      if (page.items.length === 0) await isThereAny(query, context.gantry)
       return { body: page }
     },
   }),
@@ -34,8 +34,8 @@ export const resultRoutes = [
     querySchema: pastQuerySchema,
     responses: { 200: { description: 'One page.', schema: eventsPageSchema } },
     problems: [400, 404],
-    handle: ({ query, context }) => {
-      if (query.camera !== undefined) context.gantry.camera(query.camera)
+    handle: async ({ query, context }) => {
+      if (query.camera !== undefined) await context.gantry.camera(query.camera)
       return { body: { items: [] } }
     },
   }),
@@ -59,8 +59,8 @@ export const resultRoutes = [
  *
  * @throws CameraNotFoundError, BadRequestError naming the labels there are
  */
-function isThereAny({ camera, label }: z.output<typeof pastQuerySchema>, gantry: Gantry): void {
-  if (camera !== undefined) gantry.camera(camera)
+async function isThereAny({ camera, label }: z.output<typeof pastQuerySchema>, gantry: Gantry): Promise<void> {
+  if (camera !== undefined) await gantry.camera(camera)
   const labels = new Set(gantry.readiness().engines.flatMap(({ detector }) => detector?.labels ?? []))
   // Of a model that is not loaded yet nothing is known.
   if (label === undefined || labels.size === 0 || labels.has(label)) return

@@ -1,4 +1,5 @@
 import type { EngineHealth, Readiness } from '../../api/gantry.js'
+import type { ClusterState } from '../../cluster/cluster.js'
 import type { CameraDirectory } from '../../cameras/camera-directory.js'
 import type { ResultCache } from '../../cache/result-cache.js'
 import type { ResultSink } from '../../delivery/result-sink.js'
@@ -20,6 +21,8 @@ export type ServiceParts = Readonly<{
   modelServer: ModelServerProcess | undefined
   /** `undefined` where nothing ends TLS. */
   tlsDoor: Readonly<{ health: ProcessHealth }> | undefined
+  /** Absent where the service is no node of a cluster. */
+  cluster?: Readonly<{ health: ClusterState }> | undefined
 }>
 
 /** Whether a service can analyse frames, and why not. */
@@ -35,6 +38,7 @@ export function readinessOf(parts: ServiceParts, isDraining: boolean): Readiness
     ...waiting.map(standing),
     ...doorReasons(tlsDoor?.health),
     ...(modelServer?.reasons ?? []),
+    ...clusterReasons(parts.cluster?.health, 'joining'),
   ]
   return {
     ready: inTheWay.length === 0,
@@ -43,6 +47,8 @@ export function readinessOf(parts: ServiceParts, isDraining: boolean): Readiness
       ...left.map(standing),
       ...providerFailures(parts.engines, modelServer),
       ...degraded(parts.store.health),
+      ...clusterReasons(parts.cluster?.health, 'cut_off'),
+      ...clusterReasons(parts.cluster?.health, 'member'),
       ...engines.flatMap(strangeScores),
       ...engines.flatMap(warming),
       ...(modelServer?.warming ?? []),
@@ -55,6 +61,7 @@ export function readinessOf(parts: ServiceParts, isDraining: boolean): Readiness
     modelServer: modelServer?.health ?? null,
     tlsDoor: tlsDoor?.health ?? null,
     cameras: { total: directory.size, byState: camerasByState(directory) },
+    cluster: parts.cluster?.health ?? null,
   }
 }
 
@@ -77,6 +84,13 @@ export function doorReasons(door: ProcessHealth | undefined): readonly string[] 
   if (door === undefined || door.state === 'ready') return []
   return [`the process that ends TLS is ${door.state}${door.reason && `: ${door.reason}`}`]
 }
+
+function clusterReasons(cluster: ClusterState | undefined, state: ClusterState['state']): readonly string[] {
+  if (cluster?.state !== state || cluster.reason === '') return []
+  return [`node ${cluster.node} ${clusterWords[state]} cluster ${cluster.id}: ${cluster.reason}`]
+}
+
+const clusterWords = { joining: 'has not joined', cut_off: 'is cut off from', member: 'is a member of' }
 
 /** Results go on, and are lost with the process. */
 function degraded({ state, reason }: StoreHealth): readonly string[] {
