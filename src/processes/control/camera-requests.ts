@@ -3,7 +3,7 @@ import type { CameraPreview } from '../../api/preview-schema.js'
 import type { ResultCache } from '../../cache/result-cache.js'
 import type { CameraDirectory } from '../../cameras/camera-directory.js'
 import type { CameraEntry } from '../../cameras/camera-entry.js'
-import type { CameraPatch, NewCamera } from '../../config/camera.js'
+import type { CameraConfig, CameraPatch, NewCamera } from '../../config/camera.js'
 import type { CameraPreviewRequest } from '../../config/camera-preview.js'
 import { fromBase64, toBase64 } from '../../lifecycle/base64.js'
 import type { Log } from '../../lifecycle/log.js'
@@ -68,6 +68,37 @@ export class CameraRequests {
     return this.#turns.take(id, () => this.#remove(id))
   }
 
+  /** Whoever keeps the cameras says that one runs here, with these settings. */
+  follow(camera: CameraConfig): Promise<void> {
+    const { directory, engines, modelServer } = this.deps
+    return this.#turns.take(camera.id, () => {
+      const entry = directory.follow(camera)
+      if (entry !== undefined) {
+        entry.switched()
+        modelServer?.giveWay()
+        engines.assign(entry)
+      }
+      return Promise.resolve()
+    })
+  }
+
+  /** And that one does not run here any more. @param isRemoved - nor anywhere else */
+  release(id: string, isRemoved: boolean): Promise<void> {
+    return this.#turns.take(id, async () => {
+      const entry = this.deps.directory.release(id)
+      if (entry === undefined) return
+      this.#letGo(entry)
+      if (isRemoved) await this.#forget(id)
+    })
+  }
+
+  #letGo(entry: CameraEntry): void {
+    const { id } = entry.config
+    this.deps.removed(id)
+    if (!this.deps.engines.of(entry).tell({ type: 'removeCamera', cameraId: id }))
+      this.deps.directory.left(entry)
+  }
+
   preview(asked: CameraPreviewRequest, signal: AbortSignal): Promise<CameraPreview> {
     return this.#previews.look(asked, signal)
   }
@@ -101,10 +132,12 @@ export class CameraRequests {
   }
 
   async #remove(id: string): Promise<void> {
-    const { directory, engines, cache, log } = this.deps
-    const entry = await directory.remove(id)
-    this.deps.removed(id)
-    if (!engines.of(entry).tell({ type: 'removeCamera', cameraId: id })) directory.left(entry)
+    this.#letGo(await this.deps.directory.remove(id))
+    await this.#forget(id)
+  }
+
+  async #forget(id: string): Promise<void> {
+    const { cache, log } = this.deps
     await cache.forget(id).catch((error: unknown) => {
       log.warn({ cameraId: id, err: error }, 'cached results of a removed camera stay until they expire')
     })

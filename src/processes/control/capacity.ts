@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os'
+import type { NodeCapacity } from '../../cluster/node-weights.js'
 import type { AdmissionPolicy } from '../../config/capacity.js'
 import type { CameraDirectory } from '../../cameras/camera-directory.js'
 import { AdmissionRefusedError } from '../../cameras/engine-errors.js'
@@ -73,6 +75,16 @@ export class Capacity {
       },
       perCamera: { ...cost, cpuMsPerFrame: load.cpuMsPerFrame, runMs: load.runMs },
     }
+  }
+
+  /** Pictures a second of the cameras that there are and of those there is room for. */
+  ofNode(): NodeCapacity {
+    const cores = availableParallelism()
+    const { cameras: more, now } = this.headroom()
+    const live = [...this.deps.directory].filter(({ status }) => status.state === 'live')
+    if (more === null || now === null || live.length === 0) return { cores, framesPerSecond: null }
+    const each = live.reduce((sum, { framesPerSecond }) => sum + framesPerSecond, 0) / live.length
+    return { cores, framesPerSecond: Math.round((now.cameras + more) * each) }
   }
 
   /**

@@ -37,6 +37,7 @@ import { RecordStore } from '../../store/record-store.js'
 import { ModelServerProcess } from '../model-server/model-server-process.js'
 import { DeviceStates } from '../device-states.js'
 import { HealthSocket, type HealthTelling } from '../health-socket.js'
+import type { ClusterNode } from './cluster-node.js'
 import { createSinks } from './create-sinks.js'
 import { devicesFor } from './devices-for.js'
 import { FrameTraces } from './frame-traces.js'
@@ -94,8 +95,13 @@ export async function runService(
       { setting: 'inference.deviceId' },
       `inference.deviceId is replaced: write inference.devices: [${config.inference.deviceId}]`,
     )
+  const node = await unlessAborted(
+    openClusterNode(config, { version, repositories, service: () => service, metrics, log }),
+    signal,
+  )
   const directory = new CameraDirectory({
-    store: new CameraStore(config.store.path),
+    store: node?.cluster.kept ?? new CameraStore(config.store.path),
+    keepsAll: node !== undefined,
     metrics,
     engines,
     loads,
@@ -104,7 +110,7 @@ export async function runService(
     // Who asks a service on loopback is on this machine, and needs no camera to reach what listens there.
     loopbackClosed: !isLoopbackHost(config.server.host),
   })
-  await unlessAborted(directory.load(config.cameras), signal)
+  await unlessAborted(node ? directory.vouchFor(config.cameras) : directory.load(config.cameras), signal)
   const unwritable = await unlessAborted(whyNotWritable(config.store.path), signal)
   if (unwritable !== undefined)
     log.warn(
@@ -121,7 +127,7 @@ export async function runService(
     ? new ModelServerProcess(config, version, unreadable, devices, metrics, log, tls?.certificates)
     : undefined
   tls?.certificates.onChange((material) => modelServer?.useTls(material))
-  const service = new GantryService({
+  const service: GantryService = new GantryService({
     name: config.name,
     version,
     sinkPlaces: sinkPlaces(config),
@@ -163,12 +169,14 @@ export async function runService(
     modelServer,
     tlsDoor: tls?.door,
     traces: tracing ? new FrameTraces(tracing) : undefined,
+    ...(node && { cluster: node.cluster }),
     log,
   })
+  const gantry = node?.gantryOf(service) ?? service
   const { maxRequestBytes } = config.modelServer
   const models = modelServer && { upstream: modelServer, maxRequestBytes }
   const server = createHttpServer({
-    gantry: service,
+    gantry,
     settings: config.server,
     log,
     ...(models === undefined ? {} : { models }),
@@ -179,7 +187,7 @@ export async function runService(
   let stopped: Promise<void> | undefined
   let health: HealthSocket | undefined
   const end = () =>
-    stopInOrder(service, server, drainSeconds).finally(() => {
+    stopInOrder(service, node, server, drainSeconds).finally(() => {
       health?.close()
       tls?.certificates.close()
     })
@@ -189,7 +197,7 @@ export async function runService(
     await server.start(signal)
     health = await HealthSocket.open(() => healthOf(service, server, path))
     if (modelServer) await grpcPortFree(host, grpcPort, grpcPortFreeWithinMs, signal)
-    await unlessAborted(service.start(), signal)
+    await unlessAborted(Promise.all([service.start(), node?.cluster.start(config.cameras, signal)]), signal)
     if (modelServer && config.models.exitOnError) await unlessAborted(modelServer.allLoaded(), signal)
   } catch (error) {
     // What makes the start impossible is told by whoever catches it, alone.
@@ -197,7 +205,7 @@ export async function runService(
     throw error
   }
   return {
-    gantry: service,
+    gantry,
     ...urlsOf(server),
     readCertificatesAgain: tls && (() => tls.certificates.readAgain()),
     stop,
@@ -221,6 +229,16 @@ function healthOf(service: GantryService, server: HttpServer, path: string | und
     reasons: reasons.filter((reason) => reason !== closed),
     ...urlsOf(server),
   }
+}
+
+/** Loaded for nodes of a cluster alone: one service needs neither Kafka nor peers. */
+async function openClusterNode(
+  config: PipelineConfig,
+  deps: Parameters<typeof ClusterNode.open>[1],
+): Promise<ClusterNode | undefined> {
+  if (config.cluster === undefined) return undefined
+  const { ClusterNode } = await import('./cluster-node.js')
+  return ClusterNode.open(config, deps)
 }
 
 /** What `server.tls` needs beside everything else: the door, and the files that it and gRPC end TLS with. */
@@ -294,12 +312,19 @@ async function lookAtRepositories(config: PipelineConfig): Promise<UnreadableRep
  * Nothing new is begun from here on. What was begun is finished within `drainSeconds`, and readiness and liveness are told until then;
  * then all is ended.
  */
-async function stopInOrder(service: GantryService, server: HttpServer, drainSeconds: number): Promise<void> {
+async function stopInOrder(
+  service: GantryService,
+  node: ClusterNode | undefined,
+  server: HttpServer,
+  drainSeconds: number,
+): Promise<void> {
   const deadline = new Deadline(drainSeconds * 1_000)
   server.refuse()
+  await node?.cluster.handOver(deadline.leftMs)
   await Promise.all([server.answered(deadline.leftMs), service.drain(deadline.leftMs)])
   await service.stop()
   await server.stop(0)
+  await node?.stop()
 }
 
 async function told(end: () => Promise<void>, drainSeconds: number, log: Log): Promise<void> {

@@ -1,5 +1,5 @@
 import type { RecentPage, RecentQuery, ResultCache } from '../../cache/result-cache.js'
-import type { CameraPatch, NewCamera } from '../../config/camera.js'
+import type { CameraConfig, CameraPatch, NewCamera } from '../../config/camera.js'
 import type { CameraPreviewRequest } from '../../config/camera-preview.js'
 import type { EnsembleChangeRequest } from '../../config/ensemble-change.js'
 import type { FromEngine } from '../engine/protocol.js'
@@ -14,6 +14,8 @@ import type { ServiceMetrics } from '../../metrics/service-metrics.js'
 import type { ResultSink } from '../../delivery/result-sink.js'
 import type { RecordStore } from '../../store/record-store.js'
 import type { CoverageStore } from '../../coverage/coverage-store.js'
+import type { ClusterState } from '../../cluster/cluster.js'
+import type { NodeCapacity } from '../../cluster/node-weights.js'
 import type { CameraDirectory } from '../../cameras/camera-directory.js'
 import type { EngineProcess } from '../engine/engine-process.js'
 import { Capacity, type CapacityDeps } from './capacity.js'
@@ -66,6 +68,8 @@ export type ServiceDeps = EnginesDeps &
     coverage: CoverageStore
     cache: ResultCache
     store: RecordStore
+    /** What this service is a node of; absent where it has all cameras alone. */
+    cluster?: ClusterPart
     sinks: readonly ResultSink[]
     stream: StreamProcess
     metrics: ServiceMetrics
@@ -77,6 +81,15 @@ export type ServiceDeps = EnginesDeps &
     /** `undefined` where no frame is traced. */
     traces: FrameTraces | undefined
   }>
+
+/** Of a cluster, what a node has to know of it. */
+export type ClusterPart = Readonly<{
+  health: ClusterState
+  /** Before the page of metrics is written. */
+  measure: () => void
+  /** Whose a camera is while it is this node's; undefined for one that has gone to another. */
+  ownerMark: (cameraId: string) => Readonly<{ node: string; generation: number }> | undefined
+}>
 
 /** The running service: cameras and engines on one side, sinks, cache and clients on the other. */
 export class GantryService implements Gantry {
@@ -213,6 +226,16 @@ export class GantryService implements Gantry {
     return this.#requests.remove(id)
   }
 
+  /** Whoever keeps the cameras says that one runs here, with these settings. */
+  follow(camera: CameraConfig): Promise<void> {
+    return this.#requests.follow(camera)
+  }
+
+  /** And that one does not run here any more. @param isRemoved - nor anywhere else */
+  release(id: string, isRemoved: boolean): Promise<void> {
+    return this.#requests.release(id, isRemoved)
+  }
+
   previewCamera(asked: CameraPreviewRequest, signal: AbortSignal): Promise<CameraPreview> {
     return this.#requests.preview(asked, signal)
   }
@@ -227,6 +250,11 @@ export class GantryService implements Gantry {
 
   headroom(question: HeadroomQuestion): HeadroomView {
     return this.#capacity.headroom(question)
+  }
+
+  /** What this service could analyse as a node of a cluster. */
+  nodeCapacity(): NodeCapacity {
+    return this.#capacity.ofNode()
   }
 
   coverage(question: CoverageQuestion): Promise<CoverageView> {
@@ -272,6 +300,7 @@ export class GantryService implements Gantry {
     this.#decoders.measure()
     this.#coverage.measure()
     this.#capacity.measure(metrics)
+    this.#deps.cluster?.measure()
     const models = this.#modelCounts.text(async (question) => modelServer?.modelMetrics(question))
     await this.stream.measure()
     yield* metricsText(metrics.registry)
@@ -367,10 +396,14 @@ export class GantryService implements Gantry {
     if (leaving) return leaving.ledger.report(result.counts)
     const entry = this.#deps.directory.find(cameraId)
     if (!entry) return
+    const owner = this.#deps.cluster?.ownerMark(cameraId)
+    // Another node has it: what is still on the way here is nobody's.
+    if (this.#deps.cluster !== undefined && owner === undefined) return entry.ledger.report(result.counts)
     const captureToPublishMs = Math.round(entry.published(result) * 100) / 100
     this.#ensemble.published(result, captureToPublishMs)
     const trace = this.#deps.traces?.begin(result, captureToPublishMs)
     const json = closedDetectionsJson(result.text, captureToPublishMs, {
+      owner,
       traceparent: trace?.traceparent,
     })
     const text: DetectionsText = { cameraId, seq, capturedAtMs, json }

@@ -1,0 +1,68 @@
+import { hostname } from 'node:os'
+import { isLoopbackHost } from '../../api/access.js'
+import { Cluster } from '../../cluster/cluster.js'
+import { PeerClient } from '../../cluster/peer-client.js'
+import { clusterKafka, type ClusterConfig } from '../../config/cluster.js'
+import type { PipelineConfig } from '../../config/pipeline.js'
+import type { ServerConfig } from '../../config/server.js'
+import { describeCameraModel } from '../../ensemble/camera-model-digest.js'
+import type { Log } from '../../lifecycle/log.js'
+import { createClusterMetrics } from '../../metrics/cluster-metrics.js'
+import type { ServiceMetrics } from '../../metrics/service-metrics.js'
+import { ClusterGantry } from './cluster-gantry.js'
+import type { GantryService } from './service.js'
+
+export type ClusterNodeDeps = Readonly<{
+  version: string
+  /** Of models: that of the ensemble first. */
+  repositories: readonly string[]
+  /** Asked once the cluster has cameras for it. */
+  service: () => GantryService
+  metrics: ServiceMetrics
+  log: Log
+}>
+
+/** This service as one of the nodes that share the cameras. */
+export class ClusterNode {
+  private constructor(
+    readonly cluster: Cluster,
+    readonly peers: PeerClient,
+  ) {}
+
+  /** @throws TypeError for settings without a cluster or without its brokers, which are refused when they are read */
+  static async open(
+    { cluster: config, server, sinks, ensemble }: PipelineConfig,
+    { version, repositories, service, metrics, log }: ClusterNodeDeps,
+  ): Promise<ClusterNode> {
+    const kafka = config && clusterKafka(config, sinks.kafka)
+    if (config === undefined || kafka === undefined) throw new TypeError('a cluster without brokers')
+    const models = await describeCameraModel(repositories, ensemble)
+    const cluster = new Cluster(
+      { config, kafka, url: urlFor(config, server), version, models },
+      {
+        capacity: () => service().nodeCapacity(),
+        metrics: createClusterMetrics(metrics.registry),
+        runs: (camera) => void service().follow(camera),
+        leaves: (id, isRemoved) => void service().release(id, isRemoved),
+        log,
+      },
+    )
+    return new ClusterNode(cluster, new PeerClient(server.token, config.tls, log))
+  }
+
+  /** What clients ask: it answers for all nodes. */
+  gantryOf(service: GantryService): ClusterGantry {
+    return new ClusterGantry(service, this.cluster, this.peers)
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.cluster.stop(), this.peers.close()])
+  }
+}
+
+/** Where the other nodes reach this one. */
+function urlFor({ url }: ClusterConfig, { host, httpPort, tls }: ServerConfig): string {
+  if (url !== undefined) return url
+  const name = isLoopbackHost(host) ? host : hostname()
+  return `${tls === undefined ? 'http' : 'https'}://${name.includes(':') ? `[${name}]` : name}:${httpPort}`
+}
