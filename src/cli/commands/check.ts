@@ -64,23 +64,25 @@ async function check(
     import('../checks/tracing-check.js'),
   ])
   const { cameras, sinks } = config
+  // Nodes of a cluster have theirs from its topic.
+  const hasNone = cameras.length === 0 && config.engines > 0 && config.cluster === undefined
   const settings: Finding = {
     subject: 'settings',
-    state: cameras.length === 0 && config.engines > 0 ? 'warning' : 'ok',
+    state: hasNone ? 'warning' : 'ok',
     detail: `${path ?? ''}: ${cameras.length} camera${cameras.length === 1 ? '' : 's'}`,
-    ...(cameras.length === 0 &&
-      config.engines > 0 && { fix: 'list cameras, or add them by POST /api/v1/cameras while it runs' }),
+    ...(hasNone && { fix: 'list cameras, or add them by POST /api/v1/cameras while it runs' }),
   }
   const network = options.offline !== true
   const providers = await lookAtProviders(config.inference)
   // First, since the shape of their pictures may decide the size of the model's input.
   const seen = await checkCameras(config, { probe: network && options.probe === true, say })
-  const [models, detector, decoding, kafka, others, redis, tracing] = await Promise.all([
+  const [models, detector, decoding, kafka, others, cluster, redis, tracing] = await Promise.all([
     repository.checkRepository(config, providers, seen.shapes),
     checkDetector(config, providers, seen.shapes),
     checkDecoding(config),
     sinks.kafka ? checkKafka(sinks.kafka, network) : [],
     checkOtherSinks(config, network),
+    checkNode(config, network),
     checkRedis(config, network),
     checkTracing(config, network),
   ])
@@ -98,6 +100,7 @@ async function check(
     ...checkKeyFrames(config),
     ...kafka,
     ...others,
+    ...cluster,
     ...redis,
     ...tracing,
   ]
@@ -109,6 +112,13 @@ async function checkOtherSinks(config: LoadedPipeline['config'], network: boolea
   if (webhook === undefined && mqtt === undefined && (kafka?.filter.cameras.length ?? 0) === 0) return []
   const { checkSinks } = await import('../checks/sinks-check.js')
   return checkSinks(config, network)
+}
+
+/** Of a node of a cluster. */
+async function checkNode(config: LoadedPipeline['config'], network: boolean): Promise<Finding[]> {
+  if (config.cluster === undefined) return []
+  const { checkCluster } = await import('../checks/cluster-check.js')
+  return checkCluster(config, config.cluster, network)
 }
 
 /** The model of the cameras, and where it would run. */
