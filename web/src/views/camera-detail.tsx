@@ -117,6 +117,12 @@ const decodedBy: Readonly<Record<DecodePlace, string>> = {
   auto: 'an accelerator',
 }
 
+function keptWhere({ node, origin, persist }: Camera): string {
+  if (node !== undefined) return 'in the cluster'
+  if (origin === 'file') return 'in the pipeline file'
+  return persist ? 'over a restart' : 'until the next restart'
+}
+
 function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
   const { config, status, stats } = camera
   return (
@@ -127,6 +133,7 @@ function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
         </Fact>
         {status.reason !== '' && <Fact name="Reason">{status.reason}</Fact>}
         <Fact name="Id">{camera.id}</Fact>
+        {camera.node !== undefined && <Fact name="Node">{camera.node ?? 'none yet'}</Fact>}
         <Fact name="Source">
           <code>{config.url}</code>
         </Fact>
@@ -163,13 +170,7 @@ function Facts({ camera }: Readonly<{ camera: Camera }>): JSX.Element {
             {status.decode.track !== undefined && `, ${status.decode.track}`}
           </Fact>
         )}
-        <Fact name="Kept">
-          {camera.origin === 'file'
-            ? 'in the pipeline file'
-            : camera.persist
-              ? 'over a restart'
-              : 'until the next restart'}
-        </Fact>
+        <Fact name="Kept">{keptWhere(camera)}</Fact>
       </dl>
       <FrameFates counts={stats.frames} />
     </>

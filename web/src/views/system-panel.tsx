@@ -7,16 +7,19 @@ import { count } from './format.js'
 const tones: Readonly<Record<string, string>> = {
   ready: 'ok',
   up: 'ok',
+  member: 'ok',
   starting: 'warn',
   restarting: 'warn',
   connecting: 'warn',
+  joining: 'warn',
+  'cut off': 'bad',
   failed: 'bad',
   left: 'bad',
   down: 'bad',
   stopped: 'idle',
 }
 
-/** What runs: engines with their model, sinks, cache. */
+/** What runs: engines with their model, sinks, cache; and this node's place in its cluster. */
 export function SystemPanel(): JSX.Element | null {
   const { poller } = useDashboard()
   const status = useStore(poller.status)
@@ -51,8 +54,21 @@ export function SystemPanel(): JSX.Element | null {
           text={status.cache.backend}
           reason={status.cache.reason}
         />
+        {status.cluster !== null && <NodeRow cluster={status.cluster} />}
       </ul>
     </section>
+  )
+}
+
+function NodeRow({ cluster }: Readonly<{ cluster: NonNullable<Status['cluster']> }>): JSX.Element {
+  const { id, node, state, held, slots, reason } = cluster
+  return (
+    <Row
+      name={`node ${node}`}
+      state={state.replace('_', ' ')}
+      text={`has ${count(held)} of ${count(slots)} slots of cluster ${id}`}
+      reason={reason}
+    />
   )
 }
 
