@@ -18,6 +18,8 @@ export type PeerQuestion = Readonly<{
   body?: unknown
   bytes?: Readonly<{ type: string; data: Uint8Array }>
   withinMs?: number
+  /** Whoever asked is gone. */
+  signal?: AbortSignal
 }>
 
 export type PeerAnswer = Readonly<{ headers: (name: string) => string | undefined; bytes: Buffer }>
@@ -64,7 +66,7 @@ export class PeerClient {
 
   /** @throws PeerUnavailableError; what the other node says is wrong, as it says it */
   async ask(url: string, question: PeerQuestion): Promise<PeerAnswer> {
-    const { method, path, body, bytes, withinMs = usualTimeoutMs } = question
+    const { method, path, body, bytes, withinMs = usualTimeoutMs, signal } = question
     const type = bytes?.type ?? (body === undefined ? undefined : 'application/json')
     let status: number
     let answer: PeerAnswer
@@ -82,7 +84,7 @@ export class PeerClient {
           ...(this.token !== undefined && { authorization: `Bearer ${this.token}` }),
         },
         body: bytes?.data ?? (body === undefined ? null : JSON.stringify(body)),
-        signal: AbortSignal.timeout(withinMs),
+        signal: AbortSignal.any([AbortSignal.timeout(withinMs), ...(signal ? [signal] : [])]),
       })
       const header = (name: string) => {
         const value = headers[name]

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Kafka, logLevel } from 'kafkajs'
@@ -128,11 +128,16 @@ describe.skipIf(missing !== undefined)('several nodes', () => {
           return status === 200
         }, 30_000) // prettier-ignore
         expect((await latestOf(service, id)).cameraId).toBe(id)
+        const past = await service.json<{ items: DetectionsMessage[] }>(
+          `/api/v1/detections?camera=${id}&limit=1`,
+        )
+        expect(past.items.map(({ cameraId }) => cameraId)).toEqual([id])
       }
     }
     const moved = views.find(({ node: owner }) => owner === 'c')!
     expect(await statusOf(first, 'PATCH', `/api/v1/cameras/${moved.id}`, { sampleFps: 3 })).toBe(200)
     expect((await second.json<CameraView>(`/api/v1/cameras/${moved.id}`)).config.sampleFps).toBe(3)
+    expect(await statusOf(first, 'POST', '/api/v1/cameras/preview', { id: moved.id })).toBe(200)
     expect(await statusOf(first, 'POST', '/api/v1/cameras', camera(7))).toBe(409)
     expect(await statusOf(first, 'GET', '/api/v1/cameras/nobody')).toBe(404)
 
@@ -182,6 +187,29 @@ describe.skipIf(missing !== undefined)('several nodes', () => {
       owners.set(claim, owner?.node ?? '')
     }
   }, 240_000)
+
+  it('take pictures that are pushed to any of them', async () => {
+    const cluster = clusterOf()
+    const both = [await node('a', cluster), await node('b', cluster)]
+    const request = {
+      method: 'POST',
+      headers: { 'content-type': 'image/png' },
+      body: new Uint8Array(readFileSync(join(folder, 'red.png'))),
+    }
+    for (const id of ['pushed-1', 'pushed-2']) {
+      expect(await statusOf(both[0]!, 'POST', '/api/v1/cameras', { id, url: 'push:' })).toBe(201)
+      // To one of them it is a camera of the other.
+      for (const service of both) {
+        const path = `/api/v1/cameras/${id}/frames`
+        await until(
+          `a picture for ${id}`,
+          async () => (await service.fetch(path, request)).status === 202,
+          30_000,
+        )
+        expect((await latestOf(service, id)).cameraId).toBe(id)
+      }
+    }
+  }, 120_000)
 
   /** Results in the topic, in the order of capture. */
   async function resultsOf(

@@ -34,6 +34,8 @@ const ownerWithinMs = 5_000
 const askAgainMs = 200
 /** A picture of a main stream may take this long. */
 const snapshotWithinMs = 15_000
+/** A camera that is tried may take longer than that to open. */
+const previewWithinMs = 35_000
 /** Who does not say within this time how its cameras stand is left out. */
 const viewsWithinMs = 1_500
 const pictureType = 'application/octet-stream'
@@ -182,8 +184,17 @@ export class ClusterGantry implements Gantry {
     return this.local.coverage(question)
   }
 
-  previewCamera(asked: CameraPreviewRequest, signal: AbortSignal): Promise<CameraPreview> {
-    return this.local.previewCamera(asked, signal)
+  /** Of a camera that is there by the node that has it, which knows its login; else by this node. */
+  async previewCamera(asked: CameraPreviewRequest, signal: AbortSignal): Promise<CameraPreview> {
+    const { id } = asked
+    if (id === undefined || !this.cluster.registry.cameras.has(id))
+      return this.local.previewCamera(asked, signal)
+    return this.#byOwner(
+      id,
+      () => this.local.previewCamera(asked, signal),
+      { method: 'POST', path: '/api/v1/cameras/preview', body: asked, withinMs: previewWithinMs, signal },
+      jsonOf<CameraPreview>,
+    )
   }
 
   readiness(): Readiness {
