@@ -70,6 +70,22 @@ export class CameraStore implements KeptCameras {
   }
 
   /**
+   * Cameras are kept elsewhere from now on: the file lies beside under another name, and is not read any more.
+   *
+   * @returns its path.
+   * @throws CameraStoreWriteError
+   */
+  async setAside(): Promise<string> {
+    const aside = join(this.dir, 'cameras.before-cluster.json')
+    try {
+      await rename(this.#path, aside)
+      return aside
+    } catch (error) {
+      throw new CameraStoreWriteError(this.#path, error)
+    }
+  }
+
+  /**
    * Writes beside and renames, one write after another, so that a crash and a full disk leave the old file or the new one.
    *
    * @throws CameraStoreWriteError

@@ -1,7 +1,9 @@
 import { hostname } from 'node:os'
 import { isLoopbackHost } from '../../api/access.js'
+import { CameraStore } from '../../cameras/camera-store.js'
 import { Cluster } from '../../cluster/cluster.js'
 import { PeerClient } from '../../cluster/peer-client.js'
+import type { CameraConfig } from '../../config/camera.js'
 import { clusterKafka, type ClusterConfig } from '../../config/cluster.js'
 import type { PipelineConfig } from '../../config/pipeline.js'
 import type { ServerConfig } from '../../config/server.js'
@@ -27,11 +29,14 @@ export class ClusterNode {
   private constructor(
     readonly cluster: Cluster,
     readonly peers: PeerClient,
+    /** Where this service kept cameras while it was alone. */
+    readonly store: CameraStore,
+    readonly log: Log,
   ) {}
 
   /** @throws TypeError for settings without a cluster or without its brokers, which are refused when they are read */
   static async open(
-    { cluster: config, server, sinks, ensemble }: PipelineConfig,
+    { cluster: config, server, sinks, ensemble, store }: PipelineConfig,
     { version, repositories, service, metrics, log }: ClusterNodeDeps,
   ): Promise<ClusterNode> {
     const kafka = config && clusterKafka(config, sinks.kafka)
@@ -47,7 +52,27 @@ export class ClusterNode {
         log,
       },
     )
-    return new ClusterNode(cluster, new PeerClient(server.token, config.tls, log))
+    const peers = new PeerClient(server.token, config.tls, log)
+    return new ClusterNode(cluster, peers, new CameraStore(store.path), log)
+  }
+
+  /**
+   * Joins the cluster. Cameras of the pipeline file, and those that this service kept while it was alone, become cameras of the cluster where
+   * that has none of their ids; of two with one id the kept one counts, as it did.
+   *
+   * @throws SlotsDifferError, TopicForgetsError, CameraStoreError; the reason of the signal
+   */
+  async start(fromFile: readonly CameraConfig[], signal: AbortSignal): Promise<void> {
+    const kept = await this.store.load()
+    const brought = new Map([...fromFile, ...kept].map((camera) => [camera.id, camera] as const))
+    await this.cluster.start([...brought.values()], signal)
+    if (kept.length === 0) return
+    const cameras = kept.map(({ id }) => id)
+    // Read again at the next start they would bring back what was removed from the cluster meanwhile.
+    await this.store.setAside().then(
+      (path) => this.log.info({ cameras, path }, 'cameras that were kept here are in the cluster now'),
+      (error: unknown) => this.log.warn({ cameras, err: error }, 'cameras are kept here beside the cluster'),
+    )
   }
 
   /** What clients ask: it answers for all nodes. */

@@ -197,7 +197,7 @@ export async function runService(
     await server.start(signal)
     health = await HealthSocket.open(() => healthOf(service, server, path))
     if (modelServer) await grpcPortFree(host, grpcPort, grpcPortFreeWithinMs, signal)
-    await unlessAborted(Promise.all([service.start(), node?.cluster.start(config.cameras, signal)]), signal)
+    await unlessAborted(Promise.all([service.start(), node?.start(config.cameras, signal)]), signal)
     if (modelServer && config.models.exitOnError) await unlessAborted(modelServer.allLoaded(), signal)
   } catch (error) {
     // What makes the start impossible is told by whoever catches it, alone.
