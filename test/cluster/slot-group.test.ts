@@ -110,11 +110,13 @@ describe.skipIf(missing !== undefined)('a group of nodes', () => {
 
     const kept = new Map(second.group.held)
     await first.group.leave()
-    await until('all slots', () => second.held === slots, 10_000)
+    await until('all slots', () => second.held === slots, 30_000)
     for (const [slot, generation] of kept) expect(second.group.held.get(slot)).toBe(generation)
     // Who left can still see who has taken over.
-    await until('claims', async () =>
-      [...(await first.group.claims()).values()].every(({ node }) => node === 'b'),
+    await until(
+      'claims',
+      async () => [...(await first.group.claims()).values()].every(({ node }) => node === 'b'),
+      30_000,
     )
     for (const [slot, { generation }] of await first.group.claims())
       expect(generation).toBeGreaterThanOrEqual(claims.get(slot) ?? Infinity)
