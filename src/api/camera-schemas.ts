@@ -85,7 +85,9 @@ export const cameraViewSchema = z
       .string()
       .nullable()
       .optional()
-      .describe('Of a cluster: the node that has the camera; null while none has. Absent where there is no cluster.'),
+      .describe(
+        'Of a cluster: the node that has the camera; null while none has. Absent where there is no cluster.',
+      ),
   })
   .describe('A camera, its state and its figures.')
 

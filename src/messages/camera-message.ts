@@ -12,7 +12,9 @@ export const cameraMessageSchema = z.strictObject({
   version: z.literal(cameraMessageVersion).describe('Of this schema.'),
   camera: cameraSchema
     .partial({ id: true })
-    .describe('Settings as in `cameras` of a pipeline file; where `id` is given it must be the key of the record.'),
+    .describe(
+      'Settings as in `cameras` of a pipeline file; where `id` is given it must be the key of the record.',
+    ),
 })
 export type CameraMessage = Readonly<z.input<typeof cameraMessageSchema>>
 

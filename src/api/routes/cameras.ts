@@ -18,7 +18,13 @@ import { etagOf } from '../etag.js'
 import { route, type RouteContext } from '../route.js'
 
 /** @throws CameraNotFoundError */
-async function cameraOfPath({ path, context }: { path: { id: string }; context: RouteContext }): Promise<void> {
+async function cameraOfPath({
+  path,
+  context,
+}: {
+  path: { id: string }
+  context: RouteContext
+}): Promise<void> {
   await context.gantry.camera(path.id)
 }
 

@@ -59,7 +59,10 @@ export const resultRoutes = [
  *
  * @throws CameraNotFoundError, BadRequestError naming the labels there are
  */
-async function isThereAny({ camera, label }: z.output<typeof pastQuerySchema>, gantry: Gantry): Promise<void> {
+async function isThereAny(
+  { camera, label }: z.output<typeof pastQuerySchema>,
+  gantry: Gantry,
+): Promise<void> {
   if (camera !== undefined) await gantry.camera(camera)
   const labels = new Set(gantry.readiness().engines.flatMap(({ detector }) => detector?.labels ?? []))
   // Of a model that is not loaded yet nothing is known.
