@@ -193,7 +193,7 @@ describe.skipIf(missing !== undefined)('the topic of cameras', () => {
     expect([...registry.cameras.keys()]).toEqual(['good'])
   }, 60_000)
 
-  it('R180: says that it cannot write while the brokers are away, and goes on with what it knows', async () => {
+  it('R163: says that it cannot write while the brokers are away, and goes on with what it knows', async () => {
     const topics = await topicsOf()
     const { registry, changes } = await registryOf(topics)
     await registry.set(camera('dock'))

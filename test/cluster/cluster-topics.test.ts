@@ -58,8 +58,8 @@ describe.skipIf(missing !== undefined)('topics of a cluster', () => {
   }, 60_000)
 
   it.each([
-    ['R184: deletes what is old, which would forget cameras', 'delete', 8, /cleanup\.policy=delete/],
-    ['R184: has another number of slots', 'compact', 4, /4 partitions, and cluster\.slots is 8/],
+    ['R167: deletes what is old, which would forget cameras', 'delete', 8, /cleanup\.policy=delete/],
+    ['R167: has another number of slots', 'compact', 4, /4 partitions, and cluster\.slots is 8/],
   ])(
     'are refused where that of the cameras %s',
     async (_, policy, slots, told) => {

@@ -84,7 +84,7 @@ describe.skipIf(missing !== undefined)('a node', () => {
     return made
   }
 
-  it('R188: waits for brokers that are away when it starts, and says so; leaves in time while they are away', async () => {
+  it('R171: waits for brokers that are away when it starts, and says so; leaves in time while they are away', async () => {
     const broker = await KafkaBroker.prepare()
     brokers.push(broker)
     const node = member('a', broker.address).start('dock', 'gate')
@@ -104,7 +104,7 @@ describe.skipIf(missing !== undefined)('a node', () => {
     expect(performance.now() - beganMs).toBeLessThan(20_000)
   }, 240_000)
 
-  it('R185: is kept out where its topics are others, and told of names and models that do not go together', async () => {
+  it('R168: is kept out where its topics are others, and told of names and models that do not go together', async () => {
     const broker = await KafkaBroker.start()
     brokers.push(broker)
     const first = member('a', broker.address).start('dock')
@@ -124,7 +124,7 @@ describe.skipIf(missing !== undefined)('a node', () => {
     await first.is('member', /node b runs n .* this one m/)
   }, 240_000)
 
-  it('R186: tells what was wrong in the topic before any node was there, and does not touch it', async () => {
+  it('R169: tells what was wrong in the topic before any node was there, and does not touch it', async () => {
     const broker = await KafkaBroker.start()
     brokers.push(broker)
     const kafka = new Kafka({ brokers: [broker.address], logLevel: logLevel.NOTHING })
@@ -161,7 +161,7 @@ describe.skipIf(missing !== undefined)('a node', () => {
     expect(second.cluster.registry.has('new')).toBe(true)
   }, 240_000)
 
-  it('S61: needs the rights that docs/cluster.md lists, and no more; without them it says what is missing', async () => {
+  it('S41: needs the rights that docs/cluster.md lists, and no more; without them it says what is missing', async () => {
     const login = { username: 'gantry', password: 'scram-secret' }
     const broker = await KafkaBroker.start({
       listeners: { LOGIN: 'SASL_PLAINTEXT' },

@@ -31,7 +31,7 @@ describe('nodes of one cluster', () => {
     expect(sharedLayout([])).toBeUndefined()
   })
 
-  it('R185: keep out one with another layout: it is told why, and the others are told who gets nothing', () => {
+  it('R168: keep out one with another layout: it is told why, and the others are told who gets nothing', () => {
     const usual = [node('a', { slots: 2 }), node('b', { slots: 2 })]
     const odd = node('z', { layout: 'odd' })
     expect(keptOutBy(odd, usual)).toMatch(/here odd; on node a usual\. .*cluster\.topics/)

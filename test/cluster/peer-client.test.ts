@@ -64,7 +64,7 @@ describe('asking another node', () => {
     [403, '{}', /server\.allowedHosts/],
     [502, '<html>bad gateway</html>', /status 502/],
     [404, '{"code":"OTHER","detail":"x","hint":"y"}', /status 404/],
-  ])('S60: says what status %i means where no node of ours says more', async (status, body, told) => {
+  ])('S40: says what status %i means where no node of ours says more', async (status, body, told) => {
     const url = await plain((_, response) => response.writeHead(status, json).end(body))
     await expect(client().ask(url, question)).rejects.toMatchObject({
       code: 'GANTRY_CLUSTER_UNAVAILABLE',

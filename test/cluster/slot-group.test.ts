@@ -129,7 +129,7 @@ describe.skipIf(missing !== undefined)('a group of nodes', () => {
     await shared(slots / 4, (3 * slots) / 4)
   }, 90_000)
 
-  it('R180: goes on with what it holds while the broker is away', async () => {
+  it('R163: goes on with what it holds while the broker is away', async () => {
     const topic = await topicOf('away')
     const node = join('alone', topic)
     await until('all slots', () => node.held === slots, 30_000)

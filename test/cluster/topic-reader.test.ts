@@ -49,7 +49,7 @@ describe.skipIf(missing !== undefined)('a reader of a topic', () => {
     }
   }
 
-  it('R187: has read all of a topic without records, and of one with some', async () => {
+  it('R170: has read all of a topic without records, and of one with some', async () => {
     const name = await topic()
     expect((await readWhole(name)).read).toEqual([])
     const producer = kafka.producer()
@@ -60,7 +60,7 @@ describe.skipIf(missing !== undefined)('a reader of a topic', () => {
     expect([...(await readWhole(name)).read].sort()).toEqual([...keys].sort())
   }, 60_000)
 
-  it('R187: has read all where partitions end with what a transaction leaves, or with what was deleted', async () => {
+  it('R170: has read all where partitions end with what a transaction leaves, or with what was deleted', async () => {
     const name = await topic()
     const producer = kafka.producer({ transactionalId: `writer-${name}`, maxInFlightRequests: 1 })
     await producer.connect()

@@ -106,7 +106,7 @@ describe.skipIf(missing !== undefined)('several nodes', () => {
       })
     ).status
 
-  it('R181, R182: share cameras, answer for all of them, and take over from one that is killed and one that ends', async () => {
+  it('R164, R165: share cameras, answer for all of them, and take over from one that is killed and one that ends', async () => {
     const cluster = clusterOf()
     const first = await node('a', cluster, {
       cameras: Array.from({ length: 4 }, (_, index) => camera(index + 1)),
@@ -243,7 +243,7 @@ describe.skipIf(missing !== undefined)('several nodes', () => {
     return new Map([...firstMs].map(([id, atMs]) => [id, atMs - (lastMs.get(id)?.atMs ?? NaN)]))
   }
 
-  it('R182: hand their cameras over before they end, without a second of blindness more than two', async () => {
+  it('R165: hand their cameras over before they end, without a second of blindness more than two', async () => {
     const cluster = clusterOf()
     const first = await node('a', cluster, {
       cameras: Array.from({ length: cameras }, (_, index) => camera(index + 1)),
@@ -275,7 +275,7 @@ describe.skipIf(missing !== undefined)('several nodes', () => {
     expect(Math.max(...gaps.values())).toBeLessThanOrEqual(Math.max(2_000, second.startedInMs))
   }, 180_000)
 
-  it('R183: give up the cameras of a node that hangs, and it gives them up itself when it wakes', async () => {
+  it('R166: give up the cameras of a node that hangs, and it gives them up itself when it wakes', async () => {
     const cluster = clusterOf()
     const first = await node('a', cluster, {
       cameras: Array.from({ length: cameras }, (_, index) => camera(index + 1)),
@@ -313,7 +313,7 @@ describe.skipIf(missing !== undefined)('several nodes', () => {
     expect(overlapMs).toBeLessThanOrEqual(Math.max(6_000, second.startedInMs))
   }, 180_000)
 
-  it('R180: go on with their cameras while the brokers are away, refuse changes meanwhile, and end in time', async () => {
+  it('R163: go on with their cameras while the brokers are away, refuse changes meanwhile, and end in time', async () => {
     const own = await KafkaBroker.start()
     try {
       const cluster = clusterOf()
@@ -366,7 +366,7 @@ describe.skipIf(missing !== undefined)('several nodes', () => {
     }
   }, 300_000)
 
-  it('S60: take no requests of a node with another token, and say so', async () => {
+  it('S40: take no requests of a node with another token, and say so', async () => {
     const cluster = clusterOf()
     const [token, other] = ['the-token-of-all-nodes', 'the-token-of-another']
     const first = await node('a', cluster, { cameras: [camera(1), camera(2), camera(3)] }, token)
@@ -389,7 +389,7 @@ describe.skipIf(missing !== undefined)('several nodes', () => {
     await second.cameraIs(away.id, 'live', 60_000)
   }, 120_000)
 
-  it('S62: open nothing for a record in the topic that no request could have opened', async () => {
+  it('S42: open nothing for a record in the topic that no request could have opened', async () => {
     const cluster = clusterOf()
     const outside = join(mkdtempSync(join(tmpdir(), 'gantry-outside-')), 'red.png')
     copyFileSync(join(folder, 'red.png'), outside)
@@ -404,9 +404,9 @@ describe.skipIf(missing !== undefined)('several nodes', () => {
       'the camera',
       async () => {
         const found = (await viewsOf(service)).find(({ id }) => id === 'outside')
-        return found?.status.reason ? found : undefined
+        return found?.status.reason.includes('outside') ? found : undefined
       },
-      30_000,
+      60_000,
     )
     expect(view.status).toMatchObject({
       state: expect.not.stringMatching('live') as string,
@@ -416,7 +416,7 @@ describe.skipIf(missing !== undefined)('several nodes', () => {
     rmSync(dirname(outside), { recursive: true })
   }, 120_000)
 
-  it('R184: refuse another number of slots than the topic has', async () => {
+  it('R167: refuse another number of slots than the topic has', async () => {
     const cluster = clusterOf()
     await node('a', cluster)
     const other = node('b', { ...cluster, slots: slots * 2 })

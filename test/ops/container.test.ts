@@ -94,7 +94,7 @@ describe.skipIf(missing !== undefined)('what Compose starts, with its rights', (
     expect(readFileSync(file, 'utf8')).toBe(token)
   }, 60_000)
 
-  it('R170: is healthy without a neighbour, on a root that nobody may write, and ends within its grace', async () => {
+  it('R161: is healthy without a neighbour, on a root that nobody may write, and ends within its grace', async () => {
     expect(await start('token').ended()).toBe(0)
     const gantry = start('gantry')
     const health = async () => (await gantry.exec(image.health)).code === 0
@@ -143,7 +143,7 @@ describe.skipIf(missing !== undefined)('what the systemd unit starts, with its r
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('R171: runs with its own folder alone, a token as a credential, and ends within its time', async () => {
+  it('R162: runs with its own folder alone, a token as a credential, and ends within its time', async () => {
     const [state, credentials, programs] = ['state', 'credentials', 'programs'].map((name) =>
       join(folder, name),
     )
