@@ -16,6 +16,9 @@ import { endedByUs, type SocketGuard } from './socket-guard.js'
 /** Dead letters are few, and read by people. */
 const deadLetterPartitions = 1
 
+/** For the other leaders to answer, once one has failed. */
+const othersMs = 1_000
+
 export type KafkaLinkParts = Readonly<{
   producer: Pick<Producer, 'sendBatch'>
   guard: SocketGuard
@@ -96,7 +99,7 @@ export class KafkaLink implements RecordLink {
     this.#closed.abort(new KafkaUnavailableError(endedByUs))
   }
 
-  /** All of them, until a leader fails or answers for none of what it was sent. */
+  /** All of them, until a leader fails, refuses some, or answers for none of what it was sent. */
   async #sendAll<R extends OutgoingRecord>(
     records: readonly R[],
     deadlineMs: number,
@@ -105,12 +108,10 @@ export class KafkaLink implements RecordLink {
     await this.#checkEvents(records)
     let left = records
     while (left.length > 0) {
-      const sent = await Promise.allSettled(
-        this.#byLeader(left).map((group) => this.#sendGroup(group, deadlineMs, taken)),
-      )
+      const sending = this.#byLeader(left).map((group) => this.#sendGroup(group, deadlineMs, taken))
+      const sent = await settledOrBroken(sending)
       const errors = sent.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
-      if (errors.length > 0)
-        throw errors.find((error) => kafkaFailure(error).refusal === undefined) ?? errors[0]
+      if (errors.length > 0) throw errors.find(endsConnection) ?? errors[0]
       const acknowledged = new Set(sent.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])))
       const before = left.length
       left = left.filter((record) => !acknowledged.has(record))
@@ -222,4 +223,29 @@ function places(sent: readonly Sent[]): readonly TopicPartition[] {
   for (const { topic, partition } of sent)
     if (partition !== undefined) found.set(partitionName(topic, partition), { topic, partition })
   return [...found.values()]
+}
+
+/** What was refused is a word on the records, and the connection is as good as before. */
+function endsConnection(error: unknown): boolean {
+  return kafkaFailure(error).refusal === undefined
+}
+
+/**
+ * All of them, where none fails or they are refused: the connections go on then, and with them what is under way.
+ *
+ * @throws the first failure of another kind, a little later: what others have taken until then is not sent again.
+ */
+async function settledOrBroken<T>(sending: readonly Promise<T>[]): Promise<PromiseSettledResult<T>[]> {
+  const settled = Promise.allSettled(sending)
+  const broken = new Promise<Readonly<{ error: unknown }>>((resolve) => {
+    for (const one of sending)
+      one.catch((error: unknown) => {
+        if (endsConnection(error)) resolve({ error })
+      })
+  })
+  const first = await Promise.race([settled, broken])
+  if (!('error' in first)) return first
+  // One that hears of a broken leader asks anybody who leads now, also the one that stands still, and has its answer in half a minute.
+  await atMost(othersMs, settled)
+  throw first.error
 }

@@ -109,6 +109,35 @@ describe('KafkaLink', () => {
     expect(taken.sort()).toEqual(byPartition.flat().sort())
   })
 
+  it('R159: waits for others no longer than a second once one leader has failed', async () => {
+    const { byPartition, all } = records()
+    const { taken, send } = linkWith((sent) => {
+      if (sent[0]?.partition === 2) return Promise.resolve(allOf(sent))
+      if (sent[0]?.partition === 1) return new Promise(() => undefined)
+      return Promise.reject(Object.assign(new Error('moved'), { type: 'NOT_LEADER_FOR_PARTITION' }))
+    })
+    await expect(send(all)).rejects.toThrow('moved')
+    expect(taken.sort()).toEqual([...(byPartition[2] ?? [])].sort())
+  })
+
+  it('waits for the others where one refuses, as the connection goes on', async () => {
+    const { byPartition, all } = records()
+    const answers: (() => void)[] = []
+    const { taken, send } = linkWith(async (sent) => {
+      if (sent[0]?.partition === 0) throw Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' })
+      await new Promise<void>((resolve) => answers.push(resolve))
+      return allOf(sent)
+    })
+    const refused = expect(send(all)).rejects.toThrow('too large')
+    while (answers.length < 2) await new Promise(setImmediate)
+    for (const answer of answers) {
+      answer()
+      await new Promise(setImmediate)
+    }
+    await refused
+    expect(taken.sort()).toEqual([...(byPartition[1] ?? []), ...(byPartition[2] ?? [])].sort())
+  })
+
   it('fails when no answer speaks of anything that was sent', async () => {
     const { all } = records()
     const { taken, send } = linkWith(async () => [])
