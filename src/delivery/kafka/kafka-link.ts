@@ -52,7 +52,7 @@ export class KafkaLinks implements RecordLinks {
     this.#idempotent = config.idempotent
     this.#logCreator = kafkaLog(log, loginSecrets(config.sasl))
     this.#clients = new KafkaClients(config, log)
-    this.#watch = new LeaderWatch(this.#clients, this.#leaders)
+    this.#watch = new LeaderWatch(this.#clients)
     const { deadLetter } = config.topics
     if (deadLetter !== false) this.#deadLetters = new DeadLetters(deadLetter)
   }

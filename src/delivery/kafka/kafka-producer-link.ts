@@ -9,7 +9,7 @@ import type { Refusal } from '../refusal.js'
 import type { DeadLetters } from './dead-letters.js'
 import { kafkaFailure, KafkaUnavailableError, TopicAbsentError } from './kafka-errors.js'
 import type { KafkaTopics } from './kafka-topics.js'
-import type { LeaderWatch, TopicPartition } from './leader-watch.js'
+import type { LeaderWatch, LedPartition } from './leader-watch.js'
 import { type PartitionLeaders, partitionName } from './partition-leaders.js'
 import { endedByUs, type SocketGuard } from './socket-guard.js'
 
@@ -165,7 +165,7 @@ export class KafkaLink implements RecordLink {
     const settled = new AbortController()
     const end = () => settled.abort()
     this.#closed.signal.addEventListener('abort', end, { once: true })
-    const moved = this.parts.watch.moved(places(sent), settled.signal).then((sentence) => {
+    const moved = this.parts.watch.moved(this.#led(sent), settled.signal).then((sentence) => {
       if (sentence !== undefined) throw new KafkaUnavailableError(sentence)
       return work
     })
@@ -175,6 +175,16 @@ export class KafkaLink implements RecordLink {
       end()
       this.#closed.signal.removeEventListener('abort', end)
     }
+  }
+
+  #led(sent: readonly Sent[]): readonly LedPartition[] {
+    const places = new Map<string, LedPartition>()
+    for (const { topic, partition } of sent) {
+      const leader = this.parts.leaders.leaderOf(topic, partition)
+      if (partition === undefined || leader === undefined) continue
+      places.set(partitionName(topic, partition), { topic, partition, leader })
+    }
+    return [...places.values()]
   }
 
   /** @throws KafkaUnavailableError when it takes longer, and when the link is closed */
@@ -216,13 +226,6 @@ function byTopic(sent: readonly Sent[]): { topic: string; messages: Message[] }[
     messages.push({ key: cameraId, value, headers, timestamp, ...(partition !== undefined && { partition }) })
   }
   return [...messagesOf].map(([topic, messages]) => ({ topic, messages }))
-}
-
-function places(sent: readonly Sent[]): readonly TopicPartition[] {
-  const found = new Map<string, TopicPartition>()
-  for (const { topic, partition } of sent)
-    if (partition !== undefined) found.set(partitionName(topic, partition), { topic, partition })
-  return [...found.values()]
 }
 
 /** What was refused is a word on the records, and the connection is as good as before. */

@@ -9,28 +9,25 @@ const everyMs = 1_000
 /** Nobody leads it, as brokers say that. */
 const none = -1
 
-export type TopicPartition = Readonly<{ topic: string; partition: number }>
+/** A partition and who led it when records were sent there. */
+export type LedPartition = Readonly<{ topic: string; partition: number; leader: number }>
 
 /**
  * Finds out that a leader which does not answer has lost its partitions: one whose process stands still keeps its connections, so nothing
  * else tells before the deadline of the send.
  */
 export class LeaderWatch {
-  /** @param known - what records are sent by; it is read anew each time, as the client library learns of a leader that tells it the next one. */
-  constructor(
-    readonly clients: KafkaClients,
-    readonly known: Pick<PartitionLeaders, 'leaderOf'>,
-  ) {}
+  constructor(readonly clients: KafkaClients) {}
 
   /** Resolves with the sentence that says which one is led by another broker now; undefined once the signal aborts. Never rejects. */
-  async moved(partitions: readonly TopicPartition[], signal: AbortSignal): Promise<string | undefined> {
+  async moved(partitions: readonly LedPartition[], signal: AbortSignal): Promise<string | undefined> {
     let broker: AnsweringBroker | undefined
     try {
       for (let waitMs = patienceMs; await delay(waitMs, signal); waitMs = everyMs) {
         try {
           broker ??= await AnsweringBroker.find(this.clients)
           const now = await broker?.leaders([...new Set(partitions.map(({ topic }) => topic))])
-          const sentence = partitions.map((place) => this.#moved(place, now)).find((one) => one !== undefined)
+          const sentence = partitions.map((led) => sentenceOf(led, now)).find((one) => one !== undefined)
           if (sentence !== undefined) return sentence
         } catch {
           // It is asked again, and perhaps another one.
@@ -43,10 +40,14 @@ export class LeaderWatch {
       broker?.close()
     }
   }
+}
 
-  #moved({ topic, partition }: TopicPartition, now: PartitionLeaders | undefined): string | undefined {
-    const [before, after] = [this.known, now].map((leaders) => leaders?.leaderOf(topic, partition) ?? none)
-    if (before === none || after === none || before === after) return undefined
-    return `broker ${before} does not answer, and ${partitionName(topic, partition)} has another leader now`
-  }
+/** Another sends there by now where the client library has heard of the move itself: then this is one attempt more. */
+function sentenceOf(
+  { topic, partition, leader }: LedPartition,
+  now: PartitionLeaders | undefined,
+): string | undefined {
+  const next = now?.leaderOf(topic, partition) ?? none
+  if (next === none || next === leader) return undefined
+  return `no acknowledgement of broker ${leader}, and ${partitionName(topic, partition)} has another leader now`
 }
