@@ -35,7 +35,7 @@ export const clusterSchema = z.strictObject({
       'Where the other nodes reach the HTTP of this one; default: the name of the machine and `server.httpPort`.',
     ),
   kafka: z
-    .strictObject(kafkaConnectionFields)
+    .strictObject(kafkaConnectionFields('cluster.kafka'))
     .optional()
     .describe('Brokers that keep the cameras and the group of nodes; default: those of `sinks.kafka`.'),
   topics: z

@@ -10,13 +10,13 @@ export const topicSchema = z
   .max(249)
   .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]+$/, 'must be a name of letters, digits, ".", "_" and "-"')
 
-/** How brokers are reached, wherever a section names some. */
-export const kafkaConnectionFields = {
+/** How brokers are reached. @param setting - where the section stands that names them */
+export const kafkaConnectionFields = (setting: string) => ({
   brokers: z
     .array(
       z
         .string()
-        .regex(/^[^\s:@/?#\\]+:\d{1,5}$/, 'must be host:port; a login goes into the section sasl')
+        .regex(/^[^\s:@/?#\\]+:\d{1,5}$/, `must be host:port; a login goes into ${setting}.sasl`)
         .refine((broker) => Number(/\d+$/.exec(broker)?.[0]) <= 65_535, 'the port must be at most 65535'),
     )
     .min(1)
@@ -26,10 +26,10 @@ export const kafkaConnectionFields = {
     .default(false)
     .describe('Connect by TLS; a section says whom to trust and who we are.'),
   sasl: kafkaLoginSchema.optional(),
-}
+})
 
 export const kafkaSchema = z.strictObject({
-  ...kafkaConnectionFields,
+  ...kafkaConnectionFields('sinks.kafka'),
   topics: z
     .strictObject({
       detections: topicSchema.default('gantry.detections.v1').describe('Topic of the results.'),
@@ -86,7 +86,7 @@ export const kafkaSchema = z.strictObject({
   filter: sinkFilterSchema.prefault({}),
 })
 export type KafkaConfig = Readonly<z.infer<typeof kafkaSchema>>
-export type KafkaConnection = Pick<KafkaConfig, keyof typeof kafkaConnectionFields>
+export type KafkaConnection = Pick<KafkaConfig, keyof ReturnType<typeof kafkaConnectionFields>>
 
 /** What may wait in memory alone: results that are not stored, as `store.durability` wants it or as the disk is full. */
 export function unstoredLimits({ maxQueuedRecords, maxQueuedBytes }: Partial<KafkaConfig>): Readonly<{
