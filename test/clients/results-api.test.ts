@@ -2,7 +2,13 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { connect, GantryApi, GantryClientError, type Result } from '../../clients/typescript/src/node.js'
+import {
+  connect,
+  type Fetch,
+  GantryApi,
+  GantryClientError,
+  type Result,
+} from '../../clients/typescript/src/node.js'
 import { pythonClients } from '../support/python-clients.js'
 import { RedService } from '../support/red-service.js'
 import { until } from '../support/until.js'
@@ -52,8 +58,9 @@ describe('results by HTTP', () => {
   })
 
   it('R121: are given up where the answer does not come, and say what the function of the token fails with', async () => {
-    const hangs = (_: string, { signal }: { signal: AbortSignal }) =>
-      new Promise<never>((_, reject) => {
+    const hangs: Fetch = (_, init) =>
+      new Promise((_resolve, reject) => {
+        const { signal } = init as unknown as { signal: AbortSignal }
         signal.addEventListener('abort', () => reject(new Error('aborted')))
         signal.dispatchEvent(new Event('abort'))
       })

@@ -20,10 +20,10 @@ export type PastQuery = Readonly<{
   pageSize?: number | undefined
 }>
 
-/** As much of `fetch` as is needed: one of your own may trust other certificates, for instance. */
+/** As much of `fetch` as is needed: one of your own may trust other certificates, for instance. It gets a `signal` as well, as `fetch` does. */
 export type Fetch = (
   url: string,
-  init: Readonly<{ headers: Record<string, string>; signal: AbortSignal }>,
+  init: Readonly<{ headers: Record<string, string> }>,
 ) => Promise<
   Readonly<{
     status: number
@@ -76,13 +76,15 @@ export class GantryApi {
   async #get<T>(path: string): Promise<T> {
     const token = tokenOf(this.address)
     const ask = this.settings.fetch ?? fetch
-    const { status, headers, body } = await ask(new URL(path, this.#base).href, {
+    // The signal is in no type of the package: programs without those of a browser or Node compile with it.
+    const init = {
       signal: AbortSignal.timeout(answersWithinMs),
       headers: {
         accept: 'application/json',
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
       },
-    })
+    }
+    const { status, headers, body } = await ask(new URL(path, this.#base).href, init)
       .then(async (response) => ({
         status: response.status,
         headers: response.headers,

@@ -16,7 +16,7 @@ import { endedByUs, type SocketGuard } from './socket-guard.js'
 /** Dead letters are few, and read by people. */
 const deadLetterPartitions = 1
 
-/** For the other leaders to answer, once one has failed. */
+/** For the other leaders to answer, once what one of them led has moved. */
 const othersMs = 1_000
 
 export type KafkaLinkParts = Readonly<{
@@ -109,7 +109,7 @@ export class KafkaLink implements RecordLink {
     let left = records
     while (left.length > 0) {
       const sending = this.#byLeader(left).map((group) => this.#sendGroup(group, deadlineMs, taken))
-      const sent = await settledOrBroken(sending)
+      const sent = await settledUnlessMoved(sending)
       const errors = sent.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
       if (errors.length > 0) throw errors.find(endsConnection) ?? errors[0]
       const acknowledged = new Set(sent.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])))
@@ -160,13 +160,13 @@ export class KafkaLink implements RecordLink {
     return acknowledged
   }
 
-  /** @throws KafkaUnavailableError once another broker leads what one that does not answer was sent */
+  /** @throws LeaderMovedError */
   async #unlessMoved<T>(sent: readonly Sent[], work: Promise<T>): Promise<T> {
     const settled = new AbortController()
     const end = () => settled.abort()
     this.#closed.signal.addEventListener('abort', end, { once: true })
     const moved = this.parts.watch.moved(this.#led(sent), settled.signal).then((sentence) => {
-      if (sentence !== undefined) throw new KafkaUnavailableError(sentence)
+      if (sentence !== undefined) throw new LeaderMovedError(sentence)
       return work
     })
     try {
@@ -233,22 +233,26 @@ function endsConnection(error: unknown): boolean {
   return kafkaFailure(error).refusal === undefined
 }
 
+/** A leader does not answer, and another one leads what it was sent. */
+class LeaderMovedError extends KafkaUnavailableError {}
+
 /**
- * All of them, where none fails or they are refused: the connections go on then, and with them what is under way.
+ * Others that wait for copies on a broker that has failed acknowledge as soon as it counts for dead, which is when what it led has moved.
+ * Who has not by then has asked the broker that stands still who leads now, as it asks any that is connected, and has its answer in half a
+ * minute.
  *
- * @throws the first failure of another kind, a little later: what others have taken until then is not sent again.
+ * @throws LeaderMovedError, a little after the move: what others have taken until then is not sent again
  */
-async function settledOrBroken<T>(sending: readonly Promise<T>[]): Promise<PromiseSettledResult<T>[]> {
+async function settledUnlessMoved<T>(sending: readonly Promise<T>[]): Promise<PromiseSettledResult<T>[]> {
   const settled = Promise.allSettled(sending)
-  const broken = new Promise<Readonly<{ error: unknown }>>((resolve) => {
+  const moved = new Promise<LeaderMovedError>((resolve) => {
     for (const one of sending)
       one.catch((error: unknown) => {
-        if (endsConnection(error)) resolve({ error })
+        if (error instanceof LeaderMovedError) resolve(error)
       })
   })
-  const first = await Promise.race([settled, broken])
-  if (!('error' in first)) return first
-  // One that hears of a broken leader asks anybody who leads now, also the one that stands still, and has its answer in half a minute.
+  const first = await Promise.race([settled, moved])
+  if (!(first instanceof LeaderMovedError)) return first
   await atMost(othersMs, settled)
-  throw first.error
+  throw first
 }

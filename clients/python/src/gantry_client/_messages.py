@@ -56,9 +56,17 @@ class Timings(TypedDict):
     captureToPublish: float
 
 
+class Owner(TypedDict):
+    """The node of a cluster that has the camera. Of two results the one with the lower generation is of a former owner."""
+
+    node: str
+    generation: int
+
+
 class _MaybeOfResult(TypedDict, total=False):
     resultOfSeq: int
     traceparent: str
+    owner: Owner
 
 
 class Result(_MaybeOfResult):
