@@ -24,6 +24,8 @@ export class KafkaCluster {
       'offsets.topic.replication.factor': String(size),
       'broker.session.timeout.ms': String(brokerSessionMs),
       'broker.heartbeat.interval.ms': '500',
+      // How long the others wait for a controller that stands still; 30 s where nothing is set, in which they acknowledge nothing.
+      'controller.socket.timeout.ms': '2000',
       // Partitions go back to whom they were given first.
       'auto.leader.rebalance.enable': 'true',
       'leader.imbalance.check.interval.seconds': '3',
