@@ -108,8 +108,9 @@ export class KafkaLink implements RecordLink {
     await this.#checkEvents(records)
     let left = records
     while (left.length > 0) {
+      const { failures } = this.parts.guard
       const sending = this.#byLeader(left).map((group) => this.#sendGroup(group, deadlineMs, taken))
-      const sent = await settledUnlessMoved(sending)
+      const sent = await settledUnlessStill(sending, () => this.parts.guard.failures === failures)
       const errors = sent.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
       if (errors.length > 0) throw errors.find(endsConnection) ?? errors[0]
       const acknowledged = new Set(sent.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])))
@@ -238,12 +239,16 @@ class LeaderMovedError extends KafkaUnavailableError {}
 
 /**
  * Others that wait for copies on a broker that has failed acknowledge as soon as it counts for dead, which is when what it led has moved.
- * Who has not by then has asked the broker that stands still who leads now, as it asks any that is connected, and has its answer in half a
- * minute.
+ * Where that one stands still, who has not by then may have asked it who leads now, as the client library asks any that is connected, and has
+ * its answer in half a minute.
  *
+ * @param standsStill - no connection has failed since these were sent, as those to a broker that has ended do.
  * @throws LeaderMovedError, a little after the move: what others have taken until then is not sent again
  */
-async function settledUnlessMoved<T>(sending: readonly Promise<T>[]): Promise<PromiseSettledResult<T>[]> {
+async function settledUnlessStill<T>(
+  sending: readonly Promise<T>[],
+  standsStill: () => boolean,
+): Promise<PromiseSettledResult<T>[]> {
   const settled = Promise.allSettled(sending)
   const moved = new Promise<LeaderMovedError>((resolve) => {
     for (const one of sending)
@@ -253,6 +258,7 @@ async function settledUnlessMoved<T>(sending: readonly Promise<T>[]): Promise<Pr
   })
   const first = await Promise.race([settled, moved])
   if (!(first instanceof LeaderMovedError)) return first
+  if (!standsStill()) return settled
   await atMost(othersMs, settled)
   throw first
 }

@@ -15,10 +15,16 @@ export class SocketGuard {
   readonly #sockets = new Set<net.Socket>()
   #closed = false
   #failure: Error | undefined
+  #failures = 0
 
   /** What ended the last connection that failed, as the system or TLS says it: the client library keeps little of it. */
   get failure(): Error | undefined {
     return this.#failure
+  }
+
+  /** Connections that have failed so far, which one to a process that stands still does not. */
+  get failures(): number {
+    return this.#failures
   }
 
   readonly factory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
@@ -35,7 +41,9 @@ export class SocketGuard {
     socket.setNoDelay(true)
     this.#sockets.add(socket)
     socket.on('error', (error: Error) => {
-      if (error.message !== endedByUs) this.#failure = error
+      if (error.message === endedByUs) return
+      this.#failure = error
+      this.#failures += 1
     })
     socket.once('close', () => this.#sockets.delete(socket))
     return socket

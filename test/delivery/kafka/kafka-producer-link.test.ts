@@ -7,6 +7,8 @@ import type { LeaderWatch } from '../../../src/delivery/kafka/leader-watch.js'
 import { PartitionLeaders } from '../../../src/delivery/kafka/partition-leaders.js'
 import { SocketGuard } from '../../../src/delivery/kafka/socket-guard.js'
 import type { QueuedRecord } from '../../../src/delivery/record-queue.js'
+import { atMost } from '../../../src/lifecycle/delay.js'
+import { freePort } from '../../support/free-port.js'
 import { queuedRecord } from '../../support/queued-record.js'
 import { silentLog } from '../../support/silent-log.js'
 
@@ -40,16 +42,17 @@ function linkWith(answer: Answer, moved: LeaderWatch['moved'] = () => new Promis
   const admin = () => {
     throw new Error('is not asked')
   }
+  const guard = new SocketGuard()
   const link = new KafkaLink({
     watch: { moved },
-    ...{ producer: { sendBatch }, guard: new SocketGuard(), leaders, config },
+    ...{ producer: { sendBatch }, guard, leaders, config },
     ...{ codec: CompressionTypes.None, deadLetters: undefined },
     topics: new KafkaTopics({ admin }, config, silentLog()),
   })
   const taken: string[] = []
   const send = (records: readonly QueuedRecord[], deadlineMs = 30_000) =>
     link.send(records, deadlineMs, (some) => taken.push(...some.map(({ id }) => id)))
-  return { link, leaders, calls, taken, send }
+  return { link, guard, leaders, calls, taken, send }
 }
 
 /** Two records of a camera in each of the partitions 0, 1 and 2. */
@@ -61,6 +64,13 @@ function records(): { byPartition: readonly (readonly string[])[]; all: readonly
   )
   const byPartition = first.map((camera) => [`${camera}1`, `${camera}2`])
   return { byPartition, all: [1, 2].flatMap((seq) => first.map((camera) => queuedRecord(`${camera}${seq}`))) }
+}
+
+/** A connection to where nobody listens. */
+async function refused(guard: SocketGuard): Promise<void> {
+  const port = await freePort()
+  const socket = guard.factory({ host: '127.0.0.1', port, ssl: {}, onConnect: () => undefined })
+  await new Promise((resolve) => socket.once('close', resolve))
 }
 
 const allOf = (sent: Sent) => sent.map((one) => one.partition)
@@ -120,6 +130,30 @@ describe('KafkaLink', () => {
       },
     )
     await expect(send(all)).rejects.toThrow('it has another leader now')
+    expect(taken.sort()).toEqual([...(byPartition[2] ?? [])].sort())
+  })
+
+  it('R138: waits for what others have not acknowledged yet where the one whose partitions have moved has ended', async () => {
+    const { byPartition, all } = records()
+    let answerLate: () => void = () => undefined
+    const { guard, taken, send } = linkWith(
+      (sent) => {
+        const late = new Promise<void>((resolve) => (answerLate = resolve))
+        return sent[0]?.partition === 2 ? late.then(() => allOf(sent)) : new Promise(() => undefined)
+      },
+      async ([led]) => {
+        if (led?.partition !== 2) await refused(guard)
+        return led?.partition === 2 ? new Promise(() => undefined) : 'it has another leader now'
+      },
+    )
+    const ended = send(all).then(
+      () => 'sent',
+      (error: Error) => error.message,
+    )
+    // Longer than others are waited for where it stands still.
+    expect(await atMost(1_500, ended)).toBeUndefined()
+    answerLate()
+    expect(await ended).toContain('it has another leader now')
     expect(taken.sort()).toEqual([...(byPartition[2] ?? [])].sort())
   })
 
