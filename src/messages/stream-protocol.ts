@@ -25,6 +25,11 @@ export const subscribeSchema = z.strictObject({
   detections: z.boolean().default(true),
   events: z.boolean().default(true),
   frames: z.boolean().default(false).describe('Also send the analysed pictures, as binary messages.'),
+  frameCameras: z
+    .array(z.string().min(1).max(128))
+    .max(1024)
+    .optional()
+    .describe('With `frames`: of these cameras alone; default: of all in `cameras`.'),
   resumeAfter: cursorSchema
     .optional()
     .describe('Replay what was sent after this cursor, as far as it is kept.'),

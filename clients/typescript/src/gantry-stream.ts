@@ -38,7 +38,7 @@ export class GantryStream implements AsyncIterable<StreamMessage> {
 
   /** @throws GantryClientError for an option that is wrong. */
   constructor(options: ConnectOptions, open: OpenSocket) {
-    const { url, token, cameras, labels, minScore, detections, frames, resumeAfter } = options
+    const { url, token, cameras, labels, minScore, detections, frames, frameCameras, resumeAfter } = options
     this.#options = options
     this.#maxWaiting = options.maxWaiting ?? usualWaiting
     if (!Number.isInteger(this.#maxWaiting) || this.#maxWaiting < 2)
@@ -57,7 +57,7 @@ export class GantryStream implements AsyncIterable<StreamMessage> {
         url,
         token,
         open,
-        wants: { cameras, labels, minScore, detections, frames },
+        wants: { cameras, labels, minScore, detections, frames, frameCameras },
         resumes: true,
         resumeAfter,
         whenRefused: 'end',

@@ -79,6 +79,8 @@ export type Wants = Readonly<{
   detections?: boolean | undefined
   /** Also the analysed pictures. */
   frames?: boolean | undefined
+  /** With `frames`: of these cameras alone; left out: of all in `cameras`. */
+  frameCameras?: readonly string[] | undefined
 }>
 
 export type HelloMessage = Readonly<{
@@ -98,6 +100,7 @@ export type SubscribedMessage = Readonly<{
   detections: boolean
   events: boolean
   frames: boolean
+  frameCameras?: readonly string[] | undefined
   resumeAfter?: string | undefined
 }>
 

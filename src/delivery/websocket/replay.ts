@@ -1,4 +1,5 @@
 import type { StreamedResult } from '../../store/record.js'
+import { formatCursor } from './cursor.js'
 import type { ResumeRing } from './resume-ring.js'
 import { Rendering } from './rendering.js'
 import type { StreamClient } from './stream-client.js'
@@ -88,7 +89,7 @@ export class Replay {
   #offer({ position, cameraId, bytes }: Message): void {
     if (!this.client.wantsCamera(cameraId)) return
     this.#sendLast()
-    const cursor = formatCursor(this.settings.epoch, position)
+    const cursor = formatCursor({ epoch: this.settings.epoch, position })
     this.#last = new Rendering(cursor, bytes).for(this.client.filter)
     this.#sent += 1
   }
@@ -105,15 +106,4 @@ export class Replay {
     if (this.#last !== undefined) this.client.send(this.#last)
     this.#last = undefined
   }
-}
-
-/** Position in the stream, as one run of the service counts it. */
-export function formatCursor(epoch: string, position: number): string {
-  return `${epoch}-${position}`
-}
-
-/** @param cursor - has the form of `cursorSchema`. */
-export function parseCursor(cursor: string): Readonly<{ epoch: string; position: number }> {
-  const dash = cursor.lastIndexOf('-')
-  return { epoch: cursor.slice(0, dash), position: Number(cursor.slice(dash + 1)) }
 }

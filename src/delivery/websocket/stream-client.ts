@@ -27,7 +27,9 @@ export class StreamClient {
   filter: MessageFilter = keepAll
   /** Next position of the stream this client is to get live. */
   nextPosition = Number.POSITIVE_INFINITY
-  #cameras: ReadonlySet<string> | 'all' = new Set()
+  #cameras: Cameras = new Set()
+  /** Of which it wants pictures. */
+  #frames: Cameras = new Set()
   #dropped = 0
   #slowSinceMs: number | undefined
   #lifeMs: number
@@ -56,10 +58,14 @@ export class StreamClient {
     return this.#cameras === 'all'
   }
 
+  /** Cameras this client wants results of; `*` for all. */
+  get resultCameras(): readonly string[] {
+    return this.subscription?.detections === true ? listOf(this.#cameras) : []
+  }
+
   /** Cameras this client wants pictures of; `*` for all. */
   get pictureCameras(): readonly string[] {
-    if (this.subscription?.frames !== true) return []
-    return this.#cameras === 'all' ? ['*'] : [...this.#cameras]
+    return listOf(this.#frames)
   }
 
   get isBehind(): boolean {
@@ -69,12 +75,18 @@ export class StreamClient {
   subscribe(subscription: Subscription, nextPosition: number): void {
     this.subscription = subscription
     this.filter = filterOf(subscription)
-    this.#cameras = subscription.cameras.includes('*') ? 'all' : new Set(subscription.cameras)
+    const { cameras, frames, frameCameras = cameras } = subscription
+    this.#cameras = camerasIn(cameras)
+    this.#frames = frames
+      ? camerasIn(frameCameras.filter((id) => id === '*' || this.wantsCamera(id)))
+      : new Set()
+    // `*` of pictures is no more than what results are wanted of.
+    if (this.#frames === 'all') this.#frames = this.#cameras
     this.nextPosition = nextPosition
   }
 
   wantsCamera(cameraId: string): boolean {
-    return this.#cameras === 'all' || this.#cameras.has(cameraId)
+    return isIn(this.#cameras, cameraId)
   }
 
   /** Sends what this client wants of the jobs in as few writes as may be, or counts what was left out. */
@@ -97,7 +109,7 @@ export class StreamClient {
   #offer(job: BroadcastJob, figures: StreamFigures): void {
     if (job.position < this.nextPosition || !this.wantsCamera(job.cameraId) || !this.isOpen) return
     this.nextPosition = job.position + 1
-    if (job.picture !== undefined && this.subscription?.frames === true)
+    if (job.picture !== undefined && isIn(this.#frames, job.cameraId))
       figures.count(this.#offerPicture(job.picture) === 'sent' ? 'picture_sent' : 'picture_skipped')
     if (this.subscription?.detections === true)
       figures.count(this.#offerText(job.rendering.for(this.filter), job.atMs))
@@ -223,4 +235,18 @@ export class StreamClient {
     this.#bytesSent += frame.length
     this.wire.write(frame, flushed)
   }
+}
+
+type Cameras = ReadonlySet<string> | 'all'
+
+function camerasIn(ids: readonly string[]): Cameras {
+  return ids.includes('*') ? 'all' : new Set(ids)
+}
+
+function isIn(cameras: Cameras, id: string): boolean {
+  return cameras === 'all' || cameras.has(id)
+}
+
+function listOf(cameras: Cameras): readonly string[] {
+  return cameras === 'all' ? ['*'] : [...cameras]
 }

@@ -15,9 +15,10 @@ import {
   StreamMessageError,
   StreamRateError,
 } from './client-message.js'
-import { PictureDemand } from './picture-demand.js'
+import { CameraDemand } from './camera-demand.js'
 import { serverFrame } from './server-frame.js'
-import { formatCursor, parseCursor, Replay, type StreamPast } from './replay.js'
+import { formatCursor, parseCursor } from './cursor.js'
+import { Replay, type StreamPast } from './replay.js'
 import { ResumeRing } from './resume-ring.js'
 import { closeCodes, StreamClient } from './stream-client.js'
 import { StreamFigures } from './stream-figures.js'
@@ -47,7 +48,7 @@ export class WebSocketHub implements StreamHub {
   onClients: ((clients: number) => void) | undefined
   readonly figures = new StreamFigures()
   readonly #connections = new Map<WebSocket, Connection>()
-  readonly #demand = new PictureDemand()
+  readonly #demand = new CameraDemand()
   readonly #ring: ResumeRing
   readonly #broadcaster: Broadcaster<StreamClient>
   #clients: readonly StreamClient[] | undefined
@@ -189,7 +190,7 @@ export class WebSocketHub implements StreamHub {
     connection.replay?.cancel()
     connection.replay = undefined
     // During a replay nothing is live: what comes meanwhile is in the ring, and the replay goes on until there is no more.
-    client.subscribe(subscription, from === undefined ? this.#ring.newest + 1 : Number.POSITIVE_INFINITY)
+    client.subscribe(subscription, from === undefined ? this.#nextLive(client) : Number.POSITIVE_INFINITY)
     this.#demandPictures(connection, client.pictureCameras)
     client.tell({ type: 'subscribed', ...subscription })
     if (from === undefined) return
@@ -202,6 +203,11 @@ export class WebSocketHub implements StreamHub {
       (sent) => this.figures.count('sent', sent),
     )
     connection.replay.run(from === 'expired' ? this.#ring.oldest : from)
+  }
+
+  /** Of who was live already nothing is left out that still waits to be sent. */
+  #nextLive({ nextPosition }: StreamClient): number {
+    return Math.min(nextPosition, this.#ring.newest + 1)
   }
 
   /** @returns first position to replay; `expired` for a cursor of a run of which nothing is known. */
@@ -270,7 +276,7 @@ export class WebSocketHub implements StreamHub {
   }
 
   #cursor(position: number): string {
-    return formatCursor(this.settings.epoch, position)
+    return formatCursor({ epoch: this.settings.epoch, position })
   }
 
   async #closeAll(): Promise<void> {

@@ -91,6 +91,17 @@ describe('subscribing', () => {
     ])
   })
 
+  it('leaves out nothing of what still waits to be sent when somebody who is live subscribes again', async () => {
+    fixture = await startHub({ gatherMs: 300, idleLoad: -2, busyLoad: -1 })
+    const client = await TestClient.subscribed(fixture.port, { cameras: ['dock-1'] })
+    fixture.hub.publish(detectionsText({ seq: 1 }))
+    await client.next('detections')
+    fixture.hub.publish(detectionsText({ seq: 2 }))
+    client.send({ type: 'subscribe', cameras: ['dock-1', 'gate'] })
+    await client.next('subscribed', 2)
+    expect((await client.next('detections', 2)).seq).toBe(2)
+  })
+
   it('lets a later subscribe replace the earlier one', async () => {
     fixture = await startHub()
     const client = await TestClient.subscribed(fixture.port, { cameras: ['dock-1'] })
@@ -114,6 +125,20 @@ describe('subscribing', () => {
 })
 
 describe('pictures', () => {
+  it('sends those of the cameras that are named for it, and results of all', async () => {
+    fixture = await startHub()
+    const viewer = await TestClient.subscribed(fixture.port, { frames: true, frameCameras: ['gate'] })
+    const none = await TestClient.subscribed(fixture.port, { cameras: ['dock-1'], frames: true, frameCameras: ['gate'] }) // prettier-ignore
+    expect([...fixture.hub.pictureCameras]).toEqual(['gate'])
+    for (const cameraId of ['dock-1', 'gate'])
+      fixture.hub.publish(detectionsText({ cameraId, seq: 5 }), pictureMessage(pictureHeader(cameraId, 5), Buffer.alloc(4))) // prettier-ignore
+    await viewer.next('detections', 2)
+    expect(viewer.of('detections').map(({ cameraId }) => cameraId)).toEqual(['dock-1', 'gate'])
+    expect(viewer.pictures.map(({ header }) => header.cameraId)).toEqual(['gate'])
+    await none.next('detections')
+    expect(none.pictures).toEqual([])
+  })
+
   it('come as a binary message before the detections of the same frame, to those who asked', async () => {
     fixture = await startHub()
     const demand: string[][] = []

@@ -25,6 +25,7 @@ def connect(
     min_score: Optional[float] = None,
     detections: Optional[bool] = None,
     frames: Optional[bool] = None,
+    frame_cameras: Optional[Sequence[str]] = None,
     resume_after: Optional[str] = None,
     max_waiting: int = 1_000,
     ssl: Optional[tls.SSLContext] = None,
@@ -35,6 +36,7 @@ def connect(
     url: of the service, such as `http://127.0.0.1:8000`; with the path under which a reverse proxy has it, if any.
     token: of `server.token`; a function is asked anew for every connection.
     cameras, labels, min_score, frames: what to subscribe to; left out: every camera, label and score, and no pictures.
+    frame_cameras: with `frames` the cameras whose pictures come; left out: all of `cameras`.
     resume_after: begins after the message with this cursor, that of `GantryStream.cursor` before a restart of this program.
     max_waiting: results that wait for `async for` at most; then the stream pauses until half of them are read, and goes on where
         it was. What the service does not keep so long is told by a `gap`.
@@ -45,7 +47,7 @@ def connect(
     """
     if max_waiting < 2:
         raise option_error("max_waiting: it is less than 2", "Leave it out for 1,000.")
-    wants = _wants(cameras, labels, min_score, detections, frames)
+    wants = _wants(cameras, labels, min_score, detections, frames, frame_cameras)
     return GantryStream(base_of(url), token, ssl, wants, resume_after, max_waiting, on_state)
 
 
@@ -99,11 +101,12 @@ class GantryStream:
         min_score: Optional[float] = None,
         detections: Optional[bool] = None,
         frames: Optional[bool] = None,
+        frame_cameras: Optional[Sequence[str]] = None,
     ) -> None:
         """Asks for something else from now on."""
         self._start()
         assert self._connection is not None
-        await self._connection.subscribe(_wants(cameras, labels, min_score, detections, frames))
+        await self._connection.subscribe(_wants(cameras, labels, min_score, detections, frames, frame_cameras))
 
     async def close(self) -> None:
         """Ends at once; what waits is not read any more. The service is told, for half a second at most."""
@@ -211,8 +214,9 @@ def _wants(
     min_score: Optional[float],
     detections: Optional[bool],
     frames: Optional[bool],
+    frame_cameras: Optional[Sequence[str]],
 ) -> Dict[str, Any]:
-    for name, value in (("cameras", cameras), ("labels", labels)):
+    for name, value in (("cameras", cameras), ("labels", labels), ("frame_cameras", frame_cameras)):
         # A text is a sequence of texts, too.
         if isinstance(value, str):
             raise option_error(f"{name}: a text is given", f'Give a list: {name}=["{value}"].')
@@ -222,5 +226,6 @@ def _wants(
         "minScore": min_score,
         "detections": detections,
         "frames": frames,
+        "frameCameras": None if frame_cameras is None else list(frame_cameras),
     }
     return {name: value for name, value in wants.items() if value is not None}

@@ -1,5 +1,5 @@
-/** Union of the cameras that clients want pictures of, kept by counting. `*` stands for all. */
-export class PictureDemand {
+/** Union of the cameras that clients want something of, kept by counting. `*` stands for all. */
+export class CameraDemand {
   readonly #counts = new Map<string, number>()
 
   get cameras(): ReadonlySet<string> {

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { PictureDemand } from '../../../src/delivery/websocket/picture-demand.js'
+import { CameraDemand } from '../../../src/delivery/websocket/camera-demand.js'
 
 it('says that the union changed only when it did', () => {
-  const demand = new PictureDemand()
+  const demand = new CameraDemand()
   expect(demand.replace([], ['dock-1'])).toBe(true)
   expect(demand.replace([], ['dock-1', 'gate'])).toBe(true)
   expect(demand.replace([], ['gate'])).toBe(false)
