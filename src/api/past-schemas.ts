@@ -33,8 +33,17 @@ const nextCursor = z
   .optional()
   .describe('Give it as `cursor` for the next page; absent on the last.')
 
+/** Nodes of a cluster that are not in an answer for all of them. */
+export const incompleteSchema = z
+  .array(z.string())
+  .readonly()
+  .optional()
+  .describe(
+    'Nodes of the cluster from which something may be missing here, each with the reason; absent where nothing is missing.',
+  )
+
 export const detectionsPageSchema = z
-  .strictObject({ items: z.array(detectionsMessageSchema), nextCursor })
+  .strictObject({ items: z.array(detectionsMessageSchema), nextCursor, incomplete: incompleteSchema })
   .describe('Results, newest first.')
 
 export const eventsPageSchema = z

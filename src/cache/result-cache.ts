@@ -16,7 +16,12 @@ export type RecentQuery = Readonly<{
 }>
 
 /** Newest first. `nextCursor` is absent on the last page. */
-export type RecentPage = Readonly<{ items: readonly DetectionsMessage[]; nextCursor?: string }>
+export type RecentPage = Readonly<{
+  items: readonly DetectionsMessage[]
+  nextCursor?: string
+  /** Of a cluster: nodes whose results may be missing on this page, each with the reason; absent where none are. */
+  incomplete?: readonly string[]
+}>
 
 export type CacheHealth = Readonly<{
   backend: 'memory' | 'redis'

@@ -9,10 +9,11 @@ import { SocketGuard } from '../delivery/kafka/socket-guard.js'
 import { GantryError } from '../errors.js'
 import type { KeptCameras } from '../cameras/camera-store.js'
 import { backoffMs } from '../lifecycle/backoff.js'
-import { nowMs } from '../lifecycle/clock.js'
+import { nowMs, wallMs } from '../lifecycle/clock.js'
 import { atMost, delay, unlessAborted } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
 import type { ClusterMetrics } from '../metrics/cluster-metrics.js'
+import type { GoneNode, OtherNodes } from './ask-nodes.js'
 import { CameraRegistry, RegistryUnavailableError } from './camera-registry.js'
 import { slotOf } from './camera-slot.js'
 import { clusterAdvice } from './cluster-advice.js'
@@ -30,8 +31,10 @@ const connectTimeoutMs = 2_000
 const takenWithinMs = 6_000
 const firstPicturesMs = 1_500
 const askAgainMs = 100
-/** Longest at the end to hear from the brokers who else there is. */
-const whoElseMs = 2_000
+/** Longest at the end to hear from the brokers who else there is, and for a question that goes to all nodes. */
+const whoElseMs = { ending: 2_000, asking: 1_000 }
+/** Nodes that are gone and remembered: names may be made for each start. */
+const mostGone = 64
 const brokersRetry = { baseMs: 500, capMs: 5_000 }
 const never = new AbortController().signal
 
@@ -76,7 +79,7 @@ export type ClusterDeps = Readonly<{
   metrics: ClusterMetrics
   /** The camera runs here from now on, with these settings. */
   runs: (config: CameraConfig) => void
-  /** It does not run here any more. @param isRemoved - nor anywhere else. */
+  /** It does not run here any more. @param isRemoved - nor anywhere else: told of cameras that never ran here, too. */
   leaves: (id: string, isRemoved: boolean) => void
   log: Log
 }>
@@ -89,6 +92,11 @@ export class Cluster {
   /** Of the client for each use. */
   readonly #guards = new Map<KafkaUse, SocketGuard>()
   #others: readonly MemberData[] = []
+  /** Wall time at which nodes were found to be gone, by name. */
+  readonly #gone = new Map<string, number>()
+  #hasMet = false
+  /** Removals that were in the topic before this node came were followed by others, or by its last run. */
+  #knowsAll = false
   /** What the start waits for. */
   #startingReason: string | undefined
 
@@ -137,6 +145,7 @@ export class Cluster {
     await this.#topicsThere(signal)
     this.registry.start()
     await unlessAborted(this.registry.whole, signal)
+    this.#knowsAll = true
     await this.#bring(cameras, signal)
     this.group.start()
   }
@@ -255,14 +264,34 @@ export class Cluster {
     return { url, version, models, capacity: this.deps.capacity(), layout }
   }
 
+  /** Those that the brokers name now, or named last where they do not answer. */
+  async others(): Promise<OtherNodes> {
+    const told = (await atMost(whoElseMs.asking, this.group.nodes())) ?? []
+    const isTold = told.some(({ isThis }) => isThis)
+    const nodes = isTold ? told.flatMap(({ isThis, data }) => (isThis ? [] : [data])) : this.#others
+    const gone = [...this.#gone].map(([node, leftMs]): GoneNode => ({ node, leftMs }))
+    const reason = isTold || this.#hasMet ? undefined : 'the brokers do not say which nodes there are'
+    return { nodes, gone, reason }
+  }
+
   #met(others: readonly MemberData[]): void {
+    this.#remember(others)
     this.#others = others
+    this.#hasMet = true
     const own = this.group.data()
     const keptOut = keptOutBy(own, others)
     if (keptOut !== undefined) this.deps.log.error({ reason: keptOut }, 'kept out of the cluster')
     else
       for (const difference of differences(own, others))
         this.deps.log.warn({ difference }, 'nodes of the cluster differ')
+  }
+
+  /** Who is gone, so that it can be told what is missing with it. */
+  #remember(others: readonly MemberData[]): void {
+    const here = new Set(others.map(({ node }) => node))
+    for (const { node } of this.#others) if (!here.has(node)) this.#gone.set(node, wallMs())
+    for (const node of here) this.#gone.delete(node)
+    for (const node of [...this.#gone.keys()].slice(0, -mostGone)) this.#gone.delete(node)
   }
 
   /** Pictures a second that the cameras of each slot ask for. */
@@ -276,8 +305,9 @@ export class Cluster {
   }
 
   #changed(id: string, config: CameraConfig | undefined): void {
-    if (config === undefined) this.deps.leaves(id, true)
-    else if (this.generationOf(id) !== undefined) this.deps.runs(config)
+    if (config === undefined) {
+      if (this.#knowsAll) this.deps.leaves(id, true)
+    } else if (this.generationOf(id) !== undefined) this.deps.runs(config)
   }
 
   #gained(claims: ReadonlyMap<number, number>): void {
@@ -315,7 +345,7 @@ export class Cluster {
   /** The others take this node's cameras, which it goes on with: resolves once they have them, or after so long, or at once where there are no others. */
   async handOver(withinMs: number): Promise<void> {
     // Where the brokers are away nobody can take them.
-    const nodes = (await atMost(Math.min(withinMs, whoElseMs), this.group.nodes())) ?? []
+    const nodes = (await atMost(Math.min(withinMs, whoElseMs.ending), this.group.nodes())) ?? []
     const running = new Set(
       [...this.registry.cameras.keys()]
         .map((id) => this.slotOf(id))

@@ -10,6 +10,7 @@ import {
   type Result,
 } from '../../clients/typescript/src/node.js'
 import { pythonClients } from '../support/python-clients.js'
+import { startHttpServer } from '../support/http-server.js'
 import { RedService } from '../support/red-service.js'
 import { until } from '../support/until.js'
 
@@ -119,6 +120,45 @@ asyncio.run(main())
       ['GANTRY_CLIENT_UNREACHABLE', null],
       ...Array.from({ length: 6 }, () => 'GANTRY_CLIENT_OPTION'),
     ])
+  })
+})
+
+describe('results of a cluster that lacks a node', () => {
+  const page = (last: boolean) => ({
+    items: [],
+    ...(last ? {} : { nextCursor: 'next', incomplete: ['b: it does not answer'] }),
+  })
+  const answering = () =>
+    startHttpServer(({ url = '' }, response) => {
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify(page(url.includes('cursor=next'))))
+    })
+
+  it('R200: say which, once for each page', async () => {
+    const server = await answering()
+    const told: unknown[] = []
+    const api = new GantryApi({ url: server.base })
+    for await (const result of api.results({ onIncomplete: (nodes) => told.push(nodes) })) told.push(result)
+    await server.close()
+    expect(told).toEqual([['b: it does not answer']])
+  })
+
+  it.skipIf(pythonClients === undefined)('R200: say it in Python, too', async () => {
+    const server = await answering()
+    const program = `
+import asyncio, json, sys
+from gantry_client import GantryApi
+async def main():
+    told = []
+    async for result in GantryApi(sys.argv[1]).results(on_incomplete=told.append):
+        told.append(result)
+    print(json.dumps(told))
+asyncio.run(main())
+`
+    const env = { ...process.env, PYTHONPATH: join(import.meta.dirname, '../../clients/python/src') }
+    const { stdout } = await promisify(execFile)(pythonClients ?? '', ['-c', program, server.base], { env })
+    await server.close()
+    expect(JSON.parse(stdout)).toEqual([['b: it does not answer']])
   })
 })
 

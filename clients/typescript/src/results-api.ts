@@ -18,7 +18,11 @@ export type PastQuery = Readonly<{
   to?: Date | string | undefined
   /** Results of one request, 1 to 1,000. */
   pageSize?: number | undefined
+  /** Called where nodes of a cluster are missing in what follows, each with the reason: they may have results of that time, too. */
+  onIncomplete?: ((nodes: readonly string[]) => void) | undefined
 }>
+
+type ResultsPage = Readonly<{ items: readonly Result[]; nextCursor?: string; incomplete?: readonly string[] }>
 
 /** As much of `fetch` as is needed: one of your own may trust other certificates, for instance. It gets a `signal` as well, as `fetch` does. */
 export type Fetch = (
@@ -56,7 +60,7 @@ export class GantryApi {
   }
 
   /** Results, newest first. The next page is asked for when it is read. */
-  async *results({ camera, label, from, to, pageSize }: PastQuery = {}): AsyncGenerator<
+  async *results({ camera, label, from, to, pageSize, onIncomplete }: PastQuery = {}): AsyncGenerator<
     Result,
     void,
     undefined
@@ -67,7 +71,8 @@ export class GantryApi {
       const query = new URLSearchParams()
       for (const [name, value] of Object.entries({ ...asked, cursor }))
         if (value !== undefined) query.set(name, value)
-      const page = await this.#get<{ items: Result[]; nextCursor?: string }>(`api/v1/detections?${query}`)
+      const page = await this.#get<ResultsPage>(`api/v1/detections?${query}`)
+      if (page.incomplete !== undefined) onIncomplete?.(page.incomplete)
       yield* page.items
       cursor = page.nextCursor
     } while (cursor !== undefined)

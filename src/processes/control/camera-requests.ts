@@ -86,8 +86,8 @@ export class CameraRequests {
   release(id: string, isRemoved: boolean): Promise<void> {
     return this.#turns.take(id, async () => {
       const entry = this.deps.directory.release(id)
-      if (entry === undefined) return
-      this.#letGo(entry)
+      if (entry !== undefined) this.#letGo(entry)
+      // Its results may be here from when this node had it.
       if (isRemoved) await this.#forget(id)
     })
   }

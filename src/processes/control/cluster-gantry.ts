@@ -27,6 +27,7 @@ import { nowMs, wallMs } from '../../lifecycle/clock.js'
 import { delay } from '../../lifecycle/delay.js'
 import type { DetectionsMessage } from '../../messages/detections-message.js'
 import type { GpuFigures } from '../../metrics/gpu-metrics.js'
+import { AllNodes } from './all-nodes.js'
 import type { GantryService } from './service.js'
 
 /** Longest that a change waits for a node to have the camera, while the group forms. */
@@ -46,6 +47,7 @@ const never = new AbortController().signal
 /** A node of a cluster as clients see it: what is about a camera is answered by the node that has it. */
 export class ClusterGantry implements Gantry {
   readonly onThisNode: Gantry
+  readonly #allNodes: AllNodes | undefined
 
   /** @param peers - absent: answers for this node alone. */
   constructor(
@@ -54,6 +56,7 @@ export class ClusterGantry implements Gantry {
     readonly peers: PeerClient | undefined,
   ) {
     this.onThisNode = peers === undefined ? this : new ClusterGantry(local, cluster, undefined)
+    this.#allNodes = peers && new AllNodes(cluster, peers)
   }
 
   get name(): string {
@@ -167,17 +170,10 @@ export class ClusterGantry implements Gantry {
     )
   }
 
-  /** Of a camera those of the node that has it; without a camera those of this node. */
+  /** Those of all nodes, also of one camera: it may have been with others before. */
   async recent(query: RecentQuery): Promise<RecentPage> {
-    const { cameraId } = query
-    if (cameraId === undefined || !this.cluster.registry.cameras.has(cameraId))
-      return this.local.recent(query)
-    return this.#byOwner(
-      cameraId,
-      () => this.local.recent(query),
-      { method: 'GET', path: `/api/v1/detections?${recentParameters(query)}` },
-      jsonOf<RecentPage>,
-    )
+    const here = () => this.local.recent(query)
+    return this.#allNodes === undefined ? here() : this.#allNodes.recent(query, here)
   }
 
   coverage(question: CoverageQuestion): Promise<CoverageView> {
@@ -297,13 +293,6 @@ function awaited(config: CameraConfig, owner: GroupNode | undefined, error?: unk
     stats: noStats,
     node: node ?? null,
   }
-}
-
-function recentParameters({ limit, cameraId, label, fromMs, toMs, cursor }: RecentQuery): string {
-  const time = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString())
-  const all = { limit: String(limit), camera: cameraId, label, from: time(fromMs), to: time(toMs), cursor }
-  const given = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined)
-  return new URLSearchParams(given).toString()
 }
 
 function jsonOf<T>({ bytes }: Readonly<{ bytes: Buffer }>): T {

@@ -31,17 +31,23 @@ function setting({ engineHears = true } = {}) {
     ask: () => Promise.reject(new Error('it has no camera')),
   }
   const removed: string[] = []
+  const forgotten: string[] = []
   const engines = new CameraEngines(directory, [engine, engine])
   const requests = new CameraRequests({
     directory,
     engines,
     capacity: { admit: async (_, take) => ({ taken: await take(), warnings: ['there is no room'] }) },
-    cache: { forget: () => Promise.reject(new Error('the cache is away')) },
+    cache: {
+      forget: (id) => {
+        forgotten.push(id)
+        return Promise.reject(new Error('the cache is away'))
+      },
+    },
     modelServer: undefined,
     log: silentLog(),
     removed: (id) => removed.push(id),
   })
-  return { directory, engines, requests, told, removed }
+  return { directory, engines, requests, told, removed, forgotten }
 }
 
 const camera = (id: string, more: object = {}) =>
@@ -75,6 +81,15 @@ describe('requests about cameras', () => {
     await requests.add(camera('dock'))
     await requests.remove('dock')
     expect([removed, directory.size, directory.leaving('dock')]).toEqual([['dock'], 0, undefined])
+  })
+
+  it('forget results of a camera that is removed everywhere, also where another node had it last', async () => {
+    const { requests, forgotten } = setting()
+    await requests.follow(camera('dock'))
+    await requests.release('dock', false)
+    expect(forgotten).toEqual([])
+    await requests.release('dock', true)
+    expect(forgotten).toEqual(['dock'])
   })
 
   it('are told to come again while the camera moves, which no engine is told of either', async () => {

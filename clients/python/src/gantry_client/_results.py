@@ -2,7 +2,7 @@ import asyncio
 import json
 import ssl as tls
 from datetime import datetime, timezone
-from typing import Any, AsyncIterator, Dict, List, Optional, Union, cast
+from typing import Any, AsyncIterator, Callable, Dict, List, Optional, Union, cast
 from urllib.error import HTTPError
 from urllib.parse import quote, urlencode
 from urllib.request import HTTPSHandler, Request, build_opener
@@ -38,8 +38,13 @@ class GantryApi:
         since: Union[datetime, str, None] = None,
         until: Union[datetime, str, None] = None,
         page_size: Optional[int] = None,
+        on_incomplete: Optional[Callable[[List[str]], None]] = None,
     ) -> AsyncIterator[Result]:
-        """Results, newest first, as far as the service keeps them. The next page is asked for when it is read."""
+        """Results, newest first, as far as the service keeps them. The next page is asked for when it is read.
+
+        ``on_incomplete`` is called where nodes of a cluster are missing in what follows, each with the reason: they may
+        have results of that time, too.
+        """
         asked: Dict[str, Optional[str]] = {
             "camera": camera,
             "label": label,
@@ -50,6 +55,8 @@ class GantryApi:
         while True:
             query = urlencode({name: value for name, value in asked.items() if value is not None})
             page = await self._get(f"api/v1/detections?{query}")
+            if on_incomplete is not None and "incomplete" in page:
+                on_incomplete(page["incomplete"])
             for result in page["items"]:
                 yield cast(Result, result)
             asked["cursor"] = page.get("nextCursor")
