@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { cameraIdSchema } from '../config/camera.js'
 import { blindCauses, coverageStates, type BlindCause, type CoverageState } from '../vision/coverage.js'
-import type { CameraTime } from '../coverage/coverage-sums.js'
+import { coverageSums, type CameraTime } from '../coverage/coverage-sums.js'
+import type { CoverageView } from './gantry.js'
+import { incompleteSchema } from './past-schemas.js'
 
 const time = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time such as 2026-11-20T08:15:30Z' })
 
@@ -82,6 +84,7 @@ export const coverageSchema = z
           .describe('In order, without hole or overlap; null with `spans=0`.'),
       }),
     ),
+    incomplete: incompleteSchema,
   })
   .describe('Time of the cameras, watched and blind.')
 
@@ -90,7 +93,8 @@ export function coverageBody({
   fromMs,
   toMs,
   items,
-}: Readonly<{ fromMs: number; toMs: number; items: readonly CameraTime[] }>): z.input<typeof coverageSchema> {
+  incomplete,
+}: CoverageView): z.input<typeof coverageSchema> {
   return {
     from: stamp(fromMs),
     to: stamp(toMs),
@@ -110,7 +114,23 @@ export function coverageBody({
           cause: span.cause,
         })) ?? null,
     })),
+    ...(incomplete && { incomplete }),
   }
+}
+
+/** The same read back from another node, which was asked for spans. */
+export function timesInCoverageBody(body: z.output<typeof coverageSchema>): CameraTime[] {
+  return body.items.map(({ cameraId, last, ...item }) => {
+    const spans = (item.spans ?? []).map(({ from, to, cause }) => {
+      return { cameraId, fromMs: Date.parse(from), toMs: Date.parse(to), cause }
+    })
+    return {
+      ...{ cameraId, spans, ...coverageSums(spans) },
+      fromMs: Date.parse(item.from),
+      toMs: Date.parse(item.to),
+      last: { fromMs: Date.parse(last.since), cause: last.cause },
+    }
+  })
 }
 
 function stateOf(cause: BlindCause | null): CoverageState {

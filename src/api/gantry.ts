@@ -84,6 +84,21 @@ export type HeadroomView = Readonly<{
   > | null
   perCamera: (CameraCost & Readonly<Pick<ServiceLoad, 'cpuMsPerFrame' | 'runMs'>>) | null
   predicted: Headroom['predicted'] | null
+  /** Of all nodes; absent where the service is none of a cluster. */
+  cluster?: ClusterHeadroom
+}>
+
+/** Room of the nodes of a cluster. */
+export type ClusterHeadroom = Readonly<{
+  /** How many may come, as they go to nodes on average, before the first of these has no room; `null` while one node's is not known. */
+  cameras: number | null
+  reason: string
+  /** Room of all nodes whose room is known, wherever cameras would go. */
+  sum: number
+  nodes: readonly Readonly<
+    Pick<HeadroomView, 'cameras' | 'limitedBy' | 'reason'> & { node: string; slots: number }
+  >[]
+  incomplete?: readonly string[]
 }>
 
 /** Whose time is asked for; wall times in milliseconds. */
@@ -92,10 +107,18 @@ export type CoverageQuestion = Readonly<{
   fromMs: number
   toMs: number
   withSpans: boolean
+  /** Asked by another node, which sums spans up: it gets as many of them as sums are made of. */
+  isForSums?: boolean
 }>
 
 /** Time of cameras, watched and blind. */
-export type CoverageView = Readonly<{ fromMs: number; toMs: number; items: readonly CameraTime[] }>
+export type CoverageView = Readonly<{
+  fromMs: number
+  toMs: number
+  items: readonly CameraTime[]
+  /** Of a cluster: nodes whose part may be missing, each with the reason; absent where none are. */
+  incomplete?: readonly string[]
+}>
 
 export const ensembleStates = ['steady', 'loading', 'comparing', 'trial'] as const
 export const ensembleOutcomes = ['kept', 'taken_back', 'refused'] as const
@@ -223,7 +246,7 @@ export interface Gantry {
   coverage(question: CoverageQuestion): Promise<CoverageView>
   readiness(): Readiness
   /** @throws CameraNotFoundError of a camera that is to be the measure. */
-  headroom(question: HeadroomQuestion): HeadroomView
+  headroom(question: HeadroomQuestion): Awaitable<HeadroomView>
   ensemble(): EnsembleView
   /** Asks the model server, which is not woken for it. Never rejects. */
   models(): Promise<ModelsView>

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { cameraIdSchema } from '../config/camera.js'
+import { incompleteSchema } from './past-schemas.js'
 
 const count = z.number().int().min(0)
 
@@ -23,13 +24,37 @@ export const headroomQuerySchema = z.strictObject({
 const usedOf = (what: string) =>
   z.strictObject({ all: z.number(), busy: z.number() }).describe(`${what}, all and busy on average.`)
 
-export const headroomSchema = z
+const roomFields = {
+  cameras: count
+    .nullable()
+    .describe('Further cameras; null while it is not known. Cameras that are on their way are taken off.'),
+  limitedBy: z.enum(['cpu', 'instances', 'latency']).nullable().describe('What one more would break.'),
+  reason: z.string().describe('The same for people, or why it is not known.'),
+}
+
+const clusterHeadroomSchema = z
   .strictObject({
     cameras: count
       .nullable()
-      .describe('Further cameras; null while it is not known. Cameras that are on their way are taken off.'),
-    limitedBy: z.enum(['cpu', 'instances', 'latency']).nullable().describe('What one more would break.'),
-    reason: z.string().describe('The same for people, or why it is not known.'),
+      .describe(
+        'How many may come before the first node has no room: they go to nodes by their ids. Null while the room of a node is not known.',
+      ),
+    reason: z.string(),
+    sum: count.describe('Room of all nodes whose room is known, wherever cameras would go.'),
+    nodes: z.array(
+      z.strictObject({
+        node: z.string(),
+        slots: count.describe('Its part of the cameras that come.'),
+        ...roomFields,
+      }),
+    ),
+    incomplete: incompleteSchema,
+  })
+  .describe('Room of all nodes of the cluster; what stands beside it is of the node that was asked.')
+
+export const headroomSchema = z
+  .strictObject({
+    ...roomFields,
     objectiveMs: z.number().describe('For 99 of 100 results of each camera, capture to publish.'),
     now: z
       .strictObject({
@@ -53,5 +78,6 @@ export const headroomSchema = z
       .strictObject({ busyCores: z.number(), busyInstances: z.number(), p99Ms: z.number() })
       .nullable()
       .describe('With that many more.'),
+    cluster: clusterHeadroomSchema.optional(),
   })
   .describe('Room for more cameras, by what the service measured of itself.')

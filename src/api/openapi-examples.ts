@@ -231,10 +231,11 @@ const coverage = {
   ],
 }
 
+const room = { limitedBy: 'cpu', reason: 'with one more the processor is used up' }
+
 const headroom = {
+  ...room,
   cameras: 5,
-  limitedBy: 'cpu',
-  reason: 'with one more the processor is used up',
   objectiveMs: 300,
   now: {
     measuredAt: '2026-11-20T08:15:30.440Z',
@@ -246,6 +247,15 @@ const headroom = {
   },
   perCamera: { framesPerSecond: 5, decoderCores: 0.069, cpuMsPerFrame: 28.1, runMs: 24.7 },
   predicted: { busyCores: 1.85, busyInstances: 0.86, p99Ms: 94.2 },
+  cluster: {
+    cameras: 10,
+    reason: 'with one more, as ids fall on average, node plant-1 has no room',
+    sum: 11,
+    nodes: [
+      { node: 'plant-1', slots: 128, ...room, cameras: 5 },
+      { node: 'plant-2', slots: 128, ...room, cameras: 6 },
+    ],
+  },
 }
 
 /** Values that several bodies share, or that are long. */

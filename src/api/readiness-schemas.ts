@@ -170,6 +170,7 @@ export const readinessSchema = z
         reason: z.string(),
         slots: count.describe('Parts in which cameras go over nodes.'),
         held: count.describe('Slots whose cameras run on this node.'),
+        cameras: count.describe('Of all nodes; `cameras` of the service are those of this one.'),
       })
       .nullable()
       .describe("This node's place in its cluster; null where there is none."),

@@ -48,6 +48,8 @@ export type ClusterState = Readonly<{
   slots: number
   /** Slots whose cameras run here. */
   held: number
+  /** Cameras of all nodes. */
+  cameras: number
 }>
 
 /** No node has a camera now, or the one that was asked does not have it. */
@@ -211,7 +213,8 @@ export class Cluster {
 
   get health(): ClusterState {
     const { id, node, slots } = this.settings.config
-    return { id, node, slots, held: this.group.held.size, ...this.#standing() }
+    const cameras = this.registry.cameras.size
+    return { id, node, slots, held: this.group.held.size, cameras, ...this.#standing() }
   }
 
   /** Before the page of metrics is written. */

@@ -1,4 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { z } from 'zod'
+import type { coverageSchema } from '../../src/api/coverage-schema.js'
+import type { HeadroomView } from '../../src/api/gantry.js'
+import type { CameraView } from '../../src/cameras/camera-view.js'
 import type { RecentPage } from '../../src/cache/result-cache.js'
 import { kafkaMissing } from '../support/kafka.js'
 import { TestNodes } from '../support/nodes.js'
@@ -94,5 +98,62 @@ describe.skipIf(missing !== undefined)('any node answers for all', () => {
       async () => (await first.fetch('/api/v1/detections?camera=cam-1')).status === 404,
     )
     expect((await second.fetch('/api/v1/detections?camera=cam-1')).status).toBe(404)
+  }, 240_000)
+
+  type Coverage = z.output<typeof coverageSchema>
+
+  it('R201: coverage and room are those of all nodes on each, and of a camera that went over as one time', async () => {
+    const [first, second, third] = await three()
+    const coverageOf = (service: TestService, query = '') =>
+      service.json<Coverage>(`/api/v1/coverage?${query}`)
+    const watched = async (service: TestService) =>
+      (await coverageOf(service, 'spans=0')).items.filter(({ watchedSeconds }) => watchedSeconds > 2)
+    for (const service of [first, second, third])
+      await until('all cameras watched', async () => (await watched(service)).length === cameras, 60_000, 250)
+    const { items } = await first.json<{ items: CameraView[] }>('/api/v1/cameras')
+    const moved = items.filter(({ node }) => node === 'c').map(({ id }) => id)
+    third.kill('SIGTERM')
+    expect(await third.exited()).toBe(0)
+    await nodes.spread(first, cameras, 2)
+    // Its store is gone for the others while it is; it is not forgotten.
+    const without = await until('it is missed', async () => {
+      const { incomplete } = await coverageOf(second)
+      return incomplete
+    }, 30_000, 250) // prettier-ignore
+    expect(without).toEqual([expect.stringMatching(/^c: it left the cluster by 20/)])
+
+    const back = await nodes.add('c', { like: third })
+    await nodes.spread(back, cameras, 3)
+    const whole = await until('the time of all nodes', async () => {
+      const answer = await coverageOf(first)
+      return answer.incomplete === undefined && answer.items.length === cameras ? answer : undefined
+    }, 30_000, 250) // prettier-ignore
+    for (const { cameraId, spans, ...time } of whole.items) {
+      // Without hole or overlap, on any node.
+      for (const [index, span] of spans!.entries())
+        if (index > 0) expect(span.from, cameraId).toBe(spans![index - 1]!.to)
+      const lengthMs = Date.parse(time.to) - Date.parse(time.from)
+      expect(Math.round((time.watchedSeconds + time.blindSeconds) * 1_000)).toBe(lengthMs)
+      if (moved.includes(cameraId))
+        process.stderr.write(`${cameraId}: ${JSON.stringify(time.blindSecondsByCause)}\n`)
+    }
+    for (const id of moved) {
+      const [one] = (await coverageOf(second, `cameraId=${id}`)).items
+      const [same] = whole.items.filter(({ cameraId }) => cameraId === id)
+      expect(one!.from).toBe(same!.from)
+    }
+    expect((await first.fetch('/api/v1/coverage?cameraId=nobody')).status).toBe(404)
+
+    const room = await until('the room of all nodes', async () => {
+      const view = await second.json<HeadroomView>('/api/v1/headroom?sampleFps=1')
+      return view.cluster?.cameras === null ? undefined : view.cluster
+    }, 60_000, 500) // prettier-ignore
+    expect(room.nodes.map(({ node }) => node).sort()).toEqual(['a', 'b', 'c'])
+    expect(room.sum).toBeGreaterThanOrEqual(room.cameras!)
+    process.stderr.write(`room: ${JSON.stringify(room)}\n`)
+    for (const id of items.map(({ id }) => id))
+      expect((await second.fetch(`/api/v1/headroom?like=${id}`)).status).toBe(200)
+    expect((await second.fetch('/api/v1/headroom?like=nobody')).status).toBe(404)
+    expect((await first.readiness()).cluster?.cameras).toBe(cameras)
   }, 240_000)
 })

@@ -1,12 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { CameraView } from '../../src/cameras/camera-view.js'
 import { KafkaBroker } from './kafka.js'
 import { addModel, redDetector } from './onnx-models.js'
-import { redPicture } from './red-pictures.js'
 import { type ServiceOptions, TestService } from './service.js'
 import { until } from './until.js'
+import { makeClip } from './video-clips.js'
 
 const slots = 64
 let made = 0
@@ -33,13 +33,14 @@ export class TestNodes {
     const broker = await KafkaBroker.start()
     const folder = mkdtempSync(join(tmpdir(), 'gantry-nodes-'))
     addModel(folder, 'red', { onnx: redDetector('uint8-nhwc'), config: 'max_batch_size: 4' })
-    writeFileSync(join(folder, 'red.png'), await redPicture({ widthPx: 64, heightPx: 64 }, 230))
+    // Something moves: a picture that stands still is no watching.
+    await makeClip(join(folder, 'scene.mp4'), { widthPx: 160, heightPx: 96, fps: 5, seconds: 120 })
     return new TestNodes(broker, folder)
   }
 
   /** Cameras `cam-1` to `cam-count`, five pictures a second of each. */
   cameras(count: number): readonly Readonly<{ id: string; url: string; sampleFps: number }>[] {
-    const url = join(this.folder, 'red.png')
+    const url = join(this.folder, 'scene.mp4')
     return Array.from({ length: count }, (_, index) => ({ id: `cam-${index + 1}`, url, sampleFps: 5 }))
   }
 

@@ -24,7 +24,7 @@ describe.skipIf(skipsBrowser())('the page of a node of a cluster', () => {
     gantry.setNode('gate', null)
     gantry.cluster = {
       ...{ id: 'plant', node: 'plant-1', state: 'cut_off', reason: 'the brokers do not answer' },
-      ...{ slots: 256, held: 128 },
+      ...{ slots: 256, held: 128, cameras: 2 },
     }
     const { url } = await serveFake({}, { gantry })
     const { page, misdeeds } = await openPage(browser, url)

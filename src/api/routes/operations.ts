@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { wallMs } from '../../lifecycle/clock.js'
+import type { HeadroomView } from '../gantry.js'
 import { headroomQuerySchema, headroomSchema } from '../headroom-schemas.js'
 import {
   healthSchema,
@@ -85,10 +86,14 @@ export const operationRoutes = [
     querySchema: headroomQuerySchema,
     responses: { 200: { description: 'The room that is left.', schema: headroomSchema } },
     problems: [400, 404],
-    handle: ({ query, context }) => ({ body: context.gantry.headroom(query) }),
+    handle: async ({ query, context }) => ({ body: headroomBody(await context.gantry.headroom(query)) }),
   }),
   metricsRoute,
 ]
+
+function headroomBody({ cluster, ...view }: HeadroomView) {
+  return { ...view, ...(cluster && { cluster: { ...cluster, nodes: [...cluster.nodes] } }) }
+}
 
 function readinessView({ gantry, draining }: RouteContext): ReadinessView {
   const { ready, reasons, engines, sinks, cache, store, stream, modelServer, tlsDoor, cameras, cluster } =

@@ -1,31 +1,43 @@
+import { CoverageTooLongError } from '../../api/errors.js'
+import { timesInCoverageBody } from '../../api/coverage-schema.js'
+import type { CoverageQuestion, CoverageView, HeadroomQuestion, HeadroomView } from '../../api/gantry.js'
 import type { RecentPage, RecentQuery } from '../../cache/result-cache.js'
 import { askNodes, missingFrom, type NodesAnswers, type OtherNodes } from '../../cluster/ask-nodes.js'
 import type { Cluster } from '../../cluster/cluster.js'
+import { mergeCoverage, withoutSpans } from '../../cluster/merge-coverage.js'
 import { mergePages, pageFromMs } from '../../cluster/merge-pages.js'
 import type { PeerClient } from '../../cluster/peer-client.js'
 import { hasCode } from '../../errors.js'
+import { clusterHeadroom } from './cluster-headroom.js'
+import { mostSpans } from './coverage-watch.js'
 
 /** Who does not answer within this time is left out, and named. */
 const answersWithinMs = 3_000
 
+/** What this node answers by itself. */
+type Here<Question, View> = (question: Question) => Promise<View>
+
 /** What is asked of all nodes of a cluster, this one among them. */
 export class AllNodes {
   constructor(
-    readonly cluster: Pick<Cluster, 'settings' | 'others'>,
+    readonly cluster: Pick<Cluster, 'settings' | 'others' | 'group'>,
     readonly peers: Pick<PeerClient, 'ask'>,
   ) {}
 
   /** @param here - results of this node. @throws CursorError; what `here` throws where no other node answers */
-  async recent(query: RecentQuery, here: () => Promise<RecentPage>): Promise<RecentPage> {
+  async recent(query: RecentQuery, here: Here<RecentQuery, RecentPage>): Promise<RecentPage> {
     const path = `/api/v1/detections?${recentParameters(query)}`
-    const asked = await this.#ask(here, async (url) => {
-      try {
-        return await this.#json<RecentPage>(url, path)
-      } catch (error) {
-        if (isUnknownThere(error)) return { items: [] }
-        throw error
-      }
-    })
+    const asked = await this.#ask(
+      () => here(query),
+      async (url) => {
+        try {
+          return await this.#json<RecentPage>(url, path)
+        } catch (error) {
+          if (isUnknownThere(error)) return { items: [] }
+          throw error
+        }
+      },
+    )
     const wrong = asked.failures.find(({ error }) => hasCode(error, 'GANTRY_CURSOR'))
     if (wrong !== undefined) throw wrong.error
     const pages = asked.answers.map(({ value }) => value)
@@ -37,6 +49,56 @@ export class AllNodes {
         ...missingFrom(asked, asked, Math.max(pageFromMs(page), query.fromMs ?? 0)),
       ]),
     }
+  }
+
+  /** @throws CoverageTooLongError; what `here` throws where no other node answers */
+  async coverage(
+    question: CoverageQuestion,
+    here: Here<CoverageQuestion, CoverageView>,
+  ): Promise<CoverageView> {
+    const { cameraId, fromMs, toMs, withSpans } = question
+    const spans = { cameraId, from: timeText(fromMs), to: timeText(toMs), spans: '1' }
+    const path = `/api/v1/coverage?${parameters(spans)}`
+    const asked = await this.#ask(
+      async () => (await here({ ...question, withSpans: true, isForSums: true })).items,
+      async (url) => {
+        try {
+          return timesInCoverageBody(await this.#json(url, path))
+        } catch (error) {
+          if (hasCode(error, 'GANTRY_CAMERA_NOT_FOUND')) return []
+          throw error
+        }
+      },
+    )
+    const tooLong = asked.failures.find(({ error }) => hasCode(error, 'GANTRY_BAD_REQUEST'))
+    if (tooLong !== undefined) throw tooLong.error
+    const missing = missingFrom(asked, asked, fromMs)
+    const items = mergeCoverage(
+      asked.answers.map(({ value }) => value),
+      missing.length === 0,
+    )
+    if (!withSpans) return { fromMs, toMs, items: withoutSpans(items), ...incompleteOf(missing) }
+    const told = items.reduce((sum, item) => sum + (item.spans?.length ?? 0), 0)
+    if (told > mostSpans.told) throw new CoverageTooLongError(mostSpans.told, withSpans)
+    return { fromMs, toMs, items, ...incompleteOf(missing) }
+  }
+
+  /** Of this node, with what all have beside it. @throws CameraNotFoundError */
+  async headroom(
+    question: HeadroomQuestion,
+    here: Here<HeadroomQuestion, HeadroomView>,
+  ): Promise<HeadroomView> {
+    const { like, sampleFps, latencyMs } = question
+    const asked = parameters({ like, sampleFps: sampleFps?.toString(), latencyMs: latencyMs?.toString() })
+    const own = await here(question)
+    const { answers, ...rest } = await this.#ask(
+      () => Promise.resolve(own),
+      (url) => this.#json<HeadroomView>(url, `/api/v1/headroom?${asked}`),
+    )
+    const members = await this.cluster.group.nodes()
+    const slotsOf = (node: string) => members.find(({ data }) => data.node === node)?.slots.length ?? 0
+    const rooms = answers.map(({ node, value: view }) => ({ node, slots: slotsOf(node), view }))
+    return { ...own, cluster: clusterHeadroom(rooms, missingFrom(rest, { ...rest, gone: [] }, 0)) }
   }
 
   /** One question to each node. @throws what `here` throws where no other node answers */
@@ -76,8 +138,15 @@ function incompleteOf(missing: readonly string[]): Readonly<{ incomplete?: reado
 }
 
 function recentParameters({ limit, cameraId, label, fromMs, toMs, cursor }: RecentQuery): string {
-  const time = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString())
-  const all = { limit: String(limit), camera: cameraId, label, from: time(fromMs), to: time(toMs), cursor }
+  const [from, to] = [fromMs, toMs].map((ms) => (ms === undefined ? undefined : timeText(ms)))
+  return parameters({ limit: String(limit), camera: cameraId, label, from, to, cursor })
+}
+
+function parameters(all: Readonly<Record<string, string | undefined>>): string {
   const given = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined)
   return new URLSearchParams(given).toString()
+}
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString()
 }

@@ -172,12 +172,15 @@ export class ClusterGantry implements Gantry {
 
   /** Those of all nodes, also of one camera: it may have been with others before. */
   async recent(query: RecentQuery): Promise<RecentPage> {
-    const here = () => this.local.recent(query)
-    return this.#allNodes === undefined ? here() : this.#allNodes.recent(query, here)
+    const here = (asked: RecentQuery) => this.local.recent(asked)
+    return this.#allNodes === undefined ? here(query) : this.#allNodes.recent(query, here)
   }
 
-  coverage(question: CoverageQuestion): Promise<CoverageView> {
-    return this.local.coverage(question)
+  /** Of all nodes; of a camera that went from one to another as one time. */
+  async coverage(question: CoverageQuestion): Promise<CoverageView> {
+    const here = (asked: CoverageQuestion) => this.local.coverage(asked)
+    if (this.#allNodes === undefined) return here({ ...question, isForSums: true })
+    return this.#allNodes.coverage(question, here)
   }
 
   /** Of a camera that is there by the node that has it, which knows its login; else by this node. */
@@ -197,8 +200,19 @@ export class ClusterGantry implements Gantry {
     return this.local.readiness()
   }
 
-  headroom(question: HeadroomQuestion): HeadroomView {
-    return this.local.headroom(question)
+  /** Of this node, and beside it what all have. @throws CameraNotFoundError */
+  async headroom(question: HeadroomQuestion): Promise<HeadroomView> {
+    const here = (asked: HeadroomQuestion) => Promise.resolve(this.local.headroom(this.#likeHere(asked)))
+    return this.#allNodes === undefined ? here(question) : this.#allNodes.headroom(question, here)
+  }
+
+  /** A node that does not have the camera reckons with its own average one, and with as many pictures of it. */
+  #likeHere({ like, ...question }: HeadroomQuestion): HeadroomQuestion {
+    if (like === undefined) return question
+    const { sampleFps } = this.#known(like)
+    return this.#isOwn(like)
+      ? { like, ...question }
+      : { ...question, sampleFps: question.sampleFps ?? sampleFps }
   }
 
   ensemble(): EnsembleView {

@@ -14,7 +14,7 @@ import type { CoverageSpan } from '../../vision/coverage.js'
 /** What is not kept yet when the service is killed is blind. */
 const commitEveryMs = 1_000
 /** Spans of one answer, and those that one is summed over. */
-const mostSpans = { told: 5_000, summed: 200_000 }
+export const mostSpans = { told: 5_000, summed: 200_000 }
 
 export type CoverageWatchDeps = Readonly<{
   directory: CameraDirectory
@@ -56,10 +56,10 @@ export class CoverageWatch {
   }
 
   /** @throws CoverageTooLongError */
-  async view({ cameraId, fromMs, toMs, withSpans }: CoverageQuestion): Promise<CoverageView> {
+  async view({ cameraId, fromMs, toMs, withSpans, isForSums }: CoverageQuestion): Promise<CoverageView> {
     this.#commit()
     const range = { ...(cameraId === undefined ? {} : { cameraId }), fromMs, toMs }
-    const most = withSpans ? mostSpans.told : mostSpans.summed
+    const most = withSpans && isForSums !== true ? mostSpans.told : mostSpans.summed
     const spans = await this.deps.store.range(range, most)
     if (spans.length > most) throw new CoverageTooLongError(most, withSpans)
     return { fromMs, toMs, items: timesOfCameras(spans, { fromMs, toMs, withSpans }) }
