@@ -1,6 +1,7 @@
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { redactText } from '../config/redact.js'
 import type { Log } from '../lifecycle/log.js'
+import { tokenAccepted, type AccessHeaders, type AccessSettings } from './access.js'
 import { logChange } from './changes.js'
 import { isModelPath } from './connection-switch.js'
 import { guard, isTrusted, type GuardSettings } from './guard.js'
@@ -79,7 +80,10 @@ export function createApp(
   app.addHook('onRoute', (options) => {
     if (options.config?.auth === undefined) throw new Error(`route ${options.url} has no auth rule`)
   })
-  app.addHook('onRequest', rateLimit(settings.maxRequestsPerMinute))
+  app.addHook(
+    'onRequest',
+    rateLimit(settings.maxRequestsPerMinute, ({ headers }) => isOfOtherNode(headers, context, settings)),
+  )
   app.addHook('onRequest', ({ ip, headers }) => guesses.look(ip, headers, settings))
   app.addHook('onRequest', guard(settings, context.draining))
   app.addHook('onResponse', async (request, reply) => {
@@ -125,7 +129,7 @@ function register(app: FastifyInstance, route: Route, allNodes: RouteContext, se
     },
     handler: async (request, reply) => {
       const path = route.pathSchema && parseRequest(route.pathSchema, request.params, 'path')
-      const context = request.headers[scopeHeader] === 'node' ? ofThisNode(allNodes) : allNodes
+      const context = asksThisNode(request.headers) ? ofThisNode(allNodes) : allNodes
       await route.find?.({ path, context } as never)
       const call = {
         path,
@@ -140,6 +144,19 @@ function register(app: FastifyInstance, route: Route, allNodes: RouteContext, se
       return send(request, reply, await route.handle(call as never))
     },
   })
+}
+
+function asksThisNode(headers: AccessHeaders): boolean {
+  return headers[scopeHeader] === 'node'
+}
+
+/**
+ * Another node asks for its own clients, which it has counted. The header alone, which anybody can write, says nothing: the token is what all
+ * nodes have, and who has it may do anything here.
+ */
+function isOfOtherNode(headers: AccessHeaders, { gantry }: RouteContext, settings: AccessSettings): boolean {
+  if (!asksThisNode(headers) || gantry.onThisNode === undefined) return false
+  return settings.token !== undefined && tokenAccepted(headers, settings)
 }
 
 /** What another node asks is answered for this one alone: it has asked the others itself. */

@@ -9,14 +9,16 @@ const windowSeconds = 60
  * server, which has queues of its own, are not counted; wrong tokens are, wherever they are tried ({@link TokenGuesses}).
  *
  * @param perMinute - 0 sets no limit.
+ * @param isFree - requests that are not counted.
  */
 export function rateLimit(
   perMinute: number,
+  isFree: (request: FastifyRequest) => boolean,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<void> {
   if (perMinute === 0) return () => Promise.resolve()
   const limiter = new RateLimiterMemory({ points: perMinute, duration: windowSeconds })
   return async (request) => {
-    if (!request.url.startsWith('/api/')) return
+    if (!request.url.startsWith('/api/') || isFree(request)) return
     try {
       await limiter.consume(request.ip)
     } catch (refused) {

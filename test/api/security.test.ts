@@ -124,4 +124,40 @@ describe('the limit of requests', () => {
     for (const path of ['/healthz', '/readyz', '/metrics', '/healthz', '/metrics'])
       expect((await ask(url + path)).status).not.toBe(429)
   })
+
+  it('S70: does not count another node with the token of all, and is not got round by its header alone', async () => {
+    const limit = { maxRequestsPerMinute: 3, token }
+    const path = '/api/v1/cameras'
+    const asNode = { 'gantry-scope': 'node' }
+    const gantry = new FakeGantry()
+    gantry.onThisNode = gantry
+    const { url } = await serveFake(limit, { gantry })
+    for (let asked = 0; asked < 10; asked += 1)
+      expect((await ask(url + path, { headers: { ...bearer, ...asNode } })).status).toBe(200)
+    const guess = { authorization: 'Bearer guess', ...asNode }
+    expect((await ask(url + path, { headers: guess })).status).toBe(401)
+    expect((await ask(url + path, { headers: asNode })).status).toBe(401)
+    expect((await ask(url + path, { headers: bearer })).status).toBe(200)
+    expect((await ask(url + path, { headers: bearer })).status).toBe(429)
+    expect((await ask(url + path, { headers: asNode })).status).toBe(429)
+    expect((await ask(url + path, { headers: { ...bearer, ...asNode } })).status).toBe(200)
+    // A service that is no node has no others, and one without a token cannot tell them.
+    const alone = [await serveFake(limit), await serveFake({ maxRequestsPerMinute: 3 }, { gantry })]
+    for (const served of alone) {
+      const statuses: number[] = []
+      for (let asked = 0; asked < 4; asked += 1)
+        statuses.push((await ask(served.url + path, { headers: { ...bearer, ...asNode } })).status)
+      expect(statuses).toEqual([200, 200, 200, 429])
+    }
+  })
+
+  it('S70: does not look at the token of a node where wrong ones came too often from its address', async () => {
+    const gantry = new FakeGantry()
+    gantry.onThisNode = gantry
+    const { url } = await serveFake({ maxRequestsPerMinute: 3, token }, { gantry })
+    const asNode = { 'gantry-scope': 'node' }
+    for (let guess = 0; guess < 3; guess += 1)
+      await ask(`${url}/readyz`, { headers: { authorization: `Bearer guess-${guess}`, ...asNode } })
+    expect((await ask(`${url}/api/v1/cameras`, { headers: { ...bearer, ...asNode } })).status).toBe(429)
+  })
 })

@@ -77,6 +77,8 @@ export class FakeGantry implements Gantry {
   graphicsCards: GpuFigures[] = []
   /** Its place in a cluster, where it is a node of one. */
   cluster: ClusterState | null = null
+  /** Where it is a node: what other nodes ask. */
+  onThisNode?: Gantry
   /** What the next call of `metrics` waits for. */
   metricsGate: Promise<void> = Promise.resolve()
   failMetrics: Error | undefined
