@@ -58,7 +58,7 @@ export class PeerClient {
 
   constructor(
     readonly token: string | undefined,
-    tls: ClientTlsFiles | undefined,
+    readonly tls: ClientTlsFiles | undefined,
     log: Log,
   ) {
     this.#tls = new ClientTls(tls ?? true, 'cluster.tls', log)
@@ -93,7 +93,7 @@ export class PeerClient {
       status = statusCode
       answer = { headers: header, bytes: Buffer.from(await answered.arrayBuffer()) }
     } catch (error) {
-      throw new PeerUnavailableError(url, reasonFor(error), error)
+      throw new PeerUnavailableError(url, reasonFor(error, url, this.tls), error)
     }
     if (status < 400) return answer
     throw problemOf(url, status, answer.bytes)
@@ -117,7 +117,17 @@ export class PeerClient {
   }
 }
 
-function reasonFor(error: unknown): string {
+/** A connection that was ended, after TLS was agreed on. */
+const endedCodes: readonly unknown[] = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']
+
+function reasonFor(error: unknown, url: string, tls: ClientTlsFiles | undefined): string {
+  // By TLS 1.3 a client is done before the server says that it wants a certificate, so that this is all that is heard of it.
+  const isEnded = error instanceof Error && 'code' in error && endedCodes.includes(error.code)
+  if (isEnded && url.startsWith('https:') && tls?.cert === undefined)
+    return (
+      'it ended the connection without an answer, as where its server.tls.clientCa asks for a certificate; ' +
+      'then set cluster.tls.cert and cluster.tls.key'
+    )
   const advice = tlsFailure(error, 'cluster.tls', 'cluster.url of the other node: http://')
   if (advice !== undefined) return `${advice.reason}; ${advice.fix}`
   return error instanceof Error ? error.message : String(error)

@@ -3,8 +3,10 @@ import { isLoopbackHost } from '../../api/access.js'
 import { checkCameraTopic } from '../../cluster/cluster-topics.js'
 import { clusterKafka, type ClusterConfig } from '../../config/cluster.js'
 import type { PipelineConfig } from '../../config/pipeline.js'
+import type { MemberData } from '../../cluster/member-data.js'
 import type { Finding } from '../findings.js'
 import { askBroker, openSecret } from './ask-broker.js'
+import { checkNodes, otherMembers } from './nodes-check.js'
 
 /** Whether this node could join its cluster, and whether others could reach it. */
 export async function checkCluster(
@@ -16,18 +18,28 @@ export async function checkCluster(
   if (kafka === undefined) return []
   const { connection, setting } = kafka
   const subject = `cluster ${config.id}`
+  let members: readonly MemberData[] = []
   const asked = network
     ? await Promise.all(
         connection.brokers.map((broker) =>
-          askBroker(broker, kafka, `${subject} ${broker}`, (admin) =>
-            topicFinding(admin, config, `${subject} ${broker}`),
-          ),
+          askBroker(broker, kafka, `${subject} ${broker}`, async (admin) => {
+            const finding = await topicFinding(admin, config, `${subject} ${broker}`)
+            members = await otherMembers(admin, config)
+            return finding
+          }),
         ),
       )
     : [{ subject, state: 'skipped' as const, detail: 'offline' }]
   // Said of sinks.kafka already.
   const secret = setting === 'cluster.kafka' ? openSecret(connection, setting) : []
-  return [...addressFinding(subject, config, server), ...secret, ...asked]
+  const nodes = await checkNodes(subject, members, config, server)
+  return [
+    ...addressFinding(subject, config, server),
+    ...certificateFinding(subject, config, server),
+    ...secret,
+    ...asked,
+    ...nodes,
+  ]
 }
 
 /** @throws SlotsDifferError, TopicForgetsError, what the client says */
@@ -54,6 +66,23 @@ function addressFinding(
       state: 'warning',
       detail: 'server.host is on loopback: nodes on other machines cannot ask this one',
       fix: 'set server.host: 0.0.0.0 with server.token, or cluster.url to what stands before it',
+    },
+  ]
+}
+
+/** All nodes are set up alike: what this one asks of others they ask of it. */
+function certificateFinding(
+  subject: string,
+  { tls }: Pick<ClusterConfig, 'tls'>,
+  { tls: own }: Pick<PipelineConfig['server'], 'tls'>,
+): Finding[] {
+  if (own?.clientCa === undefined || tls?.cert !== undefined) return []
+  return [
+    {
+      subject,
+      state: 'warning',
+      detail: 'server.tls.clientCa asks other nodes for a certificate, and this one has none to show them',
+      fix: 'set cluster.tls.cert and cluster.tls.key to a pair that this CA signed, on all nodes',
     },
   ]
 }
