@@ -83,6 +83,10 @@ export type ClusterDeps = Readonly<{
   runs: (config: CameraConfig) => void
   /** It does not run here any more. @param isRemoved - nor anywhere else: told of cameras that never ran here, too. */
   leaves: (id: string, isRemoved: boolean) => void
+  /** The group has formed anew. */
+  met?: () => void
+  /** In what the clocks of other nodes differ from that of this one. */
+  clocks?: () => readonly string[]
   log: Log
 }>
 
@@ -234,8 +238,12 @@ export class Cluster {
     const keptOut = keptOutBy(own, this.#others)
     if (keptOut !== undefined) return { state: 'joining', reason: keptOut }
     if (group.silentMs < sessionTimeoutMs && reason === undefined)
-      return { state: 'member', reason: differences(own, this.#others).join('; ') }
+      return { state: 'member', reason: this.#differences(own).join('; ') }
     return { state: 'cut_off', reason: reason ?? 'the brokers do not answer' }
+  }
+
+  #differences(own: MemberData): readonly string[] {
+    return [...differences(own, this.#others), ...(this.deps.clocks?.() ?? [])]
   }
 
   /** Generation of this node's claim of a camera; undefined for one that is not its own. */
@@ -281,6 +289,7 @@ export class Cluster {
     this.#remember(others)
     this.#others = others
     this.#hasMet = true
+    this.deps.met?.()
     const own = this.group.data()
     const keptOut = keptOutBy(own, others)
     if (keptOut !== undefined) this.deps.log.error({ reason: keptOut }, 'kept out of the cluster')

@@ -27,6 +27,11 @@ export function createClusterMetrics(registry: Registry) {
       labelNames: ['direction'] as const,
       registers,
     }),
+    clockSkew: new Gauge({
+      name: 'gantry_cluster_clock_skew_seconds',
+      help: 'How far the clock of another node is from that of this one, the farthest, as each was asked in the last half minute.',
+      registers,
+    }),
     refused: new Counter({
       name: 'gantry_cluster_camera_records_refused_total',
       help: 'Records in the topic of cameras that this node could not follow.',

@@ -3,6 +3,7 @@ import { timesInCoverageBody } from '../../api/coverage-schema.js'
 import type { CoverageQuestion, CoverageView, HeadroomQuestion, HeadroomView } from '../../api/gantry.js'
 import type { RecentPage, RecentQuery } from '../../cache/result-cache.js'
 import { askNodes, missingFrom, type NodesAnswers, type OtherNodes } from '../../cluster/ask-nodes.js'
+import type { ClockWatch } from '../../cluster/clock-watch.js'
 import type { Cluster } from '../../cluster/cluster.js'
 import { mergeCoverage, withoutSpans } from '../../cluster/merge-coverage.js'
 import { mergePages, pageFromMs } from '../../cluster/merge-pages.js'
@@ -22,6 +23,7 @@ export class AllNodes {
   constructor(
     readonly cluster: Pick<Cluster, 'settings' | 'others' | 'group'>,
     readonly peers: Pick<PeerClient, 'ask'>,
+    readonly clocks: Pick<ClockWatch, 'differences'>,
   ) {}
 
   /** @param here - results of this node. @throws CursorError; what `here` throws where no other node answers */
@@ -45,8 +47,8 @@ export class AllNodes {
     return {
       ...page,
       ...incompleteOf([
-        ...pages.flatMap(({ incomplete = [] }) => incomplete),
         ...missingFrom(asked, asked, Math.max(pageFromMs(page), query.fromMs ?? 0)),
+        ...this.clocks.differences,
       ]),
     }
   }
@@ -72,7 +74,7 @@ export class AllNodes {
     )
     const tooLong = asked.failures.find(({ error }) => hasCode(error, 'GANTRY_BAD_REQUEST'))
     if (tooLong !== undefined) throw tooLong.error
-    const missing = missingFrom(asked, asked, fromMs)
+    const missing = [...missingFrom(asked, asked, fromMs), ...this.clocks.differences]
     const items = mergeCoverage(
       asked.answers.map(({ value }) => value),
       missing.length === 0,

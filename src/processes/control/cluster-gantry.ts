@@ -16,6 +16,7 @@ import type { StreamUpstream } from '../../api/stream-upstream.js'
 import type { RecentPage, RecentQuery } from '../../cache/result-cache.js'
 import { CameraExistsError, CameraNotFoundError } from '../../cameras/engine-errors.js'
 import { type CameraView, noStats, shownConfig } from '../../cameras/camera-view.js'
+import type { ClockWatch } from '../../cluster/clock-watch.js'
 import { type Cluster, NodeNotReadyError } from '../../cluster/cluster.js'
 import type { PeerClient, PeerQuestion } from '../../cluster/peer-client.js'
 import type { GroupNode } from '../../cluster/slot-group.js'
@@ -47,16 +48,18 @@ const never = new AbortController().signal
 /** A node of a cluster as clients see it: what is about a camera is answered by the node that has it. */
 export class ClusterGantry implements Gantry {
   readonly onThisNode: Gantry
+  readonly peers: PeerClient | undefined
   readonly #allNodes: AllNodes | undefined
 
-  /** @param peers - absent: answers for this node alone. */
+  /** @param beside - how others are asked; absent: answers for this node alone. */
   constructor(
     readonly local: GantryService,
     readonly cluster: Cluster,
-    readonly peers: PeerClient | undefined,
+    beside: Readonly<{ peers: PeerClient; clocks: ClockWatch }> | undefined,
   ) {
-    this.onThisNode = peers === undefined ? this : new ClusterGantry(local, cluster, undefined)
-    this.#allNodes = peers && new AllNodes(cluster, peers)
+    this.onThisNode = beside === undefined ? this : new ClusterGantry(local, cluster, undefined)
+    this.peers = beside?.peers
+    this.#allNodes = beside && new AllNodes(cluster, beside.peers, beside.clocks)
   }
 
   get name(): string {

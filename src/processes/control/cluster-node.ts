@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { isLoopbackHost } from '../../api/access.js'
 import { CameraStore } from '../../cameras/camera-store.js'
+import { ClockWatch } from '../../cluster/clock-watch.js'
 import { Cluster } from '../../cluster/cluster.js'
 import { PeerClient } from '../../cluster/peer-client.js'
 import type { CameraConfig } from '../../config/camera.js'
@@ -29,6 +30,7 @@ export class ClusterNode {
   private constructor(
     readonly cluster: Cluster,
     readonly peers: PeerClient,
+    readonly clocks: ClockWatch,
     /** Where this service kept cameras while it was alone. */
     readonly store: CameraStore,
     readonly log: Log,
@@ -42,18 +44,27 @@ export class ClusterNode {
     const kafka = config && clusterKafka(config, sinks.kafka)
     if (config === undefined || kafka === undefined) throw new TypeError('a cluster without brokers')
     const models = await describeCameraModel(repositories, ensemble)
-    const cluster = new Cluster(
+    const peers = new PeerClient(server.token, config.tls, log)
+    const clusterMetrics = createClusterMetrics(metrics.registry)
+    const clocks: ClockWatch = new ClockWatch({
+      others: () => cluster.others(),
+      peers,
+      metrics: clusterMetrics,
+      log,
+    })
+    const cluster: Cluster = new Cluster(
       { config, kafka, url: urlFor(config, server), version, models },
       {
         capacity: () => service().nodeCapacity(),
-        metrics: createClusterMetrics(metrics.registry),
+        metrics: clusterMetrics,
         runs: (camera) => void service().follow(camera),
         leaves: (id, isRemoved) => void service().release(id, isRemoved),
+        met: () => void clocks.look(),
+        clocks: () => clocks.differences,
         log,
       },
     )
-    const peers = new PeerClient(server.token, config.tls, log)
-    return new ClusterNode(cluster, peers, new CameraStore(store.path), log)
+    return new ClusterNode(cluster, peers, clocks, new CameraStore(store.path), log)
   }
 
   /**
@@ -66,6 +77,7 @@ export class ClusterNode {
     const kept = await this.store.load()
     const brought = new Map([...fromFile, ...kept].map((camera) => [camera.id, camera] as const))
     await this.cluster.start([...brought.values()], signal)
+    this.clocks.start()
     if (kept.length === 0) return
     const cameras = kept.map(({ id }) => id)
     // Read again at the next start they would bring back what was removed from the cluster meanwhile.
@@ -77,10 +89,11 @@ export class ClusterNode {
 
   /** What clients ask: it answers for all nodes. */
   gantryOf(service: GantryService): ClusterGantry {
-    return new ClusterGantry(service, this.cluster, this.peers)
+    return new ClusterGantry(service, this.cluster, { peers: this.peers, clocks: this.clocks })
   }
 
   async stop(): Promise<void> {
+    this.clocks.close()
     await Promise.all([this.cluster.stop(), this.peers.close()])
   }
 }
