@@ -223,7 +223,8 @@ export class Cluster {
 
   /** Before the page of metrics is written. */
   measure(): void {
-    const { member, cameras, slots } = this.deps.metrics
+    const { member, cameras, slots, slotsConfigured } = this.deps.metrics
+    slotsConfigured.set(this.settings.config.slots)
     member.set(this.health.state === 'member' ? 1 : 0)
     cameras.set(this.registry.cameras.size)
     slots.set(this.group.held.size)

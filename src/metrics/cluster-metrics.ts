@@ -21,6 +21,11 @@ export function createClusterMetrics(registry: Registry) {
       help: 'Slots whose cameras run on this node. Over all nodes they add up to cluster.slots.',
       registers,
     }),
+    slotsConfigured: new Gauge({
+      name: 'gantry_cluster_slots_configured',
+      help: 'cluster.slots of this node: what gantry_cluster_slots of all nodes add up to while each slot is on one.',
+      registers,
+    }),
     slotsMoved: new Counter({
       name: 'gantry_cluster_slots_moved_total',
       help: 'Slots that came to this node (gained) or went to others (lost).',
