@@ -177,7 +177,7 @@ export class CameraDirectory {
    */
   follow(camera: CameraConfig): CameraEntry | undefined {
     const entry = this.#entries.get(camera.id)
-    if (entry === undefined) return this.#admit(camera, true, 'api', ++this.#added)
+    if (entry === undefined) return this.#admit(camera, true, 'api', ++this.#added, true)
     if (isDeepStrictEqual(entry.config, camera)) return undefined
     entry.config = camera
     return entry
@@ -244,10 +244,20 @@ export class CameraDirectory {
     }
   }
 
-  #admit(camera: CameraConfig, persist: boolean, origin: CameraView['origin'], life = 0): CameraEntry {
+  #admit(
+    camera: CameraConfig,
+    persist: boolean,
+    origin: CameraView['origin'],
+    life = 0,
+    isTakenOver = false,
+  ): CameraEntry {
     if (this.#entries.has(camera.id)) throw new CameraExistsError(camera.id)
     const before = this.leaving(camera.id)?.engine
-    const entry = new CameraEntry(camera, { persist, origin, engine: before ?? 0, life }, this.deps.metrics)
+    const entry = new CameraEntry(
+      camera,
+      { persist, origin, engine: before ?? 0, life, isTakenOver },
+      this.deps.metrics,
+    )
     entry.engine = before ?? this.engineFor(entry)
     this.deps.metrics.cameraSeries.keep(camera.id)
     this.#entries.set(camera.id, entry)

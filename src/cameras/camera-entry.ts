@@ -20,6 +20,8 @@ export type CameraPlace = Readonly<{
   engine: number
   /** Tells cameras apart that have an id one after the other, each with numbers from 1; 0 for those of the start. */
   life: number
+  /** It ran in another service until now, or was to run there. */
+  isTakenOver?: boolean
 }>
 
 /** What the control process knows of one camera. */
@@ -53,7 +55,7 @@ export class CameraEntry {
 
   constructor(
     public config: CameraConfig,
-    { persist, origin, engine, life }: CameraPlace,
+    { persist, origin, engine, life, isTakenOver = false }: CameraPlace,
     readonly metrics: ServiceMetrics,
   ) {
     this.persist = persist
@@ -61,7 +63,7 @@ export class CameraEntry {
     this.engine = engine
     this.life = life
     this.ledger = new FrameLedger(config.id, metrics)
-    const cause = life === 0 ? 'service_down' : 'disconnected'
+    const cause = life === 0 || isTakenOver ? 'service_down' : 'disconnected'
     this.coverage = new CameraCoverage(nowMs(), cause, () => 1_000 / this.config.sampleFps)
     // From 0, so that `increase()` sees the first.
     for (const kind of sourceWarnings) metrics.sourceWarnings.inc({ camera: config.id, kind }, 0)

@@ -21,16 +21,12 @@ import { checkTopics, isWrongTopic } from './cluster-topics.js'
 import type { MemberData } from './member-data.js'
 import { differences, keptOutBy } from './node-differences.js'
 import type { NodeCapacity } from './node-weights.js'
-import { type GroupNode, sessionTimeoutMs, SlotGroup } from './slot-group.js'
+import { type GroupNode, handOverTimes, sessionTimeoutMs, SlotGroup } from './slot-group.js'
 
 /** Answers of brokers; a join may take as long as members are waited for. */
 const requestTimeoutMs = 10_000
 const connectTimeoutMs = 2_000
 
-/** Longest at the end for the others to take this node's cameras, and for these to show their first pictures. */
-const takenWithinMs = 6_000
-const firstPicturesMs = 1_500
-const askAgainMs = 100
 /** Longest at the end to hear from the brokers who else there is, and for a question that goes to all nodes. */
 const whoElseMs = { ending: 2_000, asking: 1_000 }
 /** Nodes that are gone and remembered: names may be made for each start. */
@@ -357,6 +353,7 @@ export class Cluster {
 
   /** The others take this node's cameras, which it goes on with: resolves once they have them, or after so long, or at once where there are no others. */
   async handOver(withinMs: number): Promise<void> {
+    const { takenWithinMs, firstPicturesMs, askAgainMs } = handOverTimes
     // Where the brokers are away nobody can take them.
     const nodes = (await atMost(Math.min(withinMs, whoElseMs.ending), this.group.nodes())) ?? []
     const running = new Set(

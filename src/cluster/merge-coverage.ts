@@ -10,8 +10,8 @@ type NodeTime = Omit<CameraTime, 'spans'> & Readonly<{ spans: readonly CoverageS
  * The time of cameras as several nodes have it, as one. What one of them has watched was watched; else the cause of the node that had the camera
  * last counts, and `service_down` of a node that had it before only where no other says more: it may have been off while another had it.
  *
- * @param isWhole - every node has answered: where the camera went from one to another, time that none of them has is `service_down`. Otherwise
- *   it is left out, since a node that is missing here may have watched.
+ * @param isWhole - every node has answered: time that none of them has before one took the camera over is `service_down`. Otherwise it is left
+ *   out, since a node that is missing here may have watched; and so is time before the camera was added again, in which there was none.
  */
 export function mergeCoverage(
   ofNodes: readonly (readonly CameraTime[])[],
@@ -23,9 +23,7 @@ export function mergeCoverage(
     if (same === undefined) cameras.set(time.cameraId, [time])
     else same.push(time)
   }
-  const merged = [...cameras.values()].map((times) =>
-    times.length === 1 ? times[0]! : joined(times, isWhole),
-  )
+  const merged = [...cameras.values()].map((times) => joined(times, isWhole))
   return merged.sort((a, b) => (a.cameraId < b.cameraId ? -1 : 1))
 }
 
@@ -61,8 +59,6 @@ function pieces(lines: readonly NodeTime[], isWhole: boolean): readonly Piece[] 
   ]
   borders.sort((a, b) => a - b)
   const at = lines.map(() => 0)
-  /** Who had the camera before a hole. */
-  let before = new Set<NodeTime>()
   const found: Piece[] = []
   let hole: Piece | undefined
   borders.slice(0, -1).forEach((fromMs, index) => {
@@ -70,18 +66,16 @@ function pieces(lines: readonly NodeTime[], isWhole: boolean): readonly Piece[] 
     const there = lines.flatMap((line, which) => {
       while ((line.spans[at[which]!]?.toMs ?? Infinity) <= fromMs) at[which]! += 1
       const span = line.spans[at[which]!]
-      return span !== undefined && span.fromMs <= fromMs ? [{ line, cause: span.cause }] : []
+      return span !== undefined && span.fromMs <= fromMs ? [span.cause] : []
     })
     if (there.length === 0) {
       hole = { fromMs, toMs, cause: 'service_down' }
       return
     }
-    const nodes = new Set(there.map(({ line }) => line))
-    // Of one node it is time in which the camera was not there.
-    if (hole !== undefined && isWhole && [...nodes].every((node) => !before.has(node))) found.push(hole)
+    // A node that takes a camera over begins with that, and one to which a camera is added does not.
+    if (hole !== undefined && isWhole && there.includes('service_down')) found.push(hole)
     hole = undefined
-    before = nodes
-    found.push({ fromMs, toMs, cause: causeOf(there.map(({ cause }) => cause)) })
+    found.push({ fromMs, toMs, cause: causeOf(there) })
   })
   return found
 }

@@ -18,6 +18,9 @@ const idleMs = 500
 const claimRetry = { baseMs: 100, capMs: 2_000 }
 const reopenRetry = { baseMs: 500, capMs: 5_000 }
 const leaveMs = 3_000
+/** Cameras run on until others have taken them, for so long at most, and shown their first pictures. */
+export const handOverTimes = { takenWithinMs: 6_000, firstPicturesMs: 1_500, askAgainMs: 100 }
+const never = new AbortController().signal
 /** What the brokers said of the group is believed for so long. */
 const nodesForMs = 500
 
@@ -60,6 +63,8 @@ export type GroupNode = Readonly<{ data: MemberData; slots: readonly number[]; i
  */
 export class SlotGroup {
   readonly #held = new Map<number, number>()
+  /** Of those that are held, the ones that others are to take. */
+  readonly #leaving = new Set<number>()
   readonly #closing = new AbortController()
   #consumer: Consumer | undefined
   #admin: Admin | undefined
@@ -144,11 +149,12 @@ export class SlotGroup {
     })
     consumer.on(HEARTBEAT, () => this.#heard())
     consumer.on(GROUP_JOIN, ({ payload }) => {
+      const wasOut = this.silentMs >= sessionTimeoutMs
       this.#heard()
       // Nothing is read here: records are read whole by each node.
       consumer.pause([{ topic }])
       this.#memberId = payload.memberId
-      this.#assigned(payload.memberAssignment[topic] ?? [])
+      this.#assigned(payload.memberAssignment[topic] ?? [], wasOut)
     })
     try {
       await unlessAborted(Promise.all([admin.connect(), consumer.connect()]), this.#closing.signal)
@@ -169,7 +175,8 @@ export class SlotGroup {
 
   /** What is told of this node. */
   data(): MemberData {
-    return { ...this.deps.about(), node: this.settings.node, held: this.#held }
+    const staying = [...this.#held].filter(([slot]) => !this.#leaving.has(slot))
+    return { ...this.deps.about(), node: this.settings.node, held: new Map(staying) }
   }
 
   #heard(): void {
@@ -177,11 +184,15 @@ export class SlotGroup {
     this.#reason = undefined
   }
 
-  #assigned(slots: readonly number[]): void {
+  /** @param wasOut - others have had its slots for a while. */
+  #assigned(slots: readonly number[], wasOut: boolean): void {
     this.#assignments += 1
     this.#told = undefined
     const assigned = new Set(slots)
-    this.#giveUp([...this.#held.keys()].filter((slot) => !assigned.has(slot)))
+    for (const slot of slots) this.#leaving.delete(slot)
+    const gone = [...this.#held.keys()].filter((slot) => !assigned.has(slot))
+    if (wasOut) this.#giveUp(gone)
+    else void this.#letGo(gone.filter((slot) => !this.#leaving.has(slot)))
     void this.#claim(slots, this.#assignments)
     void this.#meet(this.#assignments)
   }
@@ -199,9 +210,33 @@ export class SlotGroup {
     }
   }
 
+  /** What runs for them runs on until those who get them have begun, so that nothing is blind in between; results of both are told apart by their claims. */
+  async #letGo(slots: readonly number[]): Promise<void> {
+    const { takenWithinMs, firstPicturesMs, askAgainMs } = handOverTimes
+    for (const slot of slots) this.#leaving.add(slot)
+    const untilMs = nowMs() + takenWithinMs
+    const left = () => slots.filter((slot) => this.#leaving.has(slot))
+    while (left().length > 0 && nowMs() < untilMs && !this.#closing.signal.aborted) {
+      const claims = await atMost(
+        untilMs - nowMs(),
+        this.claims().catch(() => undefined),
+      )
+      if (claims !== undefined && left().every((slot) => !this.#isOurs(slot, claims.get(slot)))) {
+        await delay(firstPicturesMs, never)
+        break
+      }
+      await delay(askAgainMs, never)
+    }
+    // Whoever ends goes on with all of them.
+    if (!this.#closing.signal.aborted) this.#giveUp(left())
+  }
+
   #giveUp(slots: readonly number[]): void {
     if (slots.length === 0) return
-    for (const slot of slots) this.#held.delete(slot)
+    for (const slot of slots) {
+      this.#held.delete(slot)
+      this.#leaving.delete(slot)
+    }
     this.deps.lost(slots)
   }
 

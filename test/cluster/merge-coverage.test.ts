@@ -24,14 +24,17 @@ describe('coverage of several nodes', () => {
     expect(withoutSpans(dock)[0]).toMatchObject({ spans: null, watchedMs: 1_000 })
   })
 
-  it('R201: tells the time between two nodes as blind where all have answered, and leaves it out where one may have it', () => {
-    const nodes = [node('dock', [400, 1_000, null]), node('dock', [0, 300, null])]
+  it('R201: tells the time before a node took over as blind where all have answered, and leaves it out where one may have it', () => {
+    const nodes = [node('dock', [400, 450, 'service_down'], [450, 1_000, null]), node('dock', [0, 300, null])]
     const [whole] = mergeCoverage(nodes, true)
-    expect(spansOf([whole!])).toEqual([[0, 300, null], [300, 400, 'service_down'], [400, 1_000, null]]) // prettier-ignore
-    expect(whole).toMatchObject({ fromMs: 0, toMs: 1_000, watchedMs: 900, blindMs: 100 })
+    expect(spansOf([whole!])).toEqual([[0, 300, null], [300, 450, 'service_down'], [450, 1_000, null]]) // prettier-ignore
+    expect(whole).toMatchObject({ fromMs: 0, toMs: 1_000, watchedMs: 850, blindMs: 150 })
     const [partly] = mergeCoverage(nodes, false)
-    expect(spansOf([partly!])).toEqual([[0, 300, null], [400, 1_000, null]]) // prettier-ignore
-    expect(partly).toMatchObject({ watchedMs: 900, blindMs: 0 })
+    expect(spansOf([partly!])).toEqual([[0, 300, null], [400, 450, 'service_down'], [450, 1_000, null]]) // prettier-ignore
+    expect(partly).toMatchObject({ watchedMs: 850, blindMs: 50 })
+    // The same node, which was away in between.
+    const again = node('dock', [0, 300, null], [400, 450, 'service_down'], [450, 1_000, null])
+    expect(spansOf(mergeCoverage([again], true))).toEqual(spansOf([whole!]))
   })
 
   it('R201: counts what one has watched, and not that another was off meanwhile or could not see', () => {
@@ -53,11 +56,12 @@ describe('coverage of several nodes', () => {
       expect(spansOf(mergeCoverage(nodes, true))).toEqual([[0, 400, 'stalled'], [400, 1_000, 'disconnected']]) // prettier-ignore
   })
 
-  it('leaves out time of one node in which the camera was not there, also beside that of another', () => {
-    const removed = node('dock', [0, 100, null], [600, 1_000, null])
-    expect(spansOf(mergeCoverage([removed, node('dock', [0, 50, null])], true))).toEqual([
+  it('leaves out time before the camera was added again, in which there was none', () => {
+    const added = node('dock', [0, 100, null], [600, 650, 'disconnected'], [650, 1_000, null])
+    expect(spansOf(mergeCoverage([added, node('dock', [0, 50, null])], true))).toEqual([
       [0, 100, null],
-      [600, 1_000, null],
+      [600, 650, 'disconnected'],
+      [650, 1_000, null],
     ])
   })
 
