@@ -19,6 +19,7 @@ import { slotOf } from './camera-slot.js'
 import { clusterAdvice } from './cluster-advice.js'
 import { checkTopics, isWrongTopic } from './cluster-topics.js'
 import type { MemberData } from './member-data.js'
+import { NodeNote } from './node-note.js'
 import { differences, keptOutBy } from './node-differences.js'
 import type { NodeCapacity } from './node-weights.js'
 import { type GroupNode, handOverTimes, sessionTimeoutMs, SlotGroup } from './slot-group.js'
@@ -70,7 +71,7 @@ export type ClusterSettings = Readonly<{
 }>
 
 /** What a client of the brokers is for. */
-type KafkaUse = 'topics' | 'cameras' | 'changes' | 'group'
+type KafkaUse = 'topics' | 'cameras' | 'changes' | 'group' | 'note'
 
 export type ClusterDeps = Readonly<{
   capacity: () => NodeCapacity
@@ -90,6 +91,8 @@ export type ClusterDeps = Readonly<{
 export class Cluster {
   readonly registry: CameraRegistry
   readonly group: SlotGroup
+  /** What this node leaves for its next start. */
+  readonly note: NodeNote
   readonly #clients: KafkaClients
   /** Of the client for each use. */
   readonly #guards = new Map<KafkaUse, SocketGuard>()
@@ -122,6 +125,10 @@ export class Cluster {
         log,
       },
     )
+    this.note = new NodeNote({
+      ...{ groupId: `${groupId}.node.${node}`, topic: topics.cameras },
+      open: () => this.#open('note'),
+    })
     this.group = new SlotGroup(
       { groupId, topic: topics.cameras, slots, node },
       {

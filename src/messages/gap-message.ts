@@ -10,9 +10,9 @@ export const gapMessageSchema = z.strictObject({
   from: z.iso.datetime().describe('UTC time of capture of the first of them.'),
   to: z.iso.datetime().describe('UTC time of capture of the last of them.'),
   reason: z
-    .enum(['retention', 'damaged'])
+    .enum(['retention', 'damaged', 'store_lost'])
     .describe(
-      '`retention`: the store was full, or they were too old. `damaged`: the file of the store was, and they could not be read.',
+      '`retention`: the store was full, or they were too old. `damaged`: the file of the store was, and they could not be read. `store_lost`: a node of a cluster began without the store that it had; what was accepted between `from` and `to` may be missing, and `dropped` is what waited when it was last known, at least 1.',
     ),
 })
 export type GapMessage = Readonly<z.infer<typeof gapMessageSchema>>

@@ -48,8 +48,8 @@ export type Gap = Readonly<{
   sink: string
   /** `*` where the file does not say any more which camera it was. */
   cameraId: string
-  /** `retention`: they were too many or too old. `damaged`: the file was. */
-  reason: 'retention' | 'damaged'
+  /** `retention`: they were too many or too old. `damaged`: the file was. `store_lost`: it was gone. */
+  reason: 'retention' | 'damaged' | 'store_lost'
   /** With `*`: at most. */
   dropped: number
   /** UTC times of the first and of the last of them, milliseconds since the epoch. */

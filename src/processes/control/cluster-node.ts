@@ -12,8 +12,10 @@ import { describeCameraModel } from '../../ensemble/camera-model-digest.js'
 import type { Log } from '../../lifecycle/log.js'
 import { createClusterMetrics } from '../../metrics/cluster-metrics.js'
 import type { ServiceMetrics } from '../../metrics/service-metrics.js'
+import type { Gap } from '../../store/record.js'
 import { ClusterGantry } from './cluster-gantry.js'
 import type { GantryService } from './service.js'
+import { storeIdentity, StoreLoss, type StoreIdentity } from './store-loss.js'
 
 export type ClusterNodeDeps = Readonly<{
   version: string
@@ -27,12 +29,15 @@ export type ClusterNodeDeps = Readonly<{
 
 /** This service as one of the nodes that share the cameras. */
 export class ClusterNode {
+  #loss: StoreLoss | undefined
+
   private constructor(
     readonly cluster: Cluster,
     readonly peers: PeerClient,
     readonly clocks: ClockWatch,
     /** Where this service kept cameras while it was alone. */
     readonly store: CameraStore,
+    readonly identity: StoreIdentity | undefined,
     readonly log: Log,
   ) {}
 
@@ -64,7 +69,14 @@ export class ClusterNode {
         log,
       },
     )
-    return new ClusterNode(cluster, peers, clocks, new CameraStore(store.path), log)
+    return new ClusterNode(
+      cluster,
+      peers,
+      clocks,
+      new CameraStore(store.path),
+      await storeIdentity(store.path),
+      log,
+    )
   }
 
   /**
@@ -92,8 +104,22 @@ export class ClusterNode {
     return new ClusterGantry(service, this.cluster, { peers: this.peers, clocks: this.clocks })
   }
 
+  /** From now on the brokers know what store this node has. @param tell - what sinks may lack, where it had another one before */
+  watchStore(service: Pick<GantryService, 'readiness'>, tell: (gap: Gap) => void): void {
+    const { cluster, identity, log } = this
+    if (identity === undefined) return
+    const { node } = cluster.settings.config
+    this.#loss = new StoreLoss({
+      ...{ note: cluster.note, identity, tell, log },
+      sinks: () => service.readiness().sinks,
+      isNameShared: async () => (await cluster.others()).nodes.some((other) => other.node === node),
+    })
+    this.#loss.start()
+  }
+
   async stop(): Promise<void> {
     this.clocks.close()
+    await this.#loss?.stop()
     await Promise.all([this.cluster.stop(), this.peers.close()])
   }
 }

@@ -198,6 +198,7 @@ export async function runService(
     health = await HealthSocket.open(() => healthOf(service, server, path))
     if (modelServer) await grpcPortFree(host, grpcPort, grpcPortFreeWithinMs, signal)
     await unlessAborted(Promise.all([service.start(), node?.start(config.cameras, signal)]), signal)
+    node?.watchStore(service, (gap) => store.onGap?.(gap))
     if (modelServer && config.models.exitOnError) await unlessAborted(modelServer.allLoaded(), signal)
   } catch (error) {
     // What makes the start impossible is told by whoever catches it, alone.
