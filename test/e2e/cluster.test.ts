@@ -116,7 +116,16 @@ describe.skipIf(missing !== undefined)('several nodes', () => {
       expect(await statusOf(second, 'POST', '/api/v1/cameras', camera(index))).toBe(201)
     }
     const third = await node('c', cluster)
-    const views = await allLive(third)
+    // Those that go over are live all the time.
+    const views = await until(
+      'all three',
+      async () => {
+        const now = await allLive(third)
+        return ownersOf(now).length === 3 ? now : undefined
+      },
+      60_000,
+      250,
+    )
     expect(ownersOf(views)).toEqual(['a', 'b', 'c'])
     expect(await allLive(first)).toHaveLength(cameras)
 

@@ -87,7 +87,9 @@ export class ClusterGantry implements Gantry {
       nodes.filter(({ isThis }) => !isThis),
       this.peers,
     )
-    const known = new Map([...views, ...own].map((view) => [view.id, view]))
+    // One that goes over is with two nodes for a while: it is live as long as one of them sees it.
+    const told = [...views, ...own].sort((a, b) => Number(isLive(a)) - Number(isLive(b)))
+    const known = new Map(told.map((view) => [view.id, view]))
     const owners = new Map(nodes.flatMap((each) => each.slots.map((slot) => [slot, each] as const)))
     return [...this.cluster.registry.cameras.values()].map((config) => {
       const owner = owners.get(this.cluster.slotOf(config.id))
@@ -274,6 +276,10 @@ export class ClusterGantry implements Gantry {
       await delay(askAgainMs, never)
     }
   }
+}
+
+function isLive({ status }: CameraView): boolean {
+  return status.state === 'live'
 }
 
 /** What other nodes say of their cameras, and why some say nothing. */
