@@ -38,7 +38,7 @@ export async function askNodes<N extends Readonly<{ node: string }>, T>(
 }
 
 /** In words for people, what may be missing in answers about a time that begins with `fromMs`. */
-export function missingFrom(
+export function missingNodes(
   { failures }: Pick<NodesAnswers<unknown>, 'failures'>,
   { gone, reason }: Omit<OtherNodes, 'nodes'>,
   fromMs: number,

@@ -2,7 +2,7 @@ import { CoverageTooLongError } from '../../api/errors.js'
 import { timesInCoverageBody } from '../../api/coverage-schema.js'
 import type { CoverageQuestion, CoverageView, HeadroomQuestion, HeadroomView } from '../../api/gantry.js'
 import type { RecentPage, RecentQuery } from '../../cache/result-cache.js'
-import { askNodes, missingFrom, type NodesAnswers, type OtherNodes } from '../../cluster/ask-nodes.js'
+import { askNodes, missingNodes, type NodesAnswers, type OtherNodes } from '../../cluster/ask-nodes.js'
 import type { ClockWatch } from '../../cluster/clock-watch.js'
 import type { Cluster } from '../../cluster/cluster.js'
 import { mergeCoverage, withoutSpans } from '../../cluster/merge-coverage.js'
@@ -47,7 +47,7 @@ export class AllNodes {
     return {
       ...page,
       ...incompleteOf([
-        ...missingFrom(asked, asked, Math.max(pageFromMs(page), query.fromMs ?? 0)),
+        ...missingNodes(asked, asked, Math.max(pageFromMs(page), query.fromMs ?? 0)),
         ...this.clocks.differences,
       ]),
     }
@@ -74,7 +74,7 @@ export class AllNodes {
     )
     const tooLong = asked.failures.find(({ error }) => hasCode(error, 'GANTRY_BAD_REQUEST'))
     if (tooLong !== undefined) throw tooLong.error
-    const missing = [...missingFrom(asked, asked, fromMs), ...this.clocks.differences]
+    const missing = [...missingNodes(asked, asked, fromMs), ...this.clocks.differences]
     const items = mergeCoverage(
       asked.answers.map(({ value }) => value),
       missing.length === 0,
@@ -100,7 +100,7 @@ export class AllNodes {
     const members = await this.cluster.group.nodes()
     const slotsOf = (node: string) => members.find(({ data }) => data.node === node)?.slots.length ?? 0
     const rooms = answers.map(({ node, value: view }) => ({ node, slots: slotsOf(node), view }))
-    return { ...own, cluster: clusterHeadroom(rooms, missingFrom(rest, { ...rest, gone: [] }, 0)) }
+    return { ...own, cluster: clusterHeadroom(rooms, missingNodes(rest, { ...rest, gone: [] }, 0)) }
   }
 
   /** One question to each node. @throws what `here` throws where no other node answers */
