@@ -1,4 +1,5 @@
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { nodeScope, scopeHeader } from '../cluster/node-scope.js'
 import { redactText } from '../config/redact.js'
 import type { Log } from '../lifecycle/log.js'
 import { tokenAccepted, type AccessHeaders, type AccessSettings } from './access.js'
@@ -35,8 +36,6 @@ declare module 'fastify' {
 
 export type AppSettings = GuardSettings & Readonly<{ maxBodyBytes: number; maxRequestsPerMinute: number }>
 
-/** On requests of other nodes of a cluster: `node`. */
-export const scopeHeader = 'gantry-scope'
 const jsonBodyBytes = 256 * 1024
 /** Longest from the first byte of a connection to the end of the headers. */
 export const headersTimeoutMs = 10_000
@@ -147,7 +146,7 @@ function register(app: FastifyInstance, route: Route, allNodes: RouteContext, se
 }
 
 function asksThisNode(headers: AccessHeaders): boolean {
-  return headers[scopeHeader] === 'node'
+  return headers[scopeHeader] === nodeScope
 }
 
 /**

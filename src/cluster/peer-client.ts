@@ -6,6 +6,7 @@ import { errorCodes, type ErrorCode, GantryError, RemoteError } from '../errors.
 import { ClientTls } from '../lifecycle/client-tls.js'
 import type { Log } from '../lifecycle/log.js'
 import { tlsFailure } from '../lifecycle/tls-failure.js'
+import { nodeScope, scopeHeader } from './node-scope.js'
 
 const connectTimeoutMs = 2_000
 /** Of another node's answer; a snapshot of a main stream may take long. */
@@ -79,7 +80,7 @@ export class PeerClient {
         dispatcher: await this.#agent(),
         method,
         headers: {
-          'gantry-scope': 'node',
+          [scopeHeader]: nodeScope,
           ...(type !== undefined && { 'content-type': type }),
           ...(this.token !== undefined && { authorization: `Bearer ${this.token}` }),
         },

@@ -21,6 +21,9 @@ import { Statements, columnText, type Row } from './statements.js'
 /** Longest that a write waits for another connection: the reader of this process at a checkpoint. */
 const busyTimeoutMs = 2_000
 
+/** Results of cameras that took longer than others lie behind those of a later time: of so many the first is looked for. */
+const mostOutOfTime = 1_000
+
 /** What a file says about its own state. */
 export type FileFigures = Readonly<{
   /** Pages that hold something. */
@@ -247,6 +250,16 @@ export class StoreFile {
       Number(run['first']),
     )
     return next === 0 ? position : Math.min(position, streamPosition(next - 1))
+  }
+
+  /** The place in the stream before the first of the results from a time on. @returns undefined where there is none. */
+  placeAt(timeMs: number): number | undefined {
+    // They are stored in the order of their publishing, which is nearly that of their times.
+    const first = this.statements.number(
+      `SELECT min(position) AS n FROM (SELECT position FROM records INDEXED BY results WHERE type = '${eventTypes.detections}' AND time_ms >= ? ORDER BY time_ms LIMIT ${mostOutOfTime})`,
+      timeMs,
+    )
+    return first === 0 ? undefined : streamPosition(first) - 1
   }
 
   /** Results, newest first. */

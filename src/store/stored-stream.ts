@@ -21,6 +21,11 @@ export class StoredStream {
     return this.#read((file) => file.placeOf(epoch, position))
   }
 
+  /** @returns the place before the first result from a time on; undefined where there is none. */
+  placeAt(timeMs: number): number | undefined {
+    return this.#read((file) => file.placeAt(timeMs))
+  }
+
   /** Oldest first; none where it cannot be read. */
   read(after: number, below: number, limit: number): readonly StreamedResult[] {
     return this.#read((file) => file.stream(after, below, limit)) ?? []

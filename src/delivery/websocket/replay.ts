@@ -1,5 +1,5 @@
 import type { StreamedResult } from '../../store/record.js'
-import { formatCursor } from './cursor.js'
+import { formatCursor, timeOfPosition } from './cursor.js'
 import type { ResumeRing } from './resume-ring.js'
 import { Rendering } from './rendering.js'
 import type { StreamClient } from './stream-client.js'
@@ -8,9 +8,13 @@ import type { StreamClient } from './stream-client.js'
 export type StreamPast = Readonly<{
   /** @returns a place in the stream of an earlier run as a position of now; undefined where nothing is known of that run. */
   placeOf(epoch: string, position: number): number | undefined
+  /** @returns the place before the first that was captured then or later; undefined where there is none. */
+  placeAt(timeMs: number): number | undefined
   /** Between two positions, oldest first, at most so many. */
   read(after: number, below: number, limit: number): readonly StreamedResult[]
 }>
+
+export type ReplaySettings = Readonly<{ epoch: string; chunk: number }>
 
 type Message = Readonly<{ position: number; cameraId: string; bytes: Buffer }>
 
@@ -28,9 +32,11 @@ export class Replay {
     readonly client: StreamClient,
     readonly ring: ResumeRing,
     readonly past: StreamPast | undefined,
-    readonly settings: Readonly<{ epoch: string; chunk: number }>,
+    readonly settings: ReplaySettings,
     /** The client is up to date: `nextPosition` is the first live one. */
     readonly done: (sent: number) => void,
+    /** It has this message. */
+    readonly has: (json: Buffer) => boolean = () => false,
   ) {}
 
   /** @param position - first message to send. */
@@ -87,7 +93,7 @@ export class Replay {
 
   /** The message as this client wants it: as it is, or made anew when it filters. */
   #offer({ position, cameraId, bytes }: Message): void {
-    if (!this.client.wantsCamera(cameraId)) return
+    if (!this.client.wantsCamera(cameraId) || this.has(bytes)) return
     this.#sendLast()
     const cursor = formatCursor({ epoch: this.settings.epoch, position })
     this.#last = new Rendering(cursor, bytes).for(this.client.filter)
@@ -98,7 +104,8 @@ export class Replay {
   #tellGap(missed: number): void {
     if (missed === 0) return
     this.#sendLast()
-    const dropped = this.client.wantsAllCameras ? missed : 0
+    const isCounted = this.client.wantsAllCameras && timeOfPosition(this.ring.newest) === undefined
+    const dropped = isCounted ? missed : 0
     this.client.tell({ type: 'gap', dropped, reason: 'resume_expired' })
   }
 

@@ -129,7 +129,8 @@ export class StreamClient {
   /** Results that came before any that this client has not been offered yet. @returns whether it would have got them. */
   missed(cameraId: string, results: number): boolean {
     const isLive = this.nextPosition !== Number.POSITIVE_INFINITY
-    const missed = isLive && this.wantsCamera(cameraId) && this.subscription?.detections === true
+    const isWanted = cameraId === '*' || this.wantsCamera(cameraId)
+    const missed = isLive && isWanted && this.subscription?.detections === true
     if (missed) this.#dropped += results
     return missed
   }

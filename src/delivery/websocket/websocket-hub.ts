@@ -17,8 +17,9 @@ import {
 } from './client-message.js'
 import { CameraDemand } from './camera-demand.js'
 import { serverFrame } from './server-frame.js'
-import { formatCursor, parseCursor } from './cursor.js'
-import { Replay, type StreamPast } from './replay.js'
+import { formatCursor, parseCursor, timedPosition, timeOfPosition } from './cursor.js'
+import { Replay, type ReplaySettings, type StreamPast } from './replay.js'
+import { SharedReplay, type SharedStream } from './shared-replay.js'
 import { ResumeRing } from './resume-ring.js'
 import { closeCodes, StreamClient } from './stream-client.js'
 import { StreamFigures } from './stream-figures.js'
@@ -38,17 +39,23 @@ type Connection = {
   readonly bad: RecentHits
   readonly subscribes: RecentHits
   readonly pings: RecentHits
-  replay: Replay | undefined
+  replay: Readonly<{ cancel: () => void }> | undefined
+  resultCameras: readonly string[]
   pictureCameras: readonly string[]
 }
+
+/** Where a returning client goes on: a position, a time, or nowhere that is known. */
+type Start = number | Readonly<{ fromMs: number }> | 'expired'
 
 /** {@link StreamHub} over `ws` sockets. */
 export class WebSocketHub implements StreamHub {
   onPictureCameras: ((cameras: ReadonlySet<string>) => void) | undefined
+  onResultCameras: ((cameras: ReadonlySet<string>) => void) | undefined
   onClients: ((clients: number) => void) | undefined
   readonly figures = new StreamFigures()
   readonly #connections = new Map<WebSocket, Connection>()
-  readonly #demand = new CameraDemand()
+  readonly #results = new CameraDemand()
+  readonly #pictures = new CameraDemand()
   readonly #ring: ResumeRing
   readonly #broadcaster: Broadcaster<StreamClient>
   #clients: readonly StreamClient[] | undefined
@@ -61,8 +68,11 @@ export class WebSocketHub implements StreamHub {
     readonly limits: StreamLimits = defaultStreamLimits,
     /** What was sent before the hub was there, or is kept no more. */
     readonly past?: StreamPast,
+    /** Absent: nobody else publishes. */
+    readonly shared?: SharedStream,
   ) {
     this.#ring = new ResumeRing(limits.resumeMessages, limits.resumeBytes)
+    if (shared !== undefined) this.#ring.begin(timedPosition(wallMs(), 0))
     const load = new LoopLoad()
     this.#broadcaster = new Broadcaster<StreamClient>(limits, {
       clients: () => this.#clientList(),
@@ -78,7 +88,16 @@ export class WebSocketHub implements StreamHub {
   }
 
   get pictureCameras(): ReadonlySet<string> {
-    return this.#demand.cameras
+    return this.#pictures.cameras
+  }
+
+  get resultCameras(): ReadonlySet<string> {
+    return this.#results.cameras
+  }
+
+  /** Position of the newest message. */
+  get newest(): number {
+    return this.#ring.newest
   }
 
   attach(socket: WebSocket, wire: Socket): void {
@@ -107,7 +126,7 @@ export class WebSocketHub implements StreamHub {
 
   publish({ cameraId, json, position: place }: PublishedText, picture?: Uint8Array, atMs = nowMs()): void {
     if (this.#stopping !== undefined) return
-    const position = this.#ring.push(cameraId, json, place)
+    const position = this.#ring.push(cameraId, json, this.#place(place))
     if (this.#connections.size === 0) return
     this.#broadcaster.push({
       position,
@@ -118,7 +137,13 @@ export class WebSocketHub implements StreamHub {
     })
   }
 
-  /** Results of a camera that never came here, as so many waited: positions go on behind them, and who wanted them is told. */
+  /** Where several publish the places of each are none of the others'. */
+  #place(given: number | undefined): number | undefined {
+    const { shared } = this
+    return shared === undefined ? given : timedPosition(shared.completeMs(), this.#ring.newest)
+  }
+
+  /** Results of a camera, or of `*`, that never came here, as so many waited: positions go on behind them, and who wanted them is told. */
   missed(cameraId: string, results: number): void {
     this.#ring.skip(results)
     for (const client of this.#clientList())
@@ -138,6 +163,7 @@ export class WebSocketHub implements StreamHub {
       subscribes: new RecentHits(subscribeWindowMs),
       pings: new RecentHits(pingWindowMs),
       replay: undefined,
+      resultCameras: [],
       pictureCameras: [],
     }
     this.#connections.set(socket, connection)
@@ -182,27 +208,34 @@ export class WebSocketHub implements StreamHub {
 
   /** @throws StreamRateError, StreamCursorError */
   #subscribe(connection: Connection, subscription: Subscription): void {
-    const { maxSubscribes, subscribeWindowMs, replayChunk } = this.limits
+    const { maxSubscribes, subscribeWindowMs } = this.limits
     if (connection.subscribes.hit(nowMs()) > maxSubscribes)
       throw new StreamRateError('subscribe', maxSubscribes, subscribeWindowMs)
-    const from = this.#resumePosition(subscription)
+    const from = this.#startOf(subscription)
     const { client } = connection
     connection.replay?.cancel()
     connection.replay = undefined
     // During a replay nothing is live: what comes meanwhile is in the ring, and the replay goes on until there is no more.
     client.subscribe(subscription, from === undefined ? this.#nextLive(client) : Number.POSITIVE_INFINITY)
-    this.#demandPictures(connection, client.pictureCameras)
+    this.#demand(connection, client)
     client.tell({ type: 'subscribed', ...subscription })
-    if (from === undefined) return
-    if (from === 'expired') client.tell({ type: 'gap', dropped: 0, reason: 'resume_expired' })
-    connection.replay = new Replay(
-      client,
-      this.#ring,
-      this.past,
-      { epoch: this.settings.epoch, chunk: replayChunk },
-      (sent) => this.figures.count('sent', sent),
-    )
-    connection.replay.run(from === 'expired' ? this.#ring.oldest : from)
+    if (from !== undefined) this.#replay(connection, from)
+  }
+
+  #replay(connection: Connection, from: Start): void {
+    const { client } = connection
+    const settings: ReplaySettings = { epoch: this.settings.epoch, chunk: this.limits.replayChunk }
+    const done = (sent: number) => this.figures.count('sent', sent)
+    if (typeof from === 'object' && this.shared !== undefined) {
+      const replay = new SharedReplay(client, this.#ring, this.shared.past, settings, done)
+      connection.replay = replay
+      void replay.run(from.fromMs)
+      return
+    }
+    if (typeof from !== 'number') client.tell({ type: 'gap', dropped: 0, reason: 'resume_expired' })
+    const replay = new Replay(client, this.#ring, this.past, settings, done)
+    connection.replay = replay
+    replay.run(typeof from === 'number' ? from : this.#ring.oldest)
   }
 
   /** Of who was live already nothing is left out that still waits to be sent. */
@@ -210,16 +243,27 @@ export class WebSocketHub implements StreamHub {
     return Math.min(nextPosition, this.#ring.newest + 1)
   }
 
-  /** @returns first position to replay; `expired` for a cursor of a run of which nothing is known. */
-  #resumePosition({ resumeAfter, detections }: Subscription): number | 'expired' | undefined {
+  /** @throws StreamCursorError */
+  #startOf(subscription: Subscription): Start | undefined {
+    const { resumeAfter, detections, cameras } = subscription
     if (resumeAfter === undefined || !detections) return undefined
     const { epoch, position } = parseCursor(resumeAfter)
-    if (epoch !== this.settings.epoch) {
-      const place = this.past?.placeOf(epoch, position)
-      return place === undefined ? 'expired' : place + 1
-    }
+    if (epoch !== this.settings.epoch) return this.#startElsewhere(epoch, position)
     if (position > this.#ring.newest) throw new StreamCursorError(resumeAfter)
-    return position + 1
+    const isThere = position + 1 >= Math.max(this.#ring.oldest, this.shared?.wholeFrom(cameras) ?? 0)
+    if (this.shared === undefined || isThere) return position + 1
+    return { fromMs: timeOfPosition(position) ?? 0 }
+  }
+
+  /** Of another run, or another node. */
+  #startElsewhere(epoch: string, position: number): Start {
+    const fromMs = timeOfPosition(position)
+    if (this.shared !== undefined) return fromMs === undefined ? 'expired' : { fromMs }
+    const place = this.past?.placeOf(epoch, position)
+    if (place !== undefined) return place + 1
+    if (fromMs === undefined) return 'expired'
+    if (this.past === undefined) return this.#ring.oldest
+    return (this.past.placeAt(fromMs) ?? this.#ring.newest) + 1
   }
 
   #reject(connection: Connection, error: unknown): void {
@@ -249,20 +293,26 @@ export class WebSocketHub implements StreamHub {
     connection.replay?.cancel()
     if (!this.#connections.delete(socket)) return
     this.#clientsChanged()
-    this.#demandPictures(connection, [])
+    this.#demand(connection, { resultCameras: [], pictureCameras: [] })
     if (this.#connections.size > 0) return
     clearInterval(this.#sweeper)
     this.#sweeper = undefined
   }
 
-  #demandPictures(connection: Connection, cameras: readonly string[]): void {
-    const changed = this.#demand.replace(connection.pictureCameras, cameras)
-    connection.pictureCameras = cameras
-    if (changed) this.onPictureCameras?.(this.#demand.cameras)
+  #demand(
+    connection: Connection,
+    { resultCameras, pictureCameras }: Pick<StreamClient, 'resultCameras' | 'pictureCameras'>,
+  ): void {
+    const resultsChanged = this.#results.replace(connection.resultCameras, resultCameras)
+    const picturesChanged = this.#pictures.replace(connection.pictureCameras, pictureCameras)
+    connection.resultCameras = resultCameras
+    connection.pictureCameras = pictureCameras
+    if (resultsChanged) this.onResultCameras?.(this.#results.cameras)
+    if (picturesChanged) this.onPictureCameras?.(this.#pictures.cameras)
   }
 
   #wantsPicture(cameraId: string): boolean {
-    return this.#demand.has('*') || this.#demand.has(cameraId)
+    return this.#pictures.has('*') || this.#pictures.has(cameraId)
   }
 
   #clientList(): readonly StreamClient[] {

@@ -14,7 +14,10 @@ import { createClusterMetrics } from '../../metrics/cluster-metrics.js'
 import type { ServiceMetrics } from '../../metrics/service-metrics.js'
 import type { Gap } from '../../store/record.js'
 import { ClusterGantry } from './cluster-gantry.js'
+import type { NodeStreamSetup } from '../stream/protocol.js'
+import type { StreamProcess } from '../stream/stream-process.js'
 import type { GantryService } from './service.js'
+import { StreamNodes } from './stream-nodes.js'
 import { storeIdentity, StoreLoss, type StoreIdentity } from './store-loss.js'
 
 export type ClusterNodeDeps = Readonly<{
@@ -29,6 +32,7 @@ export type ClusterNodeDeps = Readonly<{
 
 /** This service as one of the nodes that share the cameras. */
 export class ClusterNode {
+  #nodes: StreamNodes | undefined
   #loss: StoreLoss | undefined
 
   private constructor(
@@ -38,6 +42,8 @@ export class ClusterNode {
     /** Where this service kept cameras while it was alone. */
     readonly store: CameraStore,
     readonly identity: StoreIdentity | undefined,
+    /** What its stream has to know to show what the other nodes see. */
+    readonly streamSetup: NodeStreamSetup,
     readonly log: Log,
   ) {}
 
@@ -69,12 +75,14 @@ export class ClusterNode {
         log,
       },
     )
+    const past = sinks.kafka && { kafka: sinks.kafka, groupId: `gantry.${config.id}.stream` }
     return new ClusterNode(
       cluster,
       peers,
       clocks,
       new CameraStore(store.path),
       await storeIdentity(store.path),
+      { token: server.token, tls: config.tls, past },
       log,
     )
   }
@@ -99,6 +107,12 @@ export class ClusterNode {
     )
   }
 
+  /** Its viewers see what all nodes see from now on. */
+  follow(stream: StreamProcess): void {
+    this.#nodes = new StreamNodes(this.cluster, stream)
+    this.#nodes.start()
+  }
+
   /** What clients ask: it answers for all nodes. */
   gantryOf(service: GantryService): ClusterGantry {
     return new ClusterGantry(service, this.cluster, { peers: this.peers, clocks: this.clocks })
@@ -120,6 +134,7 @@ export class ClusterNode {
   async stop(): Promise<void> {
     this.clocks.close()
     await this.#loss?.stop()
+    this.#nodes?.stop()
     await Promise.all([this.cluster.stop(), this.peers.close()])
   }
 }

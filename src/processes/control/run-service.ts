@@ -127,6 +127,13 @@ export async function runService(
     ? new ModelServerProcess(config, version, unreadable, devices, metrics, log, tls?.certificates)
     : undefined
   tls?.certificates.onChange((material) => modelServer?.useTls(material))
+  const stream = new StreamProcess(
+    config,
+    { service: config.name, version, epoch },
+    config.store.durability.detections === 'outbox' ? store.path : undefined,
+    ...([metrics, log, node?.streamSetup] as const),
+  )
+  node?.follow(stream)
   const service: GantryService = new GantryService({
     name: config.name,
     version,
@@ -153,13 +160,7 @@ export async function runService(
     cache: cacheOf(config, store, metrics, log),
     store,
     sinks,
-    stream: new StreamProcess(
-      config,
-      { service: config.name, version, epoch },
-      config.store.durability.detections === 'outbox' ? store.path : undefined,
-      metrics,
-      log,
-    ),
+    stream,
     metrics,
     decoding: {
       share: config.decoding.gpuMemoryShare,

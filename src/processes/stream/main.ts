@@ -75,6 +75,9 @@ function receive(message: ToStream, handle: unknown): void {
     case 'begin':
       host?.begin(message.newest)
       return
+    case 'nodes':
+      host?.nodes(message.nodes)
+      return
     case 'client':
       // Without a handle: the client was gone before it arrived.
       if (handle instanceof Socket) {

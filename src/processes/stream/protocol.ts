@@ -1,3 +1,6 @@
+import type { PeerNode } from '../../cluster/peer-streams.js'
+import type { ClientTlsFiles } from '../../config/client-tls.js'
+import type { KafkaConfig } from '../../config/outputs.js'
 import type { ErrorRecord } from '../../errors.js'
 import type { Base64 } from '../../lifecycle/base64.js'
 import type { LogSettings } from '../../lifecycle/log.js'
@@ -6,12 +9,23 @@ import type { HubSettings } from '../../delivery/websocket/websocket-hub.js'
 import type { Peer } from '../../api/peer.js'
 import type { UpgradeRequest } from '../../api/stream-upstream.js'
 
+/** Of a node of a cluster, so that its viewers see what the others see, too. */
+export type NodeStreamSetup = Readonly<{
+  /** The token of all nodes, and whom to trust of them. */
+  token: string | undefined
+  tls: ClientTlsFiles | undefined
+  /** Where all nodes deliver their results; undefined: nowhere that can be read. */
+  past: Readonly<{ kafka: KafkaConfig; groupId: string }> | undefined
+}>
+
 /** What the stream process needs to know once, at its start. */
 export type StreamSetup = Readonly<{
   hub: HubSettings
   maxClients: number
   /** File of what was published, where results are stored. */
   storePath: string | undefined
+  /** Absent: this service has all cameras. */
+  node?: NodeStreamSetup
   log: LogSettings
 }>
 
@@ -25,6 +39,8 @@ export type ToStream =
   | Message<'setup', { setup: StreamSetup }>
   /** What is published from now on lies behind this position; before the first client. */
   | Message<'begin', { newest: number }>
+  /** The other nodes, now and whenever they change. */
+  | Message<'nodes', { nodes: readonly PeerNode[] }>
   /** Comes with the socket of a client, who came behind so many results; `head` is what was read behind its request. */
   | Message<'client', { request: UpgradeRequest; head: Base64; behind: number; peer?: Peer }>
   | Message<'ask', { requestId: number; question: StreamQuestion }>

@@ -1,4 +1,6 @@
 import type { Socket } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
+import type { PeerNode } from '../../cluster/peer-streams.js'
 import type { PipelineConfig } from '../../config/pipeline.js'
 import { toBase64 } from '../../lifecycle/base64.js'
 import { nowMs } from '../../lifecycle/clock.js'
@@ -8,7 +10,7 @@ import type { ServiceMetrics } from '../../metrics/service-metrics.js'
 import { StreamAwayError } from '../../api/errors.js'
 import { peerOf } from '../../api/peer.js'
 import { defaultStreamLimits } from '../../delivery/websocket/stream-limits.js'
-import type { FromStream, StreamBeat, StreamSetup, ToStream } from './protocol.js'
+import type { FromStream, NodeStreamSetup, StreamBeat, StreamSetup, ToStream } from './protocol.js'
 import { leftOutFields, publishedFields, type Published } from './published-frame.js'
 import type { StreamUpstream, UpgradeRequest } from '../../api/stream-upstream.js'
 import type { PublishedText } from '../../delivery/websocket/stream-hub.js'
@@ -42,6 +44,7 @@ export class StreamProcess implements StreamUpstream {
   readonly #process: SupervisedProcess<FromStream, ToStream>
   #pictureCameras: ReadonlySet<string> = new Set()
   #clients = 0
+  #nodes: readonly PeerNode[] | undefined
   /** Position of the last that was published. */
   #newest = 0
   #waiting: Published[] = []
@@ -59,12 +62,15 @@ export class StreamProcess implements StreamUpstream {
     storePath: string | undefined,
     readonly metrics: ServiceMetrics,
     readonly log: Log,
+    /** Absent: this service has all cameras. */
+    node?: NodeStreamSetup,
   ) {
     const setup = (): StreamSetup => ({
       hub,
       maxClients: server.maxStreamClients,
       storePath,
       log: logSettings,
+      ...(node && { node }),
     })
     // Counters that begin at 1 would hide the first restart from `increase()`.
     metrics.streamRestarts.inc(0)
@@ -85,6 +91,7 @@ export class StreamProcess implements StreamUpstream {
           metrics.streamUp.set(1)
           // Of what came while it started it knows nothing.
           this.#process.tell({ type: 'begin', newest: this.#newest })
+          if (this.#nodes) this.#process.tell({ type: 'nodes', nodes: this.#nodes })
         },
         gone: () => this.#gone(),
         message: (message) => this.#receive(message),
@@ -126,6 +133,13 @@ export class StreamProcess implements StreamUpstream {
   /** What is published comes behind this position. */
   begin(newest: number): void {
     this.#newest = newest
+  }
+
+  /** The other nodes of the cluster, whenever they change. */
+  tellNodes(nodes: readonly PeerNode[]): void {
+    if (isDeepStrictEqual(nodes, this.#nodes)) return
+    this.#nodes = nodes
+    if (this.#process.ready) this.#process.tell({ type: 'nodes', nodes })
   }
 
   /** Never throws. While the process is away, nobody is there to miss it. */

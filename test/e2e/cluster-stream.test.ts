@@ -1,0 +1,229 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { CameraView } from '../../src/cameras/camera-view.js'
+import { readPeerPicture } from '../../src/cluster/peer-message.js'
+import { detectionsMessageSchema, type DetectionsMessage } from '../../src/messages/detections-message.js'
+import { KafkaBroker, kafkaMissing } from '../support/kafka.js'
+import { consumeAll } from '../support/kafka-records.js'
+import { addModel, redDetector } from '../support/onnx-models.js'
+import { descendants } from '../support/processes.js'
+import { redPicture } from '../support/red-pictures.js'
+import { TestService, type TestStream } from '../support/service.js'
+import { until } from '../support/until.js'
+
+const cameras = 8
+const missing = await kafkaMissing()
+
+type Result = Pick<DetectionsMessage, 'cameraId' | 'seq' | 'owner' | 'capturedAt'>
+const keyOf = ({ cameraId, seq, owner }: Result) => `${cameraId} ${owner?.generation} ${seq}`
+
+describe.skipIf(missing !== undefined)('the stream of several nodes', () => {
+  let broker: KafkaBroker
+  let folder: string
+  let nodes: TestService[] = []
+  let made = 0
+
+  beforeAll(async () => {
+    broker = await KafkaBroker.start()
+    folder = mkdtempSync(join(tmpdir(), 'gantry-cluster-stream-'))
+    addModel(folder, 'red', { onnx: redDetector('uint8-nhwc'), config: 'max_batch_size: 4' })
+    writeFileSync(join(folder, 'red.png'), await redPicture({ widthPx: 64, heightPx: 64 }, 230))
+  }, 120_000)
+
+  afterEach(async () => {
+    await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()))
+    nodes = []
+  })
+
+  afterAll(async () => {
+    await broker.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  async function node(name: string, id: string, more: object = {}) {
+    const service = await TestService.start({
+      pipeline: {
+        mediaRoot: folder,
+        models: { repository: folder },
+        modelServer: { enabled: false },
+        ensemble: 'red',
+        cluster: {
+          ...{ id, node: name, slots: 64 },
+          topics: { cameras: `${id}.cameras`, cameraErrors: `${id}.errors` },
+        },
+        sinks: { kafka: { brokers: [broker.address], topics: { detections: `${id}.detections` } } },
+        ...more,
+      },
+    })
+    nodes.push(service)
+    return service
+  }
+
+  /** So many nodes, of which each has cameras, and who has which. */
+  async function cluster(...names: readonly string[]) {
+    const id = `s${(made += 1)}`
+    const all = Array.from({ length: cameras }, (_, index) => ({
+      ...{ id: `cam-${index + 1}`, url: join(folder, 'red.png'), sampleFps: 5 },
+    }))
+    const started: TestService[] = []
+    for (const [index, name] of names.entries())
+      started.push(await node(name, id, index === 0 ? { cameras: all } : {}))
+    const views = await until(
+      'all live, on all nodes',
+      async () => {
+        const { items } = await started[0]!.json<{ items: CameraView[] }>('/api/v1/cameras')
+        const owners = new Set(items.map(({ node: owner }) => owner))
+        const isAll = items.length === cameras && items.every(({ status }) => status.state === 'live')
+        return isAll && owners.size === names.length ? items : undefined
+      },
+      60_000,
+      200,
+    )
+    const ownerOf = (cameraId: string) => views.find((view) => view.id === cameraId)?.node
+    const of = (name: string) => views.filter((view) => view.node === name).map((view) => view.id)
+    return { id, started, ownerOf, of }
+  }
+
+  const resultsOf = ({ messages }: TestStream) =>
+    messages.flatMap((message) => (message.type === 'detections' ? [message] : []))
+  const camerasOf = (stream: TestStream) => new Set(resultsOf(stream).map(({ cameraId }) => cameraId))
+  const seesAll = (stream: TestStream) =>
+    until('all cameras', () => camerasOf(stream).size === cameras, 30_000)
+
+  /** Results in the topic of some time on. */
+  async function published(id: string, fromMs: number, toMs: number): Promise<readonly DetectionsMessage[]> {
+    const consumer = await consumeAll(broker.address, `${id}.detections`)
+    const all = () => consumer.records.map(({ value }) => detectionsMessageSchema.parse(value))
+    await until('the topic', () => all().some(({ capturedAt }) => Date.parse(capturedAt) > toMs), 60_000, 250)
+    await consumer.stop()
+    return all().filter(({ capturedAt }) => Date.parse(capturedAt) > fromMs && Date.parse(capturedAt) <= toMs)
+  }
+
+  /** Those of the topic that did not come, in words. */
+  async function holes(id: string, stream: TestStream, from: string, to: string, only?: readonly string[]) {
+    const seen = new Set(resultsOf(stream).map(keyOf))
+    const all = await published(id, Date.parse(from), Date.parse(to))
+    const wanted = all.filter(({ cameraId }) => only === undefined || only.includes(cameraId))
+    expect(wanted.length).toBeGreaterThan(10)
+    return wanted
+      .filter((message) => !seen.has(keyOf(message)))
+      .map((message) => `${keyOf(message)} ${message.capturedAt}`)
+  }
+  const last = (stream: TestStream) => resultsOf(stream).at(-1)!
+
+  it('R172: has the cameras of all on each of them, with the pictures that are wanted, and goes on when one dies', async () => {
+    const { id, started, of } = await cluster('a', 'b', 'c')
+    const [first, second, third] = started as [TestService, TestService, TestService]
+    const streams = await Promise.all(started.map((service) => service.stream()))
+    for (const stream of streams) await seesAll(stream)
+    const [pictured = ''] = of('b')
+    const wants = { cameras: ['*'], frames: true, frameCameras: [pictured] }
+    const viewer = await third.stream(wants)
+    await until('a picture of another node', () => viewer.pictures.length > 2, 30_000)
+    for (const picture of viewer.pictures) expect(readPeerPicture(picture)?.cameraId).toBe(pictured)
+    await seesAll(viewer)
+
+    second.kill('SIGKILL')
+    await second.exited()
+    const diedMs = Date.now()
+    const moved = of('b')
+    const [stream] = streams as [TestStream]
+    await until(
+      'its cameras again',
+      () => {
+        const since = resultsOf(stream).filter(({ capturedAt }) => Date.parse(capturedAt) > diedMs)
+        return moved.every((cameraId) => since.some((message) => message.cameraId === cameraId))
+      },
+      60_000,
+    )
+    await until('a picture again', () => {
+      const newest = viewer.pictures.at(-1)
+      const { seq } = (newest && readPeerPicture(newest)) ?? { seq: -1 }
+      const result = resultsOf(viewer).find((message) => message.cameraId === pictured && message.seq === seq)
+      return result !== undefined && Date.parse(result.capturedAt) > diedMs
+    }, 30_000) // prettier-ignore
+    for (const each of [stream, viewer]) {
+      const keys = resultsOf(each).map(keyOf)
+      expect(new Set(keys).size).toBe(keys.length)
+      expect(each.messages.filter(({ type }) => type === 'gap')).toEqual([])
+    }
+    // What the dead one had not handed out is in nobody's stream; all others have everything.
+    const began = resultsOf(stream)[0]!.capturedAt
+    const others = [...of('a'), ...of('c')]
+    expect(
+      await holes(
+        id,
+        stream,
+        new Date(Date.parse(began) + 3_000).toISOString(),
+        last(stream).capturedAt,
+        others,
+      ),
+    ).toEqual([])
+    for (const each of [...streams, viewer]) each.close()
+    expect(first.stderr).not.toContain('"level":"error"')
+  }, 180_000)
+
+  it('R173: goes on behind a cursor of another node from the topic, and of its own from what it keeps', async () => {
+    const { id, started } = await cluster('a', 'b')
+    const [first, second] = started as [TestService, TestService]
+    const before = await second.stream()
+    await seesAll(before)
+    const { cursor, capturedAt } = last(before)
+    before.close()
+    // On the other node.
+    const elsewhere = await first.stream({ resumeAfter: cursor })
+    await until('up to date', () => {
+      const newest = resultsOf(elsewhere).at(-1)
+      return newest !== undefined && Date.now() - Date.parse(newest.capturedAt) < 1_000
+    }, 60_000) // prettier-ignore
+    await seesAll(elsewhere)
+    expect(elsewhere.messages.filter(({ type }) => type === 'gap')).toEqual([])
+    const upTo = last(elsewhere).capturedAt
+    await until('some more', () => Date.parse(last(elsewhere).capturedAt) > Date.parse(upTo) + 2_000, 30_000)
+    expect(await holes(id, elsewhere, capturedAt, upTo)).toEqual([])
+    const keys = resultsOf(elsewhere).map(keyOf)
+    expect(new Set(keys).size).toBe(keys.length)
+    const positions = resultsOf(elsewhere).map((message) => message.cursor)
+    expect(new Set(positions).size).toBe(positions.length)
+
+    // On the same one, after a while.
+    const kept = last(elsewhere)
+    elsewhere.close()
+    const keptMs = Date.now()
+    await until('some results', () => Date.now() - keptMs > 1_500, 5_000)
+    const again = await first.stream({ resumeAfter: kept.cursor })
+    const isLive = () => resultsOf(again).some((message) => Date.parse(message.capturedAt) > keptMs + 2_500)
+    await until('what came meanwhile, and more', isLive, 30_000)
+    const upToAgain = last(again).capturedAt
+    await until('some more', () => Date.parse(last(again).capturedAt) > Date.parse(upToAgain) + 1_000, 30_000)
+    expect(
+      await holes(id, again, new Date(Date.parse(kept.capturedAt) + 500).toISOString(), upToAgain),
+    ).toEqual([])
+    const both = [...resultsOf(elsewhere), ...resultsOf(again)].map(keyOf)
+    expect(new Set(both).size).toBe(both.length)
+    again.close()
+  }, 180_000)
+
+  it('R174: has what a node saw while it did not answer, once it does', async () => {
+    const { id, started, of } = await cluster('a', 'b')
+    const [first, second] = started as [TestService, TestService]
+    const stream = await first.stream()
+    await seesAll(stream)
+    await until('some results', () => resultsOf(stream).length > 100, 30_000)
+    const from = last(stream).capturedAt
+    const streamProcess = descendants(second.pid).find(({ command }) => command.includes('stream'))!
+    // Its stream alone: the node itself goes on.
+    process.kill(streamProcess.pid, 'SIGKILL')
+    await until('all of it again', () => {
+      const newest = new Map(resultsOf(stream).map((message) => [message.cameraId, message.capturedAt]))
+      return of('b').every((cameraId) => Date.parse(newest.get(cameraId) ?? '') > Date.parse(from) + 6_000)
+    }, 60_000) // prettier-ignore
+    const upTo = new Date(Date.parse(from) + 6_000).toISOString()
+    expect(await holes(id, stream, from, upTo)).toEqual([])
+    const keys = resultsOf(stream).map(keyOf)
+    expect(new Set(keys).size).toBe(keys.length)
+    stream.close()
+  }, 180_000)
+})
