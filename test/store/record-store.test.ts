@@ -176,6 +176,8 @@ describe('RecordStore', () => {
     expect(past?.placeOf(first.epoch, 7)).toBe(2)
     expect(past?.placeOf(second.epoch, 3)).toBe(3)
     expect(past?.placeOf('none', 3)).toBeUndefined()
+    const times = results.map(({ timeMs }) => timeMs)
+    expect([0, ...times, Date.now()].map((timeMs) => past?.placeAt(timeMs))).toEqual([0, 0, 1, 2, undefined])
     past?.close()
   })
 

@@ -101,6 +101,10 @@ export class TestService {
     return pid
   }
 
+  get isRunning(): boolean {
+    return this.#child?.exitCode === null && this.#child.signalCode === null
+  }
+
   get url(): string {
     return `${this.options.server?.tls ? 'https' : 'http'}://127.0.0.1:${this.httpPort}`
   }
