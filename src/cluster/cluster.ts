@@ -9,7 +9,7 @@ import { SocketGuard } from '../delivery/kafka/socket-guard.js'
 import { GantryError } from '../errors.js'
 import type { KeptCameras } from '../cameras/camera-store.js'
 import { backoffMs } from '../lifecycle/backoff.js'
-import { nowMs, wallMs } from '../lifecycle/clock.js'
+import { wallMs } from '../lifecycle/clock.js'
 import { atMost, delay, unlessAborted } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
 import type { ClusterMetrics } from '../metrics/cluster-metrics.js'
@@ -22,18 +22,20 @@ import type { MemberData } from './member-data.js'
 import { NodeNote } from './node-note.js'
 import { differences, keptOutBy } from './node-differences.js'
 import type { NodeCapacity } from './node-weights.js'
-import { type GroupNode, handOverTimes, sessionTimeoutMs, SlotGroup } from './slot-group.js'
+import { type GroupNode, sessionTimeoutMs, SlotGroup } from './slot-group.js'
+import { succeeded, type SuccessorsDeps } from './successors.js'
 
 /** Answers of brokers; a join may take as long as members are waited for. */
 const requestTimeoutMs = 10_000
 const connectTimeoutMs = 2_000
 
+/** Longest at the end for the others to take this node's cameras, and for these to show their first pictures. */
+const takenWithinMs = 8_000
 /** Longest at the end to hear from the brokers who else there is, and for a question that goes to all nodes. */
 const whoElseMs = { ending: 2_000, asking: 1_000 }
 /** Nodes that are gone and remembered: names may be made for each start. */
 const mostGone = 64
 const brokersRetry = { baseMs: 500, capMs: 5_000 }
-const never = new AbortController().signal
 
 /** This node's place in its cluster. */
 export type ClusterState = Readonly<{
@@ -84,6 +86,9 @@ export type ClusterDeps = Readonly<{
   met?: () => void
   /** In what the clocks of other nodes differ from that of this one. */
   clocks?: () => readonly string[]
+  /** Cameras of which pictures come here, and at another node; undefined where it does not say. Never rejects. */
+  liveHere: () => readonly string[]
+  liveOn: (url: string) => Promise<ReadonlySet<string> | undefined>
   log: Log
 }>
 
@@ -102,6 +107,8 @@ export class Cluster {
   #hasMet = false
   /** Removals that were in the topic before this node came were followed by others, or by its last run. */
   #knowsAll = false
+  /** Where nodes are, and were. */
+  readonly #urls = new Map<string, string>()
   /** What the start waits for. */
   #startingReason: string | undefined
 
@@ -138,6 +145,8 @@ export class Cluster {
         loads: () => this.#loads(),
         gained: (claims) => this.#gained(claims),
         lost: (lost) => this.#lost(lost),
+        succeeded: (held, taken, signal, wasOut) =>
+          succeeded(held, this.#successors(), taken, signal, wasOut),
         met: (others) => this.#met(others),
         log,
       },
@@ -294,6 +303,7 @@ export class Cluster {
     this.#others = others
     this.#hasMet = true
     this.deps.met?.()
+    for (const { node, url } of others) this.#urls.set(node, url)
     const own = this.group.data()
     const keptOut = keptOutBy(own, others)
     if (keptOut !== undefined) this.deps.log.error({ reason: keptOut }, 'kept out of the cluster')
@@ -358,32 +368,40 @@ export class Cluster {
     return error instanceof GantryError ? `${error.message}; ${error.hint}` : reasonOf(error)
   }
 
+  #bySlot(cameras: readonly string[]): ReadonlyMap<number, readonly string[]> {
+    const bySlot = new Map<number, string[]>()
+    for (const id of cameras) {
+      const slot = this.slotOf(id)
+      bySlot.set(slot, [...(bySlot.get(slot) ?? []), id])
+    }
+    return bySlot
+  }
+
+  #successors(): SuccessorsDeps {
+    return {
+      claims: () => this.group.claims(),
+      liveHere: () => this.#bySlot(this.deps.liveHere()),
+      liveOn: (node) => {
+        const url = this.#urls.get(node)
+        return url === undefined ? Promise.resolve(undefined) : this.deps.liveOn(url)
+      },
+    }
+  }
+
   /** The others take this node's cameras, which it goes on with: resolves once they have them, or after so long, or at once where there are no others. */
   async handOver(withinMs: number): Promise<void> {
-    const { takenWithinMs, firstPicturesMs, askAgainMs } = handOverTimes
     // Where the brokers are away nobody can take them.
     const nodes = (await atMost(Math.min(withinMs, whoElseMs.ending), this.group.nodes())) ?? []
-    const running = new Set(
-      [...this.registry.cameras.keys()]
-        .map((id) => this.slotOf(id))
-        .filter((slot) => this.group.held.has(slot)),
-    )
+    for (const { data } of nodes) this.#urls.set(data.node, data.url)
+    const used = new Set([...this.registry.cameras.keys()].map((id) => this.slotOf(id)))
+    const held = new Map([...this.group.held].filter(([slot]) => used.has(slot)))
     await this.group.leave()
-    if (running.size === 0 || nodes.every(({ isThis }) => isThis)) return
-    const untilMs = nowMs() + Math.min(withinMs, takenWithinMs)
-    while (nowMs() < untilMs) {
-      const claims = await atMost(
-        untilMs - nowMs(),
-        this.group.claims().catch(() => undefined),
-      )
-      const isTaken = (slot: number) => claims?.get(slot)?.generation !== this.group.held.get(slot)
-      if (claims !== undefined && [...running].every(isTaken)) {
-        await delay(Math.min(firstPicturesMs, untilMs - nowMs()), never)
-        return
-      }
-      await delay(askAgainMs, never)
-    }
-    this.deps.log.warn('the other nodes have not taken the cameras of this one in time')
+    if (held.size === 0 || nodes.every(({ isThis }) => isThis)) return
+    const ended = new AbortController()
+    const all = succeeded(held, this.#successors(), () => undefined, ended.signal).then(() => true)
+    const isTaken = await atMost(Math.min(withinMs, takenWithinMs), all)
+    ended.abort()
+    if (!isTaken) this.deps.log.warn('the other nodes have not taken the cameras of this one in time')
   }
 
   async stop(): Promise<void> {

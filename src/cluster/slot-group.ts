@@ -18,9 +18,6 @@ const idleMs = 500
 const claimRetry = { baseMs: 100, capMs: 2_000 }
 const reopenRetry = { baseMs: 500, capMs: 5_000 }
 const leaveMs = 3_000
-/** Cameras run on until others have taken them, for so long at most, and shown their first pictures. */
-export const handOverTimes = { takenWithinMs: 6_000, firstPicturesMs: 1_500, askAgainMs: 100 }
-const never = new AbortController().signal
 /** What the brokers said of the group is believed for so long. */
 const nodesForMs = 500
 
@@ -45,6 +42,16 @@ export type SlotGroupDeps = Readonly<{
   gained: (claims: ReadonlyMap<number, number>) => void
   /** Slots are not ours any more: whatever runs for them ends now. */
   lost: (slots: readonly number[]) => void
+  /**
+   * Slots are another's from now on, who has not claimed them yet: told of those that need not run here any more. Default: none need.
+   */
+  succeeded?: (
+    held: ReadonlyMap<number, number>,
+    taken: (slots: readonly number[]) => void,
+    signal: AbortSignal,
+    /** This node has not heard of the others for so long that they may have had them for a while. */
+    wasOut: boolean,
+  ) => Promise<void>
   /** The group has formed: who is in it beside this node. */
   met?: (others: readonly MemberData[]) => void
   log: Log
@@ -63,8 +70,6 @@ export type GroupNode = Readonly<{ data: MemberData; slots: readonly number[]; i
  */
 export class SlotGroup {
   readonly #held = new Map<number, number>()
-  /** Of those that are held, the ones that others are to take. */
-  readonly #leaving = new Set<number>()
   readonly #closing = new AbortController()
   #consumer: Consumer | undefined
   #admin: Admin | undefined
@@ -72,6 +77,10 @@ export class SlotGroup {
   /** Counts assignments: work for an earlier one is of no use. */
   #assignments = 0
   #heardMs = Number.NEGATIVE_INFINITY
+  /** It was silent for so long that others may have been given what it holds. */
+  #wasOut = false
+  /** Ends the waiting for those who have been given slots that this node holds. */
+  #yielding = new AbortController()
   #reason: string | undefined
   #staying: Promise<void> | undefined
   #told: Readonly<{ atMs: number; nodes: Promise<readonly GroupNode[]> }> | undefined
@@ -149,12 +158,11 @@ export class SlotGroup {
     })
     consumer.on(HEARTBEAT, () => this.#heard())
     consumer.on(GROUP_JOIN, ({ payload }) => {
-      const wasOut = this.silentMs >= sessionTimeoutMs
       this.#heard()
       // Nothing is read here: records are read whole by each node.
       consumer.pause([{ topic }])
       this.#memberId = payload.memberId
-      this.#assigned(payload.memberAssignment[topic] ?? [], wasOut)
+      this.#assigned(payload.memberAssignment[topic] ?? [])
     })
     try {
       await unlessAborted(Promise.all([admin.connect(), consumer.connect()]), this.#closing.signal)
@@ -175,24 +183,20 @@ export class SlotGroup {
 
   /** What is told of this node. */
   data(): MemberData {
-    const staying = [...this.#held].filter(([slot]) => !this.#leaving.has(slot))
-    return { ...this.deps.about(), node: this.settings.node, held: new Map(staying) }
+    return { ...this.deps.about(), node: this.settings.node, held: this.#held }
   }
 
   #heard(): void {
+    if (this.silentMs > sessionTimeoutMs) this.#wasOut = true
     this.#heardMs = nowMs()
     this.#reason = undefined
   }
 
-  /** @param wasOut - others have had its slots for a while. */
-  #assigned(slots: readonly number[], wasOut: boolean): void {
+  #assigned(slots: readonly number[]): void {
     this.#assignments += 1
     this.#told = undefined
     const assigned = new Set(slots)
-    for (const slot of slots) this.#leaving.delete(slot)
-    const gone = [...this.#held.keys()].filter((slot) => !assigned.has(slot))
-    if (wasOut) this.#giveUp(gone)
-    else void this.#letGo(gone.filter((slot) => !this.#leaving.has(slot)))
+    this.#yield(new Map([...this.#held].filter(([slot]) => !assigned.has(slot))))
     void this.#claim(slots, this.#assignments)
     void this.#meet(this.#assignments)
   }
@@ -210,33 +214,23 @@ export class SlotGroup {
     }
   }
 
-  /** What runs for them runs on until those who get them have begun, so that nothing is blind in between; results of both are told apart by their claims. */
-  async #letGo(slots: readonly number[]): Promise<void> {
-    const { takenWithinMs, firstPicturesMs, askAgainMs } = handOverTimes
-    for (const slot of slots) this.#leaving.add(slot)
-    const untilMs = nowMs() + takenWithinMs
-    const left = () => slots.filter((slot) => this.#leaving.has(slot))
-    while (left().length > 0 && nowMs() < untilMs && !this.#closing.signal.aborted) {
-      const claims = await atMost(
-        untilMs - nowMs(),
-        this.claims().catch(() => undefined),
-      )
-      if (claims !== undefined && left().every((slot) => !this.#isOurs(slot, claims.get(slot)))) {
-        await delay(firstPicturesMs, never)
-        break
-      }
-      await delay(askAgainMs, never)
-    }
-    // Whoever ends goes on with all of them.
-    if (!this.#closing.signal.aborted) this.#giveUp(left())
+  /** To those who have them now, or will. */
+  #yield(held: ReadonlyMap<number, number>): void {
+    this.#yielding.abort()
+    this.#yielding = new AbortController()
+    const wasOut = this.#wasOut
+    this.#wasOut = false
+    const { succeeded } = this.deps
+    if (succeeded === undefined) return this.#giveUp([...held.keys()])
+    if (held.size === 0) return
+    const taken = (slots: readonly number[]) =>
+      this.#giveUp(slots.filter((slot) => this.#held.get(slot) === held.get(slot)))
+    void succeeded(held, taken, AbortSignal.any([this.#yielding.signal, this.#closing.signal]), wasOut)
   }
 
   #giveUp(slots: readonly number[]): void {
     if (slots.length === 0) return
-    for (const slot of slots) {
-      this.#held.delete(slot)
-      this.#leaving.delete(slot)
-    }
+    for (const slot of slots) this.#held.delete(slot)
     this.deps.lost(slots)
   }
 

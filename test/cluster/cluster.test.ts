@@ -43,6 +43,8 @@ class Member {
         metrics: createClusterMetrics(new Registry()),
         runs: ({ id }) => this.running.add(id),
         leaves: (id) => this.running.delete(id),
+        liveHere: () => [...this.running],
+        liveOn: () => Promise.resolve(undefined),
         log: silentLog(),
       },
     )

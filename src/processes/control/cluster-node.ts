@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import { isLoopbackHost } from '../../api/access.js'
 import { CameraStore } from '../../cameras/camera-store.js'
 import { ClockWatch } from '../../cluster/clock-watch.js'
+import type { CameraView } from '../../cameras/camera-view.js'
 import { Cluster } from '../../cluster/cluster.js'
 import { PeerClient } from '../../cluster/peer-client.js'
 import type { CameraConfig } from '../../config/camera.js'
@@ -19,6 +20,9 @@ import type { StreamProcess } from '../stream/stream-process.js'
 import type { GantryService } from './service.js'
 import { StreamNodes } from './stream-nodes.js'
 import { storeIdentity, StoreLoss, type StoreIdentity } from './store-loss.js'
+
+/** Another node says at once how its cameras stand. */
+const camerasWithinMs = 1_000
 
 export type ClusterNodeDeps = Readonly<{
   version: string
@@ -54,8 +58,8 @@ export class ClusterNode {
   ): Promise<ClusterNode> {
     const kafka = config && clusterKafka(config, sinks.kafka)
     if (config === undefined || kafka === undefined) throw new TypeError('a cluster without brokers')
-    const models = await describeCameraModel(repositories, ensemble)
     const peers = new PeerClient(server.token, config.tls, log)
+    const models = await describeCameraModel(repositories, ensemble)
     const clusterMetrics = createClusterMetrics(metrics.registry)
     const clocks: ClockWatch = new ClockWatch({
       others: () => cluster.others(),
@@ -72,6 +76,8 @@ export class ClusterNode {
         leaves: (id, isRemoved) => void service().release(id, isRemoved),
         met: () => void clocks.look(),
         clocks: () => clocks.differences,
+        liveHere: () => liveAmong(service().cameras()),
+        liveOn: (url) => liveCamerasOf(peers, url),
         log,
       },
     )
@@ -144,4 +150,19 @@ function urlFor({ url }: ClusterConfig, { host, httpPort, tls }: ServerConfig): 
   if (url !== undefined) return url
   const name = isLoopbackHost(host) ? host : hostname()
   return `${tls === undefined ? 'http' : 'https'}://${name.includes(':') ? `[${name}]` : name}:${httpPort}`
+}
+
+function liveAmong(cameras: readonly Pick<CameraView, 'id' | 'status'>[]): readonly string[] {
+  return cameras.flatMap(({ id, status }) => (status.state === 'live' ? [id] : []))
+}
+
+/** @returns undefined where the node does not say. */
+async function liveCamerasOf(peers: PeerClient, url: string): Promise<ReadonlySet<string> | undefined> {
+  try {
+    const answer = await peers.ask(url, { method: 'GET', path: '/api/v1/cameras', withinMs: camerasWithinMs })
+    const { items } = JSON.parse(answer.bytes.toString('utf8')) as { items: CameraView[] }
+    return new Set(liveAmong(items))
+  } catch {
+    return undefined
+  }
 }
