@@ -24,6 +24,7 @@ const floors = [
   'metrics',
   'lifecycle',
   'tracing',
+  'buckets',
   'tensors',
   'repository',
   'kserve',

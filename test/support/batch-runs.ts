@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { GantryError } from '../../src/errors.js'
 import type { BatchLine } from '../../src/messages/batch-line.js'
 import type { BatchOptions, OpenedScorer } from '../../src/tools/batch/run-batch.js'
-import { S3Store, s3Settings } from '../../src/tools/batch/inputs/s3-store.js'
+import { S3Store } from '../../src/tools/batch/inputs/s3-store.js'
 import { outputTarget } from '../../src/tools/batch/outputs/output-target.js'
 import type { Picture, ScoredPicture } from '../../src/tools/scoring/picture-scorer.js'
 import { silentLog } from './silent-log.js'
@@ -65,7 +65,7 @@ export function batchOptions({ scorer, stdin, env, format, ...given }: Given): B
     commitEveryMs: 100,
     settings: {},
     openScorer: () => Promise.resolve(scorer ?? bytesScorer()),
-    deps: { stdin: Readable.from([stdin ?? '']), s3: () => new S3Store(s3Settings(env ?? {}), signal) },
+    deps: { stdin: Readable.from([stdin ?? '']), s3: () => new S3Store(env ?? {}, signal) },
     log: silentLog(),
     listed: () => undefined,
     progress: () => undefined,

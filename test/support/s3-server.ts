@@ -10,7 +10,14 @@ import { until } from './until.js'
 /** A store that speaks S3, with one bucket; it takes signed requests of one user alone. */
 export type S3Server = Readonly<{
   env: Readonly<Record<string, string>>
-  put(key: string, body: Uint8Array | string): Promise<void>
+  port: number
+  put(key: string, body: Uint8Array | string, headers?: Record<string, string>): Promise<void>
+  /** As one object of several parts. */
+  putInParts(key: string, parts: readonly Uint8Array[]): Promise<void>
+  /** Uploads that were begun and neither finished nor given up. */
+  openUploads(): Promise<number>
+  get(key: string): Promise<Buffer>
+  remove(key: string): Promise<void>
   close(): Promise<void>
 }>
 
@@ -57,27 +64,55 @@ export async function startS3(bucket: string): Promise<S3Server> {
   const of = (name: string) => new RegExp(`<${name}>(.*)</${name}>`).exec(keys)?.[1] ?? ''
   const [accessKeyId, secretAccessKey] = [of('AccessKeyId'), of('SecretAccessKey')]
   const client = new AwsClient({ accessKeyId, secretAccessKey, region: 'us-east-1', service: 's3' })
+  const pathOf = (name: string) =>
+    name
+      .split('/')
+      .map((part) =>
+        encodeURIComponent(part).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`),
+      )
+      .join('/')
+  const asked = async (path: string, init: RequestInit = {}) => {
+    const answer = await client.fetch(`${endpoint}/${bucket}${path}`, init)
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+    return answer
+  }
   return {
     env: {
       AWS_ENDPOINT_URL: endpoint,
       AWS_ACCESS_KEY_ID: accessKeyId,
       AWS_SECRET_ACCESS_KEY: secretAccessKey,
     },
-    async put(name, body) {
-      const path = name
-        .split('/')
-        .map((part) =>
-          encodeURIComponent(part).replace(
-            /[!'()*]/g,
-            (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
-          ),
-        )
-        .join('/')
-      const answer = await client.fetch(`${endpoint}/${bucket}/${path}`, {
-        method: 'PUT',
-        body: Buffer.from(body),
-      })
-      if (!answer.ok) throw new Error(`${name}: ${answer.status} ${await answer.text()}`)
+    port,
+    async put(name, body, headers = {}) {
+      await asked(`/${pathOf(name)}`, { method: 'PUT', body: Buffer.from(body), headers })
+    },
+    async putInParts(name, parts) {
+      const path = `/${pathOf(name)}`
+      const begun = await (await asked(`${path}?uploads=`, { method: 'POST' })).text()
+      const id = /<UploadId>(.*)<\/UploadId>/.exec(begun)?.[1] ?? ''
+      const tags: string[] = []
+      for (const [index, part] of parts.entries()) {
+        const answer = await asked(`${path}?partNumber=${index + 1}&uploadId=${id}`, {
+          method: 'PUT',
+          body: Buffer.from(part),
+        })
+        tags.push(answer.headers.get('etag') ?? '')
+      }
+      const list = tags.map(
+        (tag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${tag}</ETag></Part>`,
+      )
+      const body = `<CompleteMultipartUpload>${list.join('')}</CompleteMultipartUpload>`
+      await asked(`${path}?uploadId=${id}`, { method: 'POST', body })
+    },
+    async openUploads() {
+      const text = await (await asked('?uploads=')).text()
+      return [...text.matchAll(/<UploadId>/g)].length
+    },
+    async get(name) {
+      return Buffer.from(await (await asked(`/${pathOf(name)}`)).arrayBuffer())
+    },
+    async remove(name) {
+      await asked(`/${pathOf(name)}`, { method: 'DELETE' })
     },
     close,
   }

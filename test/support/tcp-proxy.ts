@@ -14,6 +14,8 @@ export type ProxyFault =
   | { kind: 'cut_replies'; afterBytes: number }
   /** Where this stands in what goes to the far side, a byte is another when it arrives. */
   | { kind: 'damage'; text: string }
+  /** The same in what comes back. */
+  | { kind: 'damage_replies'; text: string }
 
 type Link = { near: Socket; far: Socket; replied: number; head: string; lost: boolean }
 
@@ -100,6 +102,7 @@ export class TcpProxy {
     far.on('data', (chunk: Buffer) => {
       if (link.lost) return
       link.replied += chunk.length
+      if (this.#fault.kind === 'damage_replies') damage(chunk, this.#fault.text)
       if (this.#fault.kind === 'cut_replies' && link.replied >= this.#fault.afterBytes) {
         this.cuts += 1
         near.resetAndDestroy()

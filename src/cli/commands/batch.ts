@@ -12,6 +12,7 @@ import { configOption, flagSettings, type GlobalOptions, setOption } from '../op
 import { Progress } from '../progress.js'
 import { checkScorerFlags, labelsOption } from '../scorer-flags.js'
 import { addServerOptions } from '../server-options.js'
+import { withFetchedRepositories } from '../stored-repositories.js'
 
 type BatchFlags = GlobalOptions &
   BatchModelFlags &
@@ -89,7 +90,7 @@ async function batch(inputs: readonly string[], options: BatchFlags, context: Co
     options.parallel === undefined ? undefined : Math.round(number(options.parallel, '--parallel', 1, 4_096))
   const patienceMs = number(options.patience, '--patience', 0, 86_400) * 1e3
   const progress = new Progress(terminal, options.quiet === true || options.json === true)
-  const [{ runBatch }, { openBatchScorer }, { outputTarget }, { S3Store, s3Settings }] = await Promise.all([
+  const [{ runBatch }, { openBatchScorer }, { outputTarget }, { S3Store }] = await Promise.all([
     import('../../tools/batch/run-batch.js'),
     import('../batch-scorer.js'),
     import('../../tools/batch/outputs/output-target.js'),
@@ -115,10 +116,11 @@ async function batch(inputs: readonly string[], options: BatchFlags, context: Co
       patienceMs,
       commitEveryMs,
       settings: settingsOf(loaded, options),
-      openScorer: () => openBatchScorer(options, loaded, log, note),
+      openScorer: async () =>
+        openBatchScorer(options, await withFetchedRepositories(loaded, context), log, note),
       deps: {
         stdin: process.stdin,
-        s3: () => (store ??= new S3Store(s3Settings(terminal.env), signals.asked)),
+        s3: () => (store ??= new S3Store(terminal.env, signals.asked)),
       },
       log,
       signal: signals.asked,

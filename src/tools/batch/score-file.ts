@@ -1,5 +1,7 @@
 import { readFile, rm, stat } from 'node:fs/promises'
 import { extname, join } from 'node:path'
+import type { StoredObject } from '../../buckets/object-store.js'
+import { isS3Url } from '../../config/s3-url.js'
 import type { BatchLine } from '../../messages/batch-line.js'
 import { wallMs } from '../../lifecycle/clock.js'
 import { isSystemLimit } from '../../lifecycle/system-limit.js'
@@ -10,7 +12,7 @@ import { letterboxOf, type SizePx } from '../../vision/letterbox.js'
 import type { PictureScorer, ScoredPicture } from '../scoring/picture-scorer.js'
 import { BatchInputError } from './batch-errors.js'
 import type { ListedFile } from './file-list.js'
-import { isS3Url, type S3Object, type S3Store } from './inputs/s3-store.js'
+import type { S3Store } from './inputs/s3-store.js'
 import type { ScoredItem } from './outputs/batch-output.js'
 import { type Patience, patiently } from './patience.js'
 import { Places } from './places.js'
@@ -78,7 +80,7 @@ export class FileScorer {
   }
 
   /** @throws BatchInputError; what the system has against it */
-  async #read(file: string): Promise<S3Object> {
+  async #read(file: string): Promise<StoredObject> {
     if (isS3Url(file)) return this.options.s3().read(file)
     try {
       const [bytes, { mtimeMs }] = await Promise.all([readFile(file), stat(file)])

@@ -4,9 +4,10 @@ import { join, normalize } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import picomatch from 'picomatch'
+import { isS3Url } from '../../../config/s3-url.js'
 import { mediaKind } from '../../../sources/media-names.js'
 import { BatchInputError } from '../batch-errors.js'
-import { isS3Url, type S3Store } from './s3-store.js'
+import type { S3Store } from './s3-store.js'
 import { walkFolder } from './walk-folder.js'
 
 export type InputDeps = Readonly<{
@@ -122,16 +123,17 @@ async function* matching(pattern: string): AsyncGenerator<string, void> {
 
 /** Keys may hold any letter; only the end of a URL says whether one of them is meant. */
 async function* inStore(url: string, store: S3Store): AsyncGenerator<string, void> {
-  const { bucket, key } = store.parse(url)
+  const place = store.parse(url)
+  const { key } = place
+  const root = url.slice(0, url.length - key.length).replace(/\/?$/, '/')
+  const named = (found: string) => `${root}${found}`
   if (isGlob(key)) {
     const { base, glob } = picomatch.scan(key)
     const matches = picomatch(glob)
     const prefix = base === '' ? '' : `${base}/`
-    for await (const found of store.list(bucket, prefix))
-      if (mediaKind(found) !== undefined && matches(found.slice(prefix.length)))
-        yield `s3://${bucket}/${found}`
+    for await (const found of store.list(place, prefix))
+      if (mediaKind(found) !== undefined && matches(found.slice(prefix.length))) yield named(found)
   } else if (mediaKind(key) !== undefined) yield url
   else
-    for await (const found of store.list(bucket, key))
-      if (mediaKind(found) !== undefined) yield `s3://${bucket}/${found}`
+    for await (const found of store.list(place, key)) if (mediaKind(found) !== undefined) yield named(found)
 }

@@ -2,13 +2,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { runBatch } from '../../../../src/tools/batch/run-batch.js'
-import { S3Store, s3Settings } from '../../../../src/tools/batch/inputs/s3-store.js'
+import { S3Store } from '../../../../src/tools/batch/inputs/s3-store.js'
 import { batchOptions, itemsOf } from '../../../support/batch-runs.js'
 import { startS3 } from '../../../support/s3-server.js'
 import { tempDir } from '../../../support/temp-dir.js'
 import { makeClip } from '../../../support/video-clips.js'
 
 const never = new AbortController().signal
+const pictures = { endpoint: undefined, bucket: 'pictures', key: '' }
 
 async function all(names: AsyncIterable<string>): Promise<string[]> {
   const found: string[] = []
@@ -16,59 +17,30 @@ async function all(names: AsyncIterable<string>): Promise<string[]> {
   return found
 }
 
-describe('s3Settings', () => {
-  it('takes the usual variables, those of S3 alone before those of all services', () => {
-    const env = {
-      AWS_ENDPOINT_URL: 'http://all:1',
-      AWS_ENDPOINT_URL_S3: 'http://s3:2/',
-      AWS_DEFAULT_REGION: 'eu-west-1',
-      AWS_ACCESS_KEY_ID: 'id',
-      AWS_SECRET_ACCESS_KEY: 'secret',
-      AWS_SESSION_TOKEN: 'token',
-    }
-    expect(s3Settings(env)).toEqual({
-      endpoint: 'http://s3:2',
-      region: 'eu-west-1',
-      credentials: { accessKeyId: 'id', secretAccessKey: 'secret', sessionToken: 'token' },
-    })
-    expect(s3Settings({ AWS_REGION: 'eu-north-1' })).toMatchObject({
-      endpoint: expect.stringContaining('eu-north-1') as string,
-      credentials: undefined,
-    })
-  })
-
-  it.each([
-    [{ AWS_ACCESS_KEY_ID: 'id' }, /AWS_SECRET_ACCESS_KEY is not set/],
-    [{ AWS_ENDPOINT_URL: 'store:9000' }, /is no URL/],
-  ])('refuses %j', (env, words) => {
-    expect(() => s3Settings(env)).toThrow(words)
-  })
-})
-
 describe('S3Store', () => {
   it('lists more than a page of keys with any letters, and reads each', async () => {
     const server = await startS3('pictures')
     const odd = ['a b/1+2.jpg', 'a b/%41&<ä>.jpg', "a b/it's (1)!*.png"]
     for (const key of odd) await server.put(key, `bytes of ${key}`)
     for (let index = 0; index < 10; index += 1) await server.put(`many/${index}.jpg`, 'x')
-    const store = new S3Store(s3Settings(server.env), never, 3)
-    expect((await all(store.list('pictures', 'a b/'))).sort()).toEqual([...odd].sort())
-    expect(new Set(await all(store.list('pictures', 'many/'))).size).toBe(10)
+    const store = new S3Store(server.env, never, 3)
+    expect((await all(store.list(pictures, 'a b/'))).sort()).toEqual([...odd].sort())
+    expect(new Set(await all(store.list(pictures, 'many/'))).size).toBe(10)
     for (const key of odd)
       expect(Buffer.from((await store.read(`s3://pictures/${key}`)).bytes).toString()).toBe(`bytes of ${key}`)
   }, 60_000)
 
   it('says what is wrong: a key, a bucket, credentials, a store that is away', async () => {
     const server = await startS3('pictures')
-    const store = new S3Store(s3Settings(server.env), never)
+    const store = new S3Store(server.env, never)
     await expect(store.read('s3://pictures/gone.jpg')).rejects.toMatchObject({
       code: 'GANTRY_BATCH_INPUT',
       message: expect.stringContaining('NoSuchKey') as string,
       retryable: false,
     })
-    await expect(all(store.list('absent', ''))).rejects.toThrow(/NoSuchBucket/)
-    const stranger = new S3Store(s3Settings({ ...server.env, AWS_SECRET_ACCESS_KEY: 'wrong' }), never)
-    await expect(all(stranger.list('pictures', ''))).rejects.toMatchObject({
+    await expect(all(store.list(store.parse('s3://absent'), ''))).rejects.toThrow(/NoSuchBucket/)
+    const stranger = new S3Store({ ...server.env, AWS_SECRET_ACCESS_KEY: 'wrong' }, never)
+    await expect(all(stranger.list(pictures, ''))).rejects.toMatchObject({
       message: expect.stringContaining('SignatureDoesNotMatch') as string,
       hint: expect.stringContaining('AWS_ACCESS_KEY_ID') as string,
     })
