@@ -5,7 +5,7 @@ import { cameraFaults } from './camera-setting-faults.js'
 import { ConfigError, type ConfigProblem } from './config-error.js'
 import { overridesOfEnvironment, overridesOfFlags, type FlagSetting, type Override } from './environment.js'
 import { interpolate, mapStrings, type TextSources } from './interpolate.js'
-import { type ModelServerConfig } from './models.js'
+import type { MirrorConfig, ModelServerConfig } from './models.js'
 import { overridesOfOtel } from './otel-environment.js'
 import { duplicateCameras, pipelineSchema, type PipelineConfig } from './pipeline.js'
 import type { ServerConfig, ServerTls } from './server.js'
@@ -14,6 +14,7 @@ import { complaintsOf, type Complaint } from './schema-problem.js'
 import { schemaAt, valueOfText } from './schema-walk.js'
 import { isOfLogin } from './redact.js'
 import { readPipelineText } from './pipeline-text.js'
+import { isS3Url } from './s3-url.js'
 import { formatPath, getAt, listTooShort, setAt, type SettingPath } from './setting-path.js'
 import { readTextFile } from './text-file.js'
 import { standardInput, standardInputName } from './standard-input.js'
@@ -21,7 +22,7 @@ import { YamlDocument } from './yaml-document.js'
 
 /** Settings ready for use, with the folder that relative paths of cameras start from. */
 export type LoadedPipeline = Readonly<{
-  /** Paths of `models.repository`, `store.path`, `modelServer.trace.dir` and `mediaRoot` are absolute. */
+  /** Paths of `models.repository`, `models.mirror.path`, `store.path`, `modelServer.trace.dir` and `mediaRoot` are absolute. */
   config: PipelineConfig
   /** Absolute, or `<stdin>`; undefined when no file was given. */
   path: string | undefined
@@ -254,7 +255,7 @@ function faultsOfServerTls(tls: ServerTls | undefined): Complaint[] {
   }))
 }
 
-/** The folders of `models.repository`, whether it is one or a list. */
+/** The folders of `models.repository`, and `s3://` URLs where none took the place of theirs, whether it is one or a list. */
 export function repositoriesOf({ models: { repository } }: PipelineConfig): readonly string[] {
   return typeof repository === 'string' ? [repository] : repository
 }
@@ -269,13 +270,14 @@ function withAbsolutePaths(
     overrides.some((override) => startsWith(path, override.path)) ? process.cwd() : baseDir
   const resolved = withAbsoluteTlsPaths(config, (path) => base(...path.map(String)))
   const { repository } = config.models
-  const folder = (path: string) => resolve(base('models', 'repository'), path)
+  const folder = (path: string) => (isS3Url(path) ? path : resolve(base('models', 'repository'), path))
   return {
     ...resolved,
     mediaRoot: resolve(base('mediaRoot'), config.mediaRoot ?? baseDir),
     models: {
       ...resolved.models,
       repository: typeof repository === 'string' ? folder(repository) : repository.map(folder),
+      mirror: withMirrorPath(config.models.mirror, base('models', 'mirror', 'path')),
     },
     server: withTlsPaths(config.server, (file) => base('server', 'tls', file)),
     store: { ...config.store, path: resolve(base('store', 'path'), config.store.path) },
@@ -294,6 +296,10 @@ function withTlsPaths(server: ServerConfig, base: (file: keyof ServerTls) => str
       ...(clientCa !== undefined && { clientCa: resolve(base('clientCa'), clientCa) }),
     },
   }
+}
+
+function withMirrorPath(mirror: MirrorConfig, base: string): MirrorConfig {
+  return mirror.path === undefined ? mirror : { ...mirror, path: resolve(base, mirror.path) }
 }
 
 function withTraceDir(modelServer: ModelServerConfig, base: string): ModelServerConfig {

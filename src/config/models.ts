@@ -1,14 +1,60 @@
 import { z } from 'zod'
 import { grpcConnectionsSchema } from './grpc-connections.js'
 import { redisSchema } from './redis.js'
+import { isS3Url, isS3UrlFault, parseS3Url } from './s3-url.js'
 
-const repositorySchema = z.string().min(1)
+const repositorySchema = z
+  .string()
+  .min(1)
+  .superRefine((text, context) => {
+    const fault = repositoryFault(text)
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
+  })
+
+function repositoryFault(text: string): string | undefined {
+  if (isS3Url(text)) {
+    const place = parseS3Url(text)
+    return isS3UrlFault(place) ? `${place.message}: ${place.hint}` : undefined
+  }
+  const [, scheme] = /^([a-z][a-z0-9+.-]+):\/\//i.exec(text) ?? []
+  return scheme === undefined
+    ? undefined
+    : `${scheme}:// is not read: name a folder, or s3:// for a store that speaks S3`
+}
 
 export const modelsSchema = z.strictObject({
   repository: z
     .union([repositorySchema, z.array(repositorySchema).min(1)])
     .default('../models')
-    .describe('Folder of models, or a list of folders; relative to this file.'),
+    .describe(
+      'Folder of models, or a list of folders; relative to this file. `s3://BUCKET/PREFIX` or `s3://https://HOST:PORT/BUCKET/PREFIX`: an object store, mirrored by `models.mirror`.',
+    ),
+  mirror: z
+    .strictObject({
+      path: z
+        .string()
+        .min(1)
+        .optional()
+        .describe(
+          'Folder for what is fetched of repositories in object stores, kept over restarts; default: `repositories` in `store.path`.',
+        ),
+      fetchesAtATime: z
+        .number()
+        .int()
+        .min(1)
+        .max(64)
+        .default(4)
+        .describe('Objects that are fetched side by side.'),
+      refreshSeconds: z
+        .number()
+        .min(1)
+        .max(86_400)
+        .default(3_600)
+        .describe(
+          'Longest that one look into an object store may take, with all that it fetches; what came by then is kept, and the next look goes on.',
+        ),
+    })
+    .prefault({}),
   configName: z
     .string()
     .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/, 'must be a plain name, without .pbtxt')
@@ -84,6 +130,8 @@ export const modelsSchema = z.strictObject({
     .prefault({}),
 })
 export type ModelsConfig = Readonly<z.infer<typeof modelsSchema>>
+/** How repositories in object stores are fetched. */
+export type MirrorConfig = ModelsConfig['mirror']
 
 /** The process that answers API clients of the models. */
 export const modelServerSchema = z.strictObject({
