@@ -6,6 +6,7 @@ import { type ModelPlace, modelSource } from './model-source.js'
 import { openScorer } from './open-scorer.js'
 import type { GlobalOptions } from './options.js'
 import type { ScorerFlags } from './scorer-flags.js'
+import { withFetchedRepositories } from './stored-repositories.js'
 
 /** What counts as a detection; absent: as the model is served. */
 export type WantedLimits = Readonly<{ scoreThreshold: number; iouThreshold?: number; maxDetections?: number }>
@@ -29,9 +30,11 @@ export async function openScorers(
   models: readonly string[],
   flags: GlobalOptions & ModelPlace & ScorerFlags,
   { scoreThreshold, iouThreshold, maxDetections }: WantedLimits,
-  { terminal, signals }: CommandContext,
+  context: CommandContext,
 ): Promise<OpenedScorers> {
-  const source = modelSource(loadPipeline(flags.config, { env: terminal.env }), flags.repository)
+  const { terminal, signals } = context
+  const loaded = loadPipeline(flags.config, { env: terminal.env })
+  const source = modelSource(await withFetchedRepositories(loaded, context), flags.repository)
   const log = createLog({ level: flags.debug === true ? 'info' : 'warn', format: 'auto' }, 'gantry')
   const limits = {
     scoreThreshold,

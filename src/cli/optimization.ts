@@ -17,6 +17,7 @@ import { optimizeTables } from './optimize-table.js'
 import type { GlobalOptions } from './options.js'
 import type { Progress } from './progress.js'
 import { type ServerLoginFlags, serverLogin } from './server-options.js'
+import { withFetchedRepositories } from './stored-repositories.js'
 
 export type OptimizeOptions = GlobalOptions & OptimizeFlags
 
@@ -37,7 +38,8 @@ export async function runOptimization(
   context: CommandContext,
 ): Promise<void> {
   const { terminal, signals } = context
-  const source = modelSource(loadPipeline(options.config, { env: terminal.env }), options.repository)
+  const loaded = loadPipeline(options.config, { env: terminal.env })
+  const source = modelSource(await withFetchedRepositories(loaded, context), options.repository)
   const settings = optimizeSettings(options, source.inference.providers)
   const optimized = optimizedModel(subject, source.repositories, options)
   const { checkResultPlace, writeResult } = await import('../tools/optimize/write-result.js')

@@ -4,10 +4,10 @@ import { findCameraModel } from '../ensemble/camera-model.js'
 import { ModelConfigError } from '../repository/errors.js'
 import { readModel } from '../repository/model-definition.js'
 import type { OnnxModel } from '../repository/onnx-model.js'
-import { repositoryWith } from '../repository/repository-files.js'
 import { modelOfFile, onnxModelNamed } from '../tools/model-file.js'
 import type { ResultPlace } from '../tools/optimize/write-result.js'
 import { UsageError } from './failure.js'
+import { homeOf } from './model-source.js'
 
 /** What is searched for the best way to run, and where the result goes. */
 export type OptimizedModel = Readonly<{ model: OnnxModel; place: ResultPlace }>
@@ -28,7 +28,7 @@ export function optimizedModel(
     const model = modelOfFile(subject)
     return { model, place: { repository: resolve(out), name: nameOf(name, model) } }
   }
-  const repository = resolve(out ?? repositoryWith(repositories, subject))
+  const repository = resolve(out ?? homeOf(repositories, subject))
   if (readModel(repositories, subject).backend !== 'ensemble') {
     const model = onnxModelNamed(repositories, subject, 'searched for settings')
     return { model, place: { repository, name: nameOf(name, model) } }

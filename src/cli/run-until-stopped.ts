@@ -23,7 +23,7 @@ export async function runUntilStopped(
       ])
       const log = createLog(loaded.config.log, 'gantry')
       nodeWarnings.tell(log)
-      return runService(loaded, { log, signal })
+      return runService(loaded, { env: terminal.env, log, signal })
     },
     ({ gantry: { name }, httpUrl, metricsUrl, readCertificatesAgain }) => {
       // At a terminal it says that the terminal is gone.

@@ -23,20 +23,22 @@ export function checkCommand(context: CommandContext): Command {
     .action(async (_, self: Command) => {
       const options = self.optsWithGlobals<CheckOptions>()
       const say = options.quiet === true ? () => undefined : context.terminal.err
-      const findings = await check(loadNamed(options, context), options, say)
+      const findings = await check(loadNamed(options, context), options, say, context)
       printFindings(findings, context.terminal, options)
       if (!allGood(findings)) context.exit(exitCodes.usage)
     })
 }
 
 async function check(
-  { config, path }: LoadedPipeline,
+  { config, path, baseDir }: LoadedPipeline,
   options: CheckOptions,
   say: (line: string) => void,
+  context: CommandContext,
 ): Promise<Finding[]> {
   const [
     { checkAddress },
     repository,
+    { fetchRepositories },
     { checkInt8 },
     { checkCameras },
     { checkKafka },
@@ -51,6 +53,7 @@ async function check(
   ] = await Promise.all([
     import('../checks/address-check.js'),
     import('../checks/repository-check.js'),
+    import('../checks/stored-repository-check.js'),
     import('../checks/int8-check.js'),
     import('../checks/camera-check.js'),
     import('../checks/kafka-check.js'),
@@ -73,12 +76,14 @@ async function check(
     ...(hasNone && { fix: 'list cameras, or add them by POST /api/v1/cameras while it runs' }),
   }
   const network = options.offline !== true
+  const stored = await fetchRepositories({ config, path, baseDir }, context, network)
+  const withFolders = stored.loaded?.config
   const providers = await lookAtProviders(config.inference)
   // First, since the shape of their pictures may decide the size of the model's input.
   const seen = await checkCameras(config, { probe: network && options.probe === true, say })
   const [models, detector, decoding, kafka, others, cluster, redis, tracing] = await Promise.all([
-    repository.checkRepository(config, providers, seen.shapes),
-    checkDetector(config, providers, seen.shapes),
+    withFolders ? repository.checkRepository(withFolders, providers, seen.shapes) : [],
+    withFolders ? checkDetector(withFolders, providers, seen.shapes) : [],
     checkDecoding(config),
     sinks.kafka ? checkKafka(sinks.kafka, network) : [],
     checkOtherSinks(config, network),
@@ -92,9 +97,10 @@ async function check(
     ...checkTls(config),
     ...checkLimits(config),
     ...(await checkFolders(config)),
+    ...stored.findings,
     ...models,
     ...detector,
-    ...checkInt8(repositoriesOf(config), providers),
+    ...(withFolders ? checkInt8(repositoriesOf(withFolders), providers) : []),
     ...seen.findings,
     ...decoding,
     ...checkKeyFrames(config),

@@ -69,10 +69,13 @@ async function examineHost({ config }: DoctorOptions, { terminal }: CommandConte
 }
 
 /** Model and ports of the pipeline file, or those a service has that nothing else was said to. */
-async function examineService({ config }: DoctorOptions, { terminal }: CommandContext): Promise<Finding[]> {
+async function examineService({ config }: DoctorOptions, context: CommandContext): Promise<Finding[]> {
   const repository = { flag: 'doctor', path: 'models.repository', text: join(installation, 'models') }
   const flags = config === undefined ? [repository] : []
-  const settings = loadPipeline(config, { env: terminal.env, flags }).config
+  const asked = loadPipeline(config, { env: context.terminal.env, flags })
+  const { fetchRepositories } = await import('../checks/stored-repository-check.js')
+  const { loaded, findings } = await fetchRepositories(asked, context, true)
+  const settings = asked.config
   const [
     { examinePorts },
     { checkModel },
@@ -90,9 +93,10 @@ async function examineService({ config }: DoctorOptions, { terminal }: CommandCo
   ])
   const { ensemble, engines, inference, server, modelServer } = settings
   const providers = await lookAtProviders(inference)
-  const repositories = repositoriesFrom(repositoriesOf(settings), ensemble)
+  const folders = loaded ? repositoriesOf(loaded.config) : []
+  const repositories = repositoriesFrom(folders, ensemble)
   const models =
-    engines === 0
+    engines === 0 || loaded === undefined
       ? []
       : [
           ...checkModel(repositories, ensemble, providers, settings.models.allowJsBackends),
@@ -100,8 +104,9 @@ async function examineService({ config }: DoctorOptions, { terminal }: CommandCo
         ]
   return [
     ...checkLimits(settings),
+    ...findings,
     ...models,
-    ...checkInt8(repositoriesOf(settings), providers),
+    ...checkInt8(folders, providers),
     ...(await examinePorts(server, modelServer.enabled)),
   ]
 }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { SplitReport } from '../../tools/split/split-model.js'
 import type { CommandContext } from '../command-context.js'
 import { UsageError } from '../failure.js'
+import { homeOf } from '../model-source.js'
 import { numberBetween, wholeNumber } from '../numbers.js'
 
 export type SplitCommandOptions = Readonly<{
@@ -21,9 +22,8 @@ export async function splitCommand(
   options: SplitCommandOptions,
   { terminal }: CommandContext,
 ): Promise<void> {
-  const [{ splitModel }, { repositoryWith }, { modelOfFile, onnxModelNamed }] = await Promise.all([
+  const [{ splitModel }, { modelOfFile, onnxModelNamed }] = await Promise.all([
     import('../../tools/split/split-model.js'),
-    import('../../repository/repository-files.js'),
     import('../../tools/model-file.js'),
   ])
   const isFile = existsSync(subject) && statSync(subject).isFile()
@@ -33,7 +33,7 @@ export async function splitCommand(
     isFile ? modelOfFile(subject) : onnxModelNamed(repositories, subject, 'split'),
     {
       stages: wholeNumber(options.stages, '--stages', 2, 64),
-      outDir: resolve(options.out ?? repositoryWith(repositories, subject)),
+      outDir: resolve(options.out ?? homeOf(repositories, subject)),
       gpus: (options.gpus ?? '')
         .split(',')
         .filter((gpu) => gpu !== '')

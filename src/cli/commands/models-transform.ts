@@ -6,6 +6,7 @@ import type { TransformTarget } from '../../tools/transform/write-model.js'
 import type { CommandContext } from '../command-context.js'
 import { exitCodes, UsageError } from '../failure.js'
 import { pictureOrigins } from '../picture-origins.js'
+import { homeOf } from '../model-source.js'
 import { numberBetween, wholeNumber } from '../numbers.js'
 import type { GlobalOptions } from '../options.js'
 
@@ -106,24 +107,19 @@ export async function transformCommand(
   options: TransformCommandOptions & Readonly<{ config?: string }>,
   { terminal, signals, exit }: CommandContext,
 ): Promise<void> {
-  const [
-    { defaultTransform, transformModel },
-    { parseStep, stepText },
-    { modelOfFile, onnxModelNamed },
-    { repositoryWith },
-  ] = await Promise.all([
-    import('../../tools/transform/transform-model.js'),
-    import('../../tools/transform/transform-step.js'),
-    import('../../tools/model-file.js'),
-    import('../../repository/repository-files.js'),
-  ])
+  const [{ defaultTransform, transformModel }, { parseStep, stepText }, { modelOfFile, onnxModelNamed }] =
+    await Promise.all([
+      import('../../tools/transform/transform-model.js'),
+      import('../../tools/transform/transform-step.js'),
+      import('../../tools/model-file.js'),
+    ])
   const steps = words.map(parseStep)
   const isFile = existsSync(subject) && statSync(subject).isFile()
   const model = isFile ? modelOfFile(subject) : onnxModelNamed(repositories, subject, 'transformed')
   const target = targetOf(
     options,
     `${model.name}_${steps.map(stepText).join('_').replaceAll('=', '')}`,
-    () => (isFile ? undefined : repositoryWith(repositories, subject)),
+    () => (isFile ? undefined : homeOf(repositories, subject)),
   )
   const quiet = options.quiet === true || options.json === true
   const { quantise, nms } = defaultTransform

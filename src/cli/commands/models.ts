@@ -49,7 +49,7 @@ export function modelsCommand(context: CommandContext): Command {
       .option('--tolerance <x>', 'largest difference allowed, relative to the largest value', '0.001'),
   ).action(async (subject: string, _, self: Command) => {
     const options = self.optsWithGlobals<ModelsOptions & SplitCommandOptions>()
-    await splitCommand(subject, await repositoriesFor(options, context.terminal), options, context)
+    await splitCommand(subject, await repositoriesFor(options, context), options, context)
   })
   transformOptions(
     withRepository(
@@ -61,7 +61,7 @@ export function modelsCommand(context: CommandContext): Command {
     ),
   ).action(async (subject: string, steps: readonly string[], _, self: Command) => {
     const options = self.optsWithGlobals<ModelsOptions & TransformCommandOptions>()
-    await transformCommand(subject, steps, await repositoriesFor(options, context.terminal), options, context)
+    await transformCommand(subject, steps, await repositoriesFor(options, context), options, context)
   })
   return models
 }
@@ -72,7 +72,7 @@ async function list(options: ModelsOptions, context: CommandContext): Promise<vo
     import('../model-report.js'),
   ])
   const { terminal } = context
-  const repositories = await repositoriesFor(options, context.terminal)
+  const repositories = await repositoriesFor(options, context)
   const models = listModels(repositories)
   terminal.out(
     options.json
@@ -87,7 +87,7 @@ async function inspect(name: string, options: ModelsOptions, context: CommandCon
     import('../model-report.js'),
     import('yaml'),
   ])
-  const report = inspectModel(await repositoriesFor(options, context.terminal), name)
+  const report = inspectModel(await repositoriesFor(options, context), name)
   const taken = await takenHere(report, options, context)
   context.terminal.out(
     options.json
@@ -103,15 +103,15 @@ async function inspect(name: string, options: ModelsOptions, context: CommandCon
 async function faultForCameras(
   { name, detectorError, forClientsAlone }: ModelReport,
   options: ModelsOptions,
-  { terminal }: CommandContext,
+  context: CommandContext,
 ): Promise<ErrorRecord | undefined> {
   if (detectorError !== undefined && forClientsAlone !== true) return detectorError
   if (options.config === undefined) return undefined
-  const { config } = loadPipeline(options.config, { env: terminal.env })
+  const { config } = loadPipeline(options.config, { env: context.terminal.env })
   if (config.engines === 0 || config.ensemble !== name) return undefined
   const { checkModel } = await import('../checks/model-check.js')
   const findings = checkModel(
-    await repositoriesFor(options, terminal),
+    await repositoriesFor(options, context),
     name,
     [],
     config.models.allowJsBackends,

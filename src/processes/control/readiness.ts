@@ -18,6 +18,8 @@ export type ServiceParts = Readonly<{
   cache: ResultCache
   store: Readonly<{ health: StoreHealth }>
   stream: StreamProcess
+  /** Those of models, as far as they lie in object stores. */
+  repositories: Readonly<{ reasons: readonly string[] }>
   modelServer: ModelServerProcess | undefined
   /** `undefined` where nothing ends TLS. */
   tlsDoor: Readonly<{ health: ProcessHealth }> | undefined
@@ -47,6 +49,7 @@ export function readinessOf(parts: ServiceParts, isDraining: boolean): Readiness
       ...left.map(standing),
       ...providerFailures(parts.engines, modelServer),
       ...degraded(parts.store.health),
+      ...parts.repositories.reasons,
       ...clusterReasons(parts.cluster?.health, 'cut_off'),
       ...clusterReasons(parts.cluster?.health, 'member'),
       ...engines.flatMap(strangeScores),

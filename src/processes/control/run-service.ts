@@ -47,6 +47,7 @@ import { doorReasons } from './readiness.js'
 import { ServerCertificates } from './server-certificates.js'
 import { GantryService } from './service.js'
 import { sinkPlaces } from './sink-places.js'
+import { StoredRepositories } from './stored-repositories.js'
 import { StreamProcess } from '../stream/stream-process.js'
 import { TlsDoorProcess } from '../tls-door/tls-door-process.js'
 
@@ -73,10 +74,12 @@ export type RunningService = Readonly<{
  * running then.
  */
 export async function runService(
-  { config, baseDir, path }: LoadedPipeline,
-  { log, signal }: Readonly<{ log: Log; signal: AbortSignal }>,
+  { config: settings, baseDir, path }: LoadedPipeline,
+  { env, log, signal }: Readonly<{ env: NodeJS.ProcessEnv; log: Log; signal: AbortSignal }>,
 ): Promise<RunningService> {
   await unlessAborted(tryTemporaryFolder(), signal)
+  const stored = await unlessAborted(StoredRepositories.open(settings, { env, log, signal }), signal)
+  const { config } = stored
   const unreadable = await unlessAborted(lookAtRepositories(config), signal)
   const metrics = createServiceMetrics()
   // Memory, CPU, handles and loop delay of this process: `process_*` and `nodejs_*`.
@@ -124,7 +127,7 @@ export async function runService(
   const tracing = config.engines > 0 && (await unlessAborted(openTracing(config.tracing, who, log), signal))
   const tls = config.server.tls && createServerTls(config, config.server.tls, metrics, log)
   const modelServer = config.modelServer.enabled
-    ? new ModelServerProcess(config, version, unreadable, devices, metrics, log, tls?.certificates)
+    ? new ModelServerProcess(stored, version, unreadable, devices, metrics, log, tls?.certificates)
     : undefined
   tls?.certificates.onChange((material) => modelServer?.useTls(material))
   const stream = new StreamProcess(
@@ -167,6 +170,7 @@ export async function runService(
       intervalMs: config.server.gpuMetricsIntervalMs,
     },
     gpus: new GpuWatch({ intervalMs: config.server.gpuMetricsIntervalMs }, log),
+    repositories: stored,
     modelServer,
     tlsDoor: tls?.door,
     traces: tracing ? new FrameTraces(tracing) : undefined,
@@ -188,13 +192,15 @@ export async function runService(
   let stopped: Promise<void> | undefined
   let health: HealthSocket | undefined
   const end = () =>
-    stopInOrder(service, node, server, drainSeconds).finally(() => {
+    stopInOrder(service, node, server, drainSeconds).finally(async () => {
       health?.close()
       tls?.certificates.close()
+      await stored.stop()
     })
   const stop = () => (stopped ??= told(end, drainSeconds, log))
   try {
     tls?.certificates.start()
+    stored.start()
     await server.start(signal)
     health = await HealthSocket.open(() => healthOf(service, server, path))
     if (modelServer) await grpcPortFree(host, grpcPort, grpcPortFreeWithinMs, signal)

@@ -40,6 +40,7 @@ import { Outlet } from './outlet.js'
 import { modelsView } from './models-view.js'
 import { measureProviders } from './provider-report.js'
 import { readinessOf } from './readiness.js'
+import type { StoredRepositories } from './stored-repositories.js'
 import type { CameraView } from '../../cameras/camera-view.js'
 import type { EngineResult } from '../../cameras/engine-report.js'
 import type {
@@ -75,6 +76,7 @@ export type ServiceDeps = EnginesDeps &
     metrics: ServiceMetrics
     gpus: GpuWatch
     decoding: Readonly<{ share: number; intervalMs: number }>
+    repositories: Pick<StoredRepositories, 'reasons' | 'refresh'>
     /** `undefined` where API clients get no models. */
     modelServer: ModelServerProcess | undefined
     tlsDoor: TlsDoorProcess | undefined

@@ -15,6 +15,7 @@ import { openTracing } from '../../tracing/open-tracing.js'
 import { setPeer } from '../../api/peer.js'
 import { leaveParent, parentChannel } from '../parent-channel.js'
 import { ModelServerHost } from './model-server-host.js'
+import { RepositoryRefresh } from './repository-refresh.js'
 import type {
   FromModelServer,
   ModelServerAnswers,
@@ -33,6 +34,8 @@ let host: ModelServerHost | undefined
 let log: Log | undefined
 let nice = 0
 const beat = new ProcessBeat()
+
+const refresh = new RepositoryRefresh((refreshId) => send({ type: 'refresh', refreshId }))
 
 // Control says nothing over it.
 const channel = parentChannel({})
@@ -54,6 +57,7 @@ async function setUp(setup: ModelServerSetup): Promise<void> {
     const tracing = await openTracing(setup.tracing, { process: 'model-server', pipeline, version }, log)
     const events = {
       released: (model: string) => send({ type: 'released', model }),
+      refresh: () => refresh.ask(),
       deviceFailed: (deviceId: number, reason: string) => {
         send({ type: 'deviceFailed', deviceId, reason })
         send({ type: 'failed', error: toErrorRecord(new DeviceFailedError(reason)) })
@@ -138,6 +142,9 @@ function receive(message: ToModelServer, handle: unknown): void {
       )
       return
     }
+    case 'refreshed':
+      refresh.done(message.refreshId)
+      return
     case 'stop':
       void stop()
       return

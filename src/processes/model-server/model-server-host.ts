@@ -77,6 +77,8 @@ const refusedWithinMs = 50
 export type ModelServerEvents = Readonly<{
   /** A model that was held out is tried again. */
   released(model: string): void
+  /** A client asks for a load: what is new of repositories in object stores is to be fetched. Never rejects. */
+  refresh(): Promise<void>
   /** Nothing runs any more on a GPU in this process, which has to end. Called once. */
   deviceFailed(deviceId: number, reason: string): void
 }>
@@ -160,6 +162,7 @@ export class ModelServerHost implements Service {
       kept: new KeptLoads(uploadDirOf(setup), log),
       heldOut: new Map(setup.heldOut),
       onReleased: (model) => events.released(model),
+      ...(setup.hasMirrors && { beforeLoad: () => events.refresh() }),
       drainMs,
       log,
     })

@@ -57,6 +57,14 @@ const v8Flags = ['--max-semi-space-size=2']
 const stopAtMostMs = 2_000
 const returnSocket = 'return.sock'
 
+/** Settings whose repositories are folders, and what brings up to date those that mirror an object store. */
+export type ServedRepositories = Readonly<{
+  config: PipelineConfig
+  areMirrored: boolean
+  /** Never rejects. */
+  refresh(): Promise<void>
+}>
+
 /**
  * The model server process under supervision. Cameras never wait for it. Beside cameras, and where the settings do not say when models
  * are loaded, it is started by the first client, so that what nobody asks for takes no memory.
@@ -66,6 +74,7 @@ export class ModelServerProcess implements Service {
   readonly socketPath: string
   /** Clients whose connections it serves itself. */
   readonly connections: NonNullable<ModelUpstream['connections']>
+  readonly config: PipelineConfig
   readonly #tempDir: string
   /** The same, but where its path is too long for sockets. */
   readonly #socketDir: string
@@ -86,7 +95,7 @@ export class ModelServerProcess implements Service {
 
   /** @param unreadable - repositories that cannot be read at the start. */
   constructor(
-    readonly config: PipelineConfig,
+    readonly repositories: ServedRepositories,
     version: string,
     unreadable: UnreadableRepositories,
     readonly devices: DeviceStates,
@@ -95,6 +104,8 @@ export class ModelServerProcess implements Service {
     /** Of gRPC; undefined: without. */
     readonly certificates?: Readonly<{ current: TlsMaterial }>,
   ) {
+    const { config } = repositories
+    this.config = config
     this.#unreadable = unreadable
     this.#firstLoads = new Promise((resolve) => (this.#loaded = resolve))
     devices.onChange = () => this.#process.tell({ type: 'devices', devices: devices.used })
@@ -312,6 +323,8 @@ export class ModelServerProcess implements Service {
         return this.#loaded(message.failed)
       case 'released':
         return this.#heldOut.release(message.model)
+      case 'refresh':
+        return void this.#refresh(message.refreshId)
       case 'deviceFailed':
         return void this.devices.failed(message.deviceId)
       case 'beat':
@@ -321,15 +334,21 @@ export class ModelServerProcess implements Service {
     }
   }
 
+  async #refresh(refreshId: number): Promise<void> {
+    await this.repositories.refresh()
+    this.#process.tell({ type: 'refreshed', refreshId })
+  }
+
   #setup(
     version: string,
     paths: Pick<ModelServerSetup, 'socketPath' | 'returnPath' | 'tempDir'>,
   ): ModelServerSetup {
     const { config } = this
-    const { repository: _, ...models } = config.models
+    const { repository: _, mirror: __, ...models } = config.models
     const { host, grpcPort, token, allowedOrigins, allowedHosts, maxRequestsPerMinute } = config.server
     return {
       repositories: repositoriesOf(config),
+      hasMirrors: this.repositories.areMirrored,
       models: { ...models, control: this.#control },
       inference: config.inference,
       devices: this.devices.used,

@@ -16,7 +16,9 @@ import type { ModelControl } from '../../serving/repository/load-planner.js'
 /** What the model server needs to know once, at its start. Paths are absolute. */
 export type ModelServerSetup = Readonly<{
   repositories: readonly string[]
-  models: Omit<ModelsConfig, 'repository' | 'control'> & Readonly<{ control: ModelControl }>
+  /** Some of them are mirrors of object stores: control is asked for what is new before a client's load. */
+  hasMirrors: boolean
+  models: Omit<ModelsConfig, 'repository' | 'mirror' | 'control'> & Readonly<{ control: ModelControl }>
   inference: InferenceConfig
   /** GPUs by number, for groups of instances that name none. */
   devices: readonly number[]
@@ -89,6 +91,8 @@ export type ToModelServer =
   /** Comes with the socket of a gRPC client, of which nothing was read. */
   | Message<'grpcConnection'>
   | Message<'ask', { requestId: number; question: ModelServerQuestion }>
+  /** What was asked for by `refresh` with the same number is done, as far as it can be. */
+  | Message<'refreshed', { refreshId: number }>
   | Message<'stop', { drainMs: number }>
 
 /** What was to be loaded and is not, as the index tells it. */
@@ -127,6 +131,8 @@ export type FromModelServer =
   | Message<'beat', { beat: ModelServerBeat }>
   /** A model that was held out is tried again. */
   | Message<'released', { model: string }>
+  /** Fetch what is new of repositories in object stores. */
+  | Message<'refresh', { refreshId: number }>
   | Message<'answer', { requestId: number; value: unknown }>
   | Message<'refused', { requestId: number; error: ErrorRecord }>
   | Message<'stopped'>

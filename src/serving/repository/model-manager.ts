@@ -31,6 +31,8 @@ export type ModelManagerOptions = ModelLifecycleOptions &
     loadsAtATime?: number
     /** `false`: it is ready once the start is over, whatever became of the models; default `true`. */
     strictReadiness?: boolean
+    /** Before a client's load: brings the repositories up to date. Never rejects. */
+    beforeLoad?: () => Promise<void>
     nowMs?: () => number
   }>
 
@@ -237,6 +239,7 @@ export class ModelManager {
         'INVALID_ARG',
         `failed to load '${name}', failed to poll from model repository: files are given without a 'config'`,
       )
+    await this.options.beforeLoad?.()
     await this.#changes.take(
       () => this.#claimsOfLoad(name, request.config),
       async () => {

@@ -10,6 +10,7 @@ function parts(detector: unknown): ServiceParts {
     cache: { health: {} },
     store: { health: { state: 'up', reason: 'records are stored', bytes: 0 } },
     stream: { health: {} },
+    repositories: { reasons: [] },
     modelServer: undefined,
   } as unknown as ServiceParts
 }
