@@ -51,7 +51,7 @@ export const modelsSchema = z.strictObject({
         .max(86_400)
         .default(3_600)
         .describe(
-          'Longest that one look into an object store may take, with all that it fetches; what came by then is kept, and the next look goes on.',
+          'After this time of one look into an object store no further object is begun; what came by then is kept, and the next look goes on.',
         ),
     })
     .prefault({}),

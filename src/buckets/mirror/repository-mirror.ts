@@ -23,7 +23,7 @@ export type RepositoryMirrorOptions = Readonly<{
   folder: MirrorFolder
   /** Objects that are fetched side by side. */
   fetchesAtATime: number
-  /** Longest that a refresh may take; what it has fetched by then stays fetched. */
+  /** After this time of a refresh no further object is begun; what it has fetched by then stays fetched. */
   refreshAtMostMs: number
   log: Log
   signal: AbortSignal
