@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { bytesOfAnswer, type S3Answer, S3Client } from './s3-client.js'
+import { bytesOfAnswer, type S3Answer, S3Client, textOfAnswer } from './s3-client.js'
 import type { S3Settings } from './s3-settings.js'
 import { xmlFields, xmlSections } from './s3-xml.js'
 
@@ -41,7 +41,7 @@ export class ObjectStore {
     for (let token: string | undefined = ''; token !== undefined;) {
       const asked = token === '' ? query : { ...query, 'continuation-token': token }
       const answer = await this.#client.ask({ bucket, query: asked }, `s3://${bucket}/${prefix}`)
-      const page = Buffer.from(await bytesOfAnswer(answer)).toString()
+      const page = await textOfAnswer(answer)
       const inUrlLetters = xmlFields(page, 'EncodingType')[0] === 'url'
       for (const entry of xmlSections(page, 'Contents')) {
         const [key = ''] = xmlFields(entry, 'Key')

@@ -13,13 +13,13 @@ const retries = 5
 const waits = { baseMs: 100, capMs: 2_000 }
 
 export type S3Request = Readonly<{
-  method?: 'GET' | 'PUT' | 'POST' | 'DELETE'
+  method?: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
   bucket: string
   /** Absent: the bucket itself is asked. */
   key?: string
   query?: Readonly<Record<string, string>>
   headers?: Readonly<Record<string, string>>
-  body?: Uint8Array<ArrayBuffer> | string
+  body?: Uint8Array | string
 }>
 
 /** An answer whose body has not come yet. */
@@ -193,7 +193,7 @@ async function refusal(
   const [told] = xmlFields(text, 'Region')
   const headers = headersOf(answer)
   const atMs = Date.parse(headers.get('date') ?? '')
-  return refusedBy(what, method === 'GET' ? 'read' : 'written', {
+  return refusedBy(what, method === 'GET' || method === 'HEAD' ? 'read' : 'written', {
     status: answer.statusCode ?? 0,
     reason,
     region: headers.get('x-amz-bucket-region') ?? told,
@@ -206,6 +206,11 @@ export async function bytesOfAnswer({ body }: S3Answer): Promise<Uint8Array> {
   const pieces: Uint8Array[] = []
   for await (const piece of body) pieces.push(piece)
   return Buffer.concat(pieces)
+}
+
+/** The same as text, of an answer that is not large. @throws ObjectStoreError */
+export async function textOfAnswer(answer: S3Answer): Promise<string> {
+  return Buffer.from(await bytesOfAnswer(answer)).toString()
 }
 
 function urlOf({ bucket, key }: S3Request): string {

@@ -6,15 +6,18 @@ export class ObjectStoreError extends GantryError {
   override readonly retryable: boolean
   /** Of the store, such as `NoSuchKey`; empty where none was told. */
   readonly reason: string
+  /** Of HTTP; 0 where there was no answer. */
+  readonly status: number
   constructor(
     message: string,
     readonly hint: string,
-    options: Readonly<{ cause?: unknown; retryable?: boolean; reason?: string }> = {},
+    options: Readonly<{ cause?: unknown; retryable?: boolean; reason?: string; status?: number }> = {},
   ) {
     super(message, { cause: options.cause })
     this.name = 'ObjectStoreError'
     this.retryable = options.retryable ?? false
     this.reason = options.reason ?? ''
+    this.status = options.status ?? 0
   }
 }
 
@@ -41,6 +44,7 @@ export function refusedBy(what: string, verb: 'read' | 'written', refusal: S3Ref
     {
       retryable: status >= 500 || status === 429 || passing.test(reason),
       reason,
+      status,
     },
   )
 }

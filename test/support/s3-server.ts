@@ -14,6 +14,8 @@ export type S3Server = Readonly<{
   put(key: string, body: Uint8Array | string, headers?: Record<string, string>): Promise<void>
   /** As one object of several parts. */
   putInParts(key: string, parts: readonly Uint8Array[]): Promise<void>
+  /** Begins an upload in parts. */
+  beginUpload(key: string): Promise<string>
   /** Uploads that were begun and neither finished nor given up. */
   openUploads(): Promise<number>
   get(key: string): Promise<Buffer>
@@ -76,6 +78,10 @@ export async function startS3(bucket: string): Promise<S3Server> {
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
     return answer
   }
+  const beginUpload = async (name: string) => {
+    const begun = await (await asked(`/${pathOf(name)}?uploads=`, { method: 'POST' })).text()
+    return /<UploadId>(.*)<\/UploadId>/.exec(begun)?.[1] ?? ''
+  }
   return {
     env: {
       AWS_ENDPOINT_URL: endpoint,
@@ -88,8 +94,7 @@ export async function startS3(bucket: string): Promise<S3Server> {
     },
     async putInParts(name, parts) {
       const path = `/${pathOf(name)}`
-      const begun = await (await asked(`${path}?uploads=`, { method: 'POST' })).text()
-      const id = /<UploadId>(.*)<\/UploadId>/.exec(begun)?.[1] ?? ''
+      const id = await beginUpload(name)
       const tags: string[] = []
       for (const [index, part] of parts.entries()) {
         const answer = await asked(`${path}?partNumber=${index + 1}&uploadId=${id}`, {
@@ -104,6 +109,7 @@ export async function startS3(bucket: string): Promise<S3Server> {
       const body = `<CompleteMultipartUpload>${list.join('')}</CompleteMultipartUpload>`
       await asked(`${path}?uploadId=${id}`, { method: 'POST', body })
     },
+    beginUpload,
     async openUploads() {
       const text = await (await asked('?uploads=')).text()
       return [...text.matchAll(/<UploadId>/g)].length

@@ -1,8 +1,11 @@
 import { Command, Option } from 'commander'
+import { join } from 'node:path'
 import { cameraSchema } from '../../config/camera.js'
 import { loadPipeline, type LoadedPipeline } from '../../config/load.js'
 import { createLog } from '../../lifecycle/log.js'
 import { nodeWarnings } from '../../lifecycle/node-warnings.js'
+import type { OutputTarget } from '../../tools/batch/outputs/output-target.js'
+import type { StoredOutput } from '../../tools/batch/outputs/stored-output.js'
 import type { BatchProgress } from '../../tools/batch/rate.js'
 import type { BatchSummary } from '../../tools/batch/run-batch.js'
 import type { BatchModelFlags } from '../batch-scorer.js'
@@ -37,7 +40,7 @@ const defaultFps = String(cameraSchema.shape.sampleFps.parse(undefined))
 const help = `
 Inputs: pictures (JPEG, PNG), videos, folders with all below them, globs, @LIST (a name on each line), - (a list on
 standard input), s3://BUCKET/KEY, a prefix or a glob of keys (AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, ...).
-Output: by the end of --out: .jsonl, .csv, .json (COCO), .parquet; or kafka://HOST:PORT/TOPIC.
+Output: by the end of --out: .jsonl, .csv, .json (COCO), .parquet, also of s3://BUCKET/KEY; or kafka://HOST:PORT/TOPIC.
 The same command goes on with a run that was cut. What could not be scored is in OUT.errors.jsonl.
 
 Examples:
@@ -49,7 +52,10 @@ export function batchCommand(context: CommandContext): Command {
   const command = new Command('batch')
     .description('score pictures and videos that are stored; goes on where it was cut')
     .argument('<inputs...>', 'pictures, videos, folders, globs, @LIST, -, s3://BUCKET/PREFIX')
-    .requiredOption('-o, --out <file>', 'where results go: a file, kafka://HOST:PORT/TOPIC, or kafka (of -c)')
+    .requiredOption(
+      '-o, --out <file>',
+      'where results go: a file, s3://BUCKET/KEY, kafka://HOST:PORT/TOPIC, or kafka (of -c)',
+    )
     .addOption(
       new Option('--format <name>', 'of the file (default: by its end)').choices([
         'jsonl',
@@ -96,20 +102,25 @@ async function batch(inputs: readonly string[], options: BatchFlags, context: Co
     import('../../tools/batch/outputs/output-target.js'),
     import('../../tools/batch/inputs/s3-store.js'),
   ])
-  const target = outputTarget(options.out, options.format, loaded.config.sinks.kafka)
-  const place = target.kind === 'file' ? target.path : target.config.topics.detections
+  const asked = outputTarget(options.out, options.format, loaded.config.sinks.kafka)
+  const place = asked.kind === 'file' ? asked.path : asked.config.topics.detections
+  const stateDir = options.state ?? `${place}.batch`
+  const isObject = asked.kind === 'file' && asked.object !== undefined
+  const errorsPath = isObject ? join(stateDir, `${place}.errors.jsonl`) : `${place}.errors.jsonl`
   const log = createLog({ ...loaded.config.log, level: logLevel(loaded) }, 'batch')
   const note = (text: string) => {
     if (options.quiet !== true && options.json !== true) progress.around(() => terminal.err(`note: ${text}`))
   }
   let store: InstanceType<typeof S3Store> | undefined
   try {
+    const { target, stored } = await storedTarget(asked, { stateDir, errorsPath, patienceMs }, context)
     const summary = await runBatch({
       inputs,
       target,
+      ...(stored && { stored }),
       out: options.out,
-      stateDir: options.state ?? `${place}.batch`,
-      errorsPath: `${place}.errors.jsonl`,
+      stateDir,
+      errorsPath,
       restart: options.restart === true,
       sampleFps: fps,
       parallel,
@@ -128,13 +139,34 @@ async function batch(inputs: readonly string[], options: BatchFlags, context: Co
       progress: (now) => progress.show(progressLine(now)),
     })
     progress.end()
-    tell(summary, `${place}.errors.jsonl`, options, context)
+    tell(summary, isObject ? `${options.out}.errors.jsonl` : errorsPath, options, context)
   } catch (error) {
     progress.end()
     // What fails because it is being ended is no failure.
     if (!signals.asked.aborted) throw error
     context.exit(interrupted(context))
   }
+}
+
+/** An output that is an object of a store is a file in the folder of the run, until the run is done. */
+async function storedTarget(
+  target: OutputTarget,
+  run: Readonly<{ stateDir: string; errorsPath: string; patienceMs: number }>,
+  { terminal, signals }: CommandContext,
+): Promise<Readonly<{ target: OutputTarget; stored?: StoredOutput }>> {
+  if (target.kind !== 'file' || target.object === undefined) return { target }
+  const { StoredOutput } = await import('../../tools/batch/outputs/stored-output.js')
+  const path = join(run.stateDir, target.path)
+  const stored = new StoredOutput({
+    object: target.object,
+    env: terminal.env,
+    files: [
+      { path, suffix: '' },
+      { path: run.errorsPath, suffix: '.errors.jsonl' },
+    ],
+    patience: { forMs: run.patienceMs, signal: signals.asked },
+  })
+  return { target: { ...target, path }, stored }
 }
 
 /** What a run that goes on must be asked for as before, besides what it knows itself. */

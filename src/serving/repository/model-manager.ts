@@ -239,7 +239,8 @@ export class ModelManager {
         'INVALID_ARG',
         `failed to load '${name}', failed to poll from model repository: files are given without a 'config'`,
       )
-    await this.options.beforeLoad?.()
+    // Without, its place among the changes is that of the call.
+    if (this.options.beforeLoad !== undefined) await this.options.beforeLoad()
     await this.#changes.take(
       () => this.#claimsOfLoad(name, request.config),
       async () => {

@@ -17,6 +17,7 @@ import { FileOutput } from './outputs/file-output.js'
 import { KafkaOutput } from './outputs/kafka-output.js'
 import { LineFile } from './outputs/line-file.js'
 import type { OutputTarget } from './outputs/output-target.js'
+import type { StoredOutput } from './outputs/stored-output.js'
 import type { BatchProgress } from './rate.js'
 import {
   type BatchCounts,
@@ -42,6 +43,8 @@ export type OpenedScorer = Readonly<{
 export type BatchOptions = Readonly<{
   inputs: readonly string[]
   target: OutputTarget
+  /** Makes objects of the files once the run is done; absent: they stay files. */
+  stored?: StoredOutput
   /** As it was written, for people. */
   out: string
   /** Folder of what is known of the run. */
@@ -85,7 +88,7 @@ type Paths = Readonly<{ state: string; list: string; work: string; lock: string;
  * Scores all that the inputs name, or goes on with a run that was cut: what is done is kept in a folder beside the output.
  *
  * @returns what there is at the end, also where the signal ended the run.
- * @throws BatchInputError, BatchStateError, BatchStoppedError, SystemLimitError, KafkaUnavailableError; why the scorer cannot be opened
+ * @throws BatchInputError, BatchStateError, BatchStoppedError, SystemLimitError, KafkaUnavailableError, ObjectStoreError; why the scorer cannot be opened
  */
 export async function runBatch(options: BatchOptions): Promise<BatchSummary> {
   const { stateDir, out, restart } = options
@@ -156,7 +159,7 @@ async function list({ inputs, deps, out, listed, signal }: BatchOptions, paths: 
 }
 
 function settingsOf(
-  { inputs, target, sampleFps, settings }: BatchOptions,
+  { inputs, target, stored, out, sampleFps, settings }: BatchOptions,
   opened: OpenedScorer,
 ): RunSettings {
   const { model, print, scorer } = opened
@@ -166,6 +169,8 @@ function settingsOf(
     model: `${model.name}:${model.version} (${print})`,
     labels: scorer.info.labels.join(', '),
     fps: String(sampleFps),
+    // The folder of the run is not told apart by it, as that of a file is.
+    ...(stored && { out }),
     ...settings,
   }
 }
@@ -227,8 +232,10 @@ async function score(
     const complete = await run.run()
     await output.complete()
     if (complete) {
+      await options.stored?.upload()
       await run.keepFinished()
       await Promise.all([rm(paths.list, { force: true }), rm(paths.work, { force: true })])
+      await options.stored?.removeFiles()
     }
     const scored = run.state.counts.pictures - state.counts.pictures
     return summary(run.state, false, scored, (performance.now() - beganMs) / 1e3)
@@ -255,7 +262,8 @@ function summary(
 }
 
 /** An output without a run beside it is somebody else's. @throws BatchStateError */
-async function checkFree({ target, out, errorsPath }: BatchOptions): Promise<void> {
+async function checkFree({ target, stored, out, errorsPath }: BatchOptions): Promise<void> {
+  await stored?.checkFree()
   for (const path of target.kind === 'file' ? [target.path, errorsPath] : [errorsPath])
     if (await exists(path))
       throw new BatchStateError(
@@ -264,7 +272,8 @@ async function checkFree({ target, out, errorsPath }: BatchOptions): Promise<voi
       )
 }
 
-async function forget({ target, errorsPath }: BatchOptions, paths: Paths): Promise<void> {
+async function forget({ target, stored, errorsPath }: BatchOptions, paths: Paths): Promise<void> {
+  await stored?.forget()
   const ofRun = [paths.state, paths.list, paths.work, errorsPath]
   for (const path of target.kind === 'file' ? [...ofRun, target.path] : ofRun) await rm(path, { force: true })
 }

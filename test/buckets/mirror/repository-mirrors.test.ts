@@ -229,7 +229,7 @@ describe('RepositoryMirrors', () => {
     expect(textIn(mirrors.folderOf(url), 'ppe/3/model.onnx')).toBe(content)
   }, 120_000)
 
-  it('R196: what needs more room than the disk has is refused with the largest object, before it is fetched', async () => {
+  it('R193: what needs more room than the disk has is refused with the largest object, before it is fetched', async () => {
     const { env } = await plant()
     const list = vi.spyOn(ObjectStore.prototype, 'list').mockImplementation(async function* () {
       await Promise.resolve()

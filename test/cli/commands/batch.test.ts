@@ -10,6 +10,7 @@ import { jsonLines } from '../../support/batch-runs.js'
 import { fakeTerminal } from '../../support/fake-terminal.js'
 import { GantryProcess } from '../../support/gantry-process.js'
 import { redPicture, redRepository } from '../../support/red-pictures.js'
+import { startS3 } from '../../support/s3-server.js'
 import { servedRed } from '../../support/served-red.js'
 import { tempDir } from '../../support/temp-dir.js'
 import { until } from '../../support/until.js'
@@ -18,7 +19,11 @@ import { makeClip } from '../../support/video-clips.js'
 const root = join(import.meta.dirname, '../../..')
 
 async function batch(...args: readonly string[]) {
-  const terminal = fakeTerminal({})
+  return batchWith({}, ...args)
+}
+
+async function batchWith(env: Readonly<Record<string, string>>, ...args: readonly string[]) {
+  const terminal = fakeTerminal(env)
   const code = await run(['batch', ...args], terminal)
   return { code, stdout: terminal.stdout(), stderr: terminal.stderr() }
 }
@@ -197,4 +202,18 @@ describe('examples/batch', () => {
     const { stdout } = await batch('--help')
     for (const [option] of line.matchAll(/--[a-z-]+/g)) expect(stdout).toContain(option)
   })
+
+  it('scores a folder into an object of a store', async () => {
+    const server = await startS3('plant')
+    const [folder, state] = [await redFolder(3), join(tempDir(), 'state')]
+    const args = [folder, '--repository', redRepository(), '-m', 'red', '--state', state, '--out']
+    const out = 's3://plant/2026/red.jsonl'
+    const done = await batchWith(server.env, ...args, out)
+    expect([done.code, done.stdout]).toEqual([0, expect.stringContaining(`in ${out}`)])
+    expect((await server.get('2026/red.jsonl')).toString().trimEnd().split('\n')).toHaveLength(3)
+    const again = await batchWith(server.env, ...args, out)
+    expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('nothing left to do')])
+    const other = await batchWith(server.env, ...args, 's3://plant/2025/red.jsonl')
+    expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('s3://plant/2026/red.jsonl')])
+  }, 60_000)
 })

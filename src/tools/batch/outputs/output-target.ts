@@ -1,11 +1,19 @@
-import { extname } from 'node:path'
+import { basename, extname } from 'node:path'
 import { kafkaSchema, type KafkaConfig } from '../../../config/outputs.js'
+import { isS3Url, isS3UrlFault, parseS3Url, type S3Place } from '../../../config/s3-url.js'
 import { BatchInputError } from '../batch-errors.js'
 import { type FileFormat, fileFormats } from './file-output.js'
 
 /** Where results go. */
 export type OutputTarget =
-  | Readonly<{ kind: 'file'; path: string; format: FileFormat }>
+  | Readonly<{
+      kind: 'file'
+      /** Where it is written; of an object, a name in the folder of the run. */
+      path: string
+      format: FileFormat
+      /** The object that it becomes when the run is done. */
+      object?: S3Place
+    }>
   | Readonly<{ kind: 'kafka'; config: KafkaConfig }>
 
 const formatOfEnd: Readonly<Record<string, FileFormat>> = {
@@ -19,7 +27,7 @@ const formatOfEnd: Readonly<Record<string, FileFormat>> = {
 const ends = '.jsonl, .csv, .json (COCO) or .parquet'
 
 /**
- * @param out - a file, whose end says its format; `kafka://HOST:PORT[,HOST:PORT]/TOPIC`; or `kafka`: the broker of the pipeline file.
+ * @param out - a file, whose end says its format, or `s3://BUCKET/KEY` with the same ends; `kafka://HOST:PORT[,HOST:PORT]/TOPIC`; or `kafka`: the broker of the pipeline file.
  * @param format - goes before what the end of the file says.
  * @param ofPipeline - `sinks.kafka` of the pipeline file.
  * @throws BatchInputError
@@ -35,7 +43,16 @@ export function outputTarget(out: string, format?: string, ofPipeline?: KafkaCon
       `the end of "${out}" names no format`,
       `Let --out end in ${ends}, or give --format.`,
     )
-  return { kind: 'file', path: out, format: chosen }
+  return isS3Url(out)
+    ? { kind: 'file', path: basename(out), format: chosen, object: objectOf(out) }
+    : { kind: 'file', path: out, format: chosen }
+}
+
+/** @throws BatchInputError */
+function objectOf(out: string): S3Place {
+  const place = parseS3Url(out)
+  if (isS3UrlFault(place)) throw new BatchInputError(`--out ${place.message}`, 'Write s3://BUCKET/KEY.')
+  return place
 }
 
 function isFormat(text: string): text is FileFormat {
