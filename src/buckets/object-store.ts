@@ -69,13 +69,18 @@ export class ObjectStore {
   /**
    * An object as it was listed, with what its content is checked by.
    *
+   * @param from - byte where it is to begin, by which `content-range` of the answer goes: not every store gives parts.
    * @throws ObjectStoreError, also where it was replaced since
    */
-  open(bucket: string, { key, etag }: ListedObject): Promise<S3Answer> {
+  open(bucket: string, { key, etag }: ListedObject, from = 0): Promise<S3Answer> {
     return this.#client.ask({
       bucket,
       key,
-      headers: { 'x-amz-checksum-mode': 'ENABLED', ...(etag !== '' && { 'if-match': `"${etag}"` }) },
+      headers: {
+        'x-amz-checksum-mode': 'ENABLED',
+        ...(etag !== '' && { 'if-match': `"${etag}"` }),
+        ...(from > 0 && { range: `bytes=${from}-` }),
+      },
     })
   }
 }

@@ -53,9 +53,17 @@ export function unreachableStore(what: string, error: unknown): ObjectStoreError
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : (error as Error)
   return new ObjectStoreError(
     `${what} cannot be reached: ${cause.message}`,
-    'See that AWS_ENDPOINT_URL names the store, and that it runs.',
+    hintForCode((cause as NodeJS.ErrnoException).code ?? ''),
     { cause: error, retryable: true },
   )
+}
+
+function hintForCode(code: string): string {
+  if (/CERT|ISSUER|UNABLE_TO_VERIFY/.test(code))
+    return 'Set NODE_EXTRA_CA_CERTS to the PEM file of the CA that signed the certificate of the store, and name it as the certificate does.'
+  if (/^(ERR_SSL_|EPROTO$)/.test(code))
+    return 'See whether the store speaks TLS at that port; without, write http://.'
+  return 'See that AWS_ENDPOINT_URL names the store, and that it runs.'
 }
 
 const hints: Readonly<Record<string, string>> = {

@@ -4,8 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { run } from '../../src/cli/program.js'
 import { fakeTerminal } from '../support/fake-terminal.js'
+import { GantryProcess } from '../support/gantry-process.js'
 import { echoOnnx } from '../support/model-repository.js'
 import { type S3Server, startS3 } from '../support/s3-server.js'
+import { tlsFront } from '../support/tls-front.js'
 import { tempDir } from '../support/temp-dir.js'
 
 /** A store with one model, and a pipeline file that names it. */
@@ -89,5 +91,22 @@ describe('commands with a repository in an object store', () => {
       2,
       expect.stringMatching(/takes a folder[^]*models.repository/),
     ])
+  }, 60_000)
+
+  it('reach it by TLS, with a certificate authority of the user, and say that one is not trusted', async () => {
+    const { server, file } = await plant()
+    const { port, files } = await tlsFront(server.port)
+    const { AWS_ENDPOINT_URL: _, ...login } = server.env
+    const args = ['models', 'list', '-c', file(`s3://https://127.0.0.1:${port}/plant/models`)]
+    const wary = await gantry(login, ...args)
+    expect([wary.code, wary.stderr]).toEqual([
+      1,
+      expect.stringMatching(/cannot be reached: .*self-signed certificate[^]*NODE_EXTRA_CA_CERTS/),
+    ])
+    const trusting = new GantryProcess(args, {
+      env: { ...login, NODE_EXTRA_CA_CERTS: files.certificateFile },
+    })
+    expect([await trusting.ended(), trusting.stderr]).toEqual([0, ''])
+    expect(trusting.stdout).toContain('echo')
   }, 60_000)
 })

@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises'
+import { nowMs } from '../../lifecycle/clock.js'
 import { Deadline } from '../../lifecycle/deadline.js'
 import { delay } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
@@ -8,8 +9,12 @@ import type { ObjectStore } from '../object-store.js'
 import { ObjectStoreError } from '../s3-errors.js'
 import { listedFiles, type MirroredFile, printOfFiles } from './listed-files.js'
 import type { MirrorFolder } from './mirror-folder.js'
-import { fetchObject } from './object-fetch.js'
+import { fetchObject, isDamaged } from './object-fetch.js'
 
+/** Between two lists of what changes while it is fetched. */
+const changingEveryMs = 1_000
+/** While a store is followed, an object that came damaged is fetched again after this at the earliest. */
+const damagedAgainMs = 5 * 60_000
 /** Between two looks whether another process is done with the same repository. */
 const lockEveryMs = 200
 
@@ -38,6 +43,8 @@ export class RepositoryMirror {
   #last: Promise<unknown> = Promise.resolve()
   /** What the last refresh listed. */
   #seen: string | undefined
+  /** Objects that came damaged, by their ids. */
+  readonly #damaged = new Map<string, Readonly<{ error: unknown; atMs: number }>>()
 
   constructor(readonly options: RepositoryMirrorOptions) {
     const { bucket, prefix } = options
@@ -77,19 +84,21 @@ export class RepositoryMirror {
   }
 
   async #bring(settled: boolean, deadline: Deadline): Promise<void> {
-    const { folder, log, url } = this.options
+    const { folder, log, url, signal } = this.options
     for (let files = await this.#list(); ;) {
       const print = printOfFiles(files)
       const isSettled = !settled || this.#seen === print
       this.#seen = print
-      if ((await folder.published()) === print) return folder.sweep(files)
-      await this.#fetch(files, deadline)
+      await folder.sweep(files)
+      if ((await folder.published()) === print) return
+      if (settled) this.#checkDamaged(files)
+      const areWhole = await this.#fetch(files, deadline)
       const again = await this.#list()
-      if (printOfFiles(again) === print) {
+      if (areWhole && printOfFiles(again) === print) {
         if (!isSettled) return
         await folder.publish(files)
         log.info({ repository: url, files: files.length }, 'a repository of an object store was taken')
-        return folder.sweep(files)
+        return
       }
       if (deadline.leftMs === 0)
         throw new ObjectStoreError(
@@ -97,6 +106,7 @@ export class RepositoryMirror {
           'Wait until the upload is over, or upload a model under a new version.',
           { retryable: true },
         )
+      if (!(await delay(changingEveryMs, signal))) throw signal.reason as Error
       files = again
     }
   }
@@ -106,10 +116,11 @@ export class RepositoryMirror {
     return listedFiles(store.list(bucket, prefix), this.#where, prefix)
   }
 
-  async #fetch(files: readonly MirroredFile[], deadline: Deadline): Promise<void> {
+  /** @returns `false` where an object was replaced since it was listed. @throws ObjectStoreError, SystemLimitError */
+  async #fetch(files: readonly MirroredFile[], deadline: Deadline): Promise<boolean> {
     const { folder, fetchesAtATime, log, url } = this.options
     const missing = await folder.missing(files)
-    if (missing.length === 0) return
+    if (missing.length === 0) return true
     const bytes = missing.reduce((sum, { object }) => sum + object.bytes, 0)
     await this.#checkRoom(missing, bytes)
     log.info({ repository: url, objects: missing.length, bytes }, 'fetching a repository of an object store')
@@ -125,7 +136,9 @@ export class RepositoryMirror {
       work().catch((error: unknown) => void failures.push(error)),
     )
     await Promise.all(workers)
-    if (failures.length > 0) throw failures[0] as Error
+    const failure = failures.find((each) => !isReplaced(each))
+    if (failure !== undefined) throw failure as Error
+    return failures.length === 0
   }
 
   async #fetchOne(file: MirroredFile): Promise<void> {
@@ -133,9 +146,19 @@ export class RepositoryMirror {
     try {
       await fetchObject(file.object, folder.partOf(file), { store, bucket, log, signal })
       await folder.keep(file)
+      this.#damaged.delete(file.id)
     } catch (error) {
       await folder.drop(file)
+      if (isDamaged(error)) this.#damaged.set(file.id, { error, atMs: nowMs() })
       throw error
+    }
+  }
+
+  /** Nobody is to be sent large objects at each look that are damaged where they are stored. @throws ObjectStoreError */
+  #checkDamaged(files: readonly MirroredFile[]): void {
+    for (const { id } of files) {
+      const known = this.#damaged.get(id)
+      if (known !== undefined && nowMs() - known.atMs < damagedAgainMs) throw known.error as Error
     }
   }
 
@@ -184,3 +207,8 @@ export class RepositoryMirror {
 }
 
 const lockTaken = 'MirrorLocked'
+
+/** It is another object by now, or none. */
+function isReplaced(error: unknown): boolean {
+  return error instanceof ObjectStoreError && /^(PreconditionFailed|NoSuchKey)$/.test(error.reason)
+}
