@@ -3,14 +3,16 @@ import type { CommandContext } from './command-context.js'
 
 /**
  * For commands that read models: settings with a folder in place of each repository in an object store. What is new there is fetched; a
- * running service does not notice. One that is away is read as it was fetched before, with a note.
+ * running service does not notice. One that is away is read as it was fetched before.
  *
+ * @param tell - takes why what is read is not what the store has, a sentence each.
  * @param network - `false`: only what was fetched before.
  * @throws ObjectStoreError, SystemLimitError where there is nothing to read
  */
 export async function withFetchedRepositories(
   loaded: LoadedPipeline,
   { terminal, signals }: Pick<CommandContext, 'terminal' | 'signals'>,
+  tell: (reason: string) => void = (reason) => terminal.err(`note: ${reason}`),
   network = true,
 ): Promise<LoadedPipeline> {
   const [{ hasStoredRepository, mirrorsOf }, { silentLog }] = await Promise.all([
@@ -25,6 +27,6 @@ export async function withFetchedRepositories(
     signal: signals.asked,
   })
   await (network ? mirrors.begin() : mirrors.useFetched())
-  for (const reason of mirrors.reasons) terminal.err(`note: ${reason}`)
+  for (const reason of mirrors.reasons) tell(reason)
   return { ...loaded, config }
 }

@@ -53,6 +53,11 @@ describe('commands with a repository in an object store', () => {
       0,
       expect.stringMatching(/^note: .* is read as it was fetched before/),
     ])
+    const warned = await gantry(env, 'check', '-c', file())
+    expect([warned.code, warned.stdout]).toEqual([
+      0,
+      expect.stringMatching(/repository s3:\/\/plant\/models +warning +model repository .* fetched before/),
+    ])
     const offline = await gantry(env, 'check', '--offline', '-c', file())
     expect([offline.code, offline.stdout]).toEqual([0, expect.stringMatching(/1 of 1 can be loaded: echo/)])
   }, 120_000)

@@ -66,6 +66,7 @@ async function patientlyFetched(fetch: ObjectFetch, { log, signal }: ObjectFetch
 class ObjectFetch {
   /** That are in the file. */
   bytes = 0
+  #isBegun = false
   #digest: ObjectDigest | undefined
   readonly #progress: Progress
 
@@ -79,8 +80,14 @@ class ObjectFetch {
 
   /** Fetches what is missing. @throws ObjectStoreError; what the file system throws */
   async go(): Promise<void> {
+    const where = `s3://${this.options.bucket}/${this.object.key}`
+    // A connection may be cut behind the last byte, and there is no part that begins there.
+    if (!this.#isBegun || this.bytes < this.object.bytes) await this.#receive(where)
+    this.#check(where)
+  }
+
+  async #receive(where: string): Promise<void> {
     const { object, options } = this
-    const where = `s3://${options.bucket}/${object.key}`
     const answer = await options.store.open(options.bucket, object, this.bytes)
     const from = Number(/^bytes (\d+)-/.exec(answer.headers.get('content-range') ?? '')?.[1] ?? 0)
     // Not every store gives parts; and what a part says of checksums need not be of the whole.
@@ -94,11 +101,11 @@ class ObjectFetch {
       this.#progress.at(this.bytes)
     }
     if (this.bytes !== object.bytes) throw otherLength(where, this.bytes, object)
-    this.#check(where)
   }
 
   #beginAt(headers: Headers): void {
     this.bytes = 0
+    this.#isBegun = true
     this.#digest = digestOf(headers, this.object.etag)
   }
 

@@ -22,10 +22,20 @@ export async function fetchRepositories(
   if (urls.length === 0) return { loaded, findings: [] }
   const subject = urls.map((url) => `repository ${url}`).join(', ')
   try {
-    const fetched = await withFetchedRepositories(loaded, context, network)
-    const ok: Finding = { subject, state: 'ok', detail: 'fetched' }
-    const offline: Finding = { subject, state: 'skipped', detail: 'offline: as it was fetched before' }
-    return { loaded: fetched, findings: [network ? ok : offline] }
+    const reasons: string[] = []
+    const fetched = await withFetchedRepositories(loaded, context, (reason) => reasons.push(reason), network)
+    if (!network)
+      return {
+        loaded: fetched,
+        findings: [{ subject, state: 'skipped', detail: 'as it was fetched before' }],
+      }
+    if (reasons.length === 0)
+      return { loaded: fetched, findings: [{ subject, state: 'ok', detail: 'fetched' }] }
+    const fix = 'see that the store runs and may be read; what was fetched is served until then'
+    return {
+      loaded: fetched,
+      findings: reasons.map((each) => ({ subject, state: 'warning', detail: each, fix })),
+    }
   } catch (error) {
     const { message, hint } = toErrorRecord(error)
     const state = network ? 'failed' : 'skipped'
