@@ -65,8 +65,10 @@ export class ObjectUploads {
   async #inOnePiece(file: FileHandle, bytes: number, name: ObjectName): Promise<boolean> {
     const body = await partAt(file, 0, bytes)
     const etag = md5(body).toString('hex')
-    const headers = { 'content-md5': md5(body).toString('base64'), 'if-none-match': '*' }
-    return this.#unlessThere(name, etag, () => this.#done({ ...name, method: 'PUT', body, headers }))
+    const sum = { 'content-md5': md5(body).toString('base64') }
+    return this.#unlessThere(name, etag, (headers) =>
+      this.#done({ ...name, method: 'PUT', body, headers: { ...sum, ...headers } }),
+    )
   }
 
   async #inParts(file: FileHandle, bytes: number, name: ObjectName): Promise<boolean> {
@@ -89,8 +91,7 @@ export class ObjectUploads {
       const etag = `${md5(Buffer.concat(parts.map(({ sum }) => sum))).toString('hex')}-${parts.length}`
       const body = completion(parts.map((part) => part.etag))
       const query = { uploadId }
-      const headers = { 'if-none-match': '*' }
-      const isOurs = await this.#unlessThere(name, etag, () =>
+      const isOurs = await this.#unlessThere(name, etag, (headers) =>
         this.#done({ ...name, method: 'POST', body, query, headers }),
       )
       if (!isOurs) await this.#giveUp(name, uploadId)
@@ -102,20 +103,32 @@ export class ObjectUploads {
   }
 
   /** @param etag - that the object has if it is ours. */
-  async #unlessThere(name: ObjectName, etag: string, write: () => Promise<void>): Promise<boolean> {
+  async #unlessThere(
+    name: ObjectName,
+    etag: string,
+    write: (headers: Readonly<Record<string, string>>) => Promise<void>,
+  ): Promise<boolean> {
     try {
-      await write()
+      await write({ 'if-none-match': '*' })
       return true
     } catch (error) {
-      if (!(error instanceof ObjectStoreError && error.status === 412)) throw error
-      return (await this.etagOf(name)) === etag
+      if (!(error instanceof ObjectStoreError)) throw error
+      if (error.status === 412) return (await this.etagOf(name)) === etag
+      // Not every store knows the condition; that there is none was seen at the start of the run.
+      if (error.status !== 501) throw error
+      await write({})
+      return true
     }
   }
 
   /** A process that was killed could tell the store nothing. */
   async #giveUpOlder(name: ObjectName): Promise<void> {
     const query = { uploads: '', prefix: name.key }
-    const listed = await textOfAnswer(await this.#client.ask({ bucket: name.bucket, query }))
+    const listed = await this.#client
+      .ask({ bucket: name.bucket, query })
+      .then(textOfAnswer)
+      // Who may not list them leaves them to a rule of the bucket.
+      .catch(() => '')
     for (const entry of xmlSections(listed, 'Upload')) {
       const [key] = xmlFields(entry, 'Key')
       const [uploadId = ''] = xmlFields(entry, 'UploadId')
