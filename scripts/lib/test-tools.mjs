@@ -1,3 +1,4 @@
+import { ensureHelm } from './helm.mjs'
 import { ensureNewestFfmpeg } from './newest-ffmpeg.mjs'
 import { oldestNode } from './node-version.mjs'
 import { ensureTestNodes } from './other-node.mjs'
@@ -18,6 +19,7 @@ export function ensureTestTools(say) {
     ...ensureTritonClients(say),
     ...ensurePythonClients(say),
     ...ensureNewestFfmpeg(say),
+    ...ensureHelm(say),
   ]
   return process.env.CI ? [...missing, ...ensureTestNodes([...smokeVersions, outdatedNode], say)] : missing
 }
