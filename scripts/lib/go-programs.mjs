@@ -39,6 +39,7 @@ export function goProgramPath(module) {
 /**
  * The folder of a Go module at its version, as it was published.
  *
+ * @returns {string}
  * @throws Error where it cannot be fetched
  */
 export function goModule(module) {

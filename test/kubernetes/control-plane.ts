@@ -43,6 +43,8 @@ export class ControlPlane {
       '--use-service-account-credentials=false',
       `--service-account-private-key-file=${folder}/sa.key`,
       '--horizontal-pod-autoscaler-sync-period=2s',
+      // On a busy machine kwok tells too seldom that its machines live, and pods are not ready from then on.
+      '--node-monitor-grace-period=1h',
       ...['--bind-address=127.0.0.1', `--secure-port=${await freePort()}`],
     ])
     plane.#run('kube-scheduler', [
@@ -114,6 +116,12 @@ export class ControlPlane {
     return join(this.programs, name)
   }
 
+  /** Of commands that speak to it. What they learn of an API server they keep in their home. */
+  get env(): NodeJS.ProcessEnv {
+    const home = join(this.folder, 'home')
+    return { ...process.env, KUBECONFIG: this.kubeconfig, HOME: home, XDG_CACHE_HOME: join(home, 'cache') }
+  }
+
   /** A command as a person runs it, who is its admin. */
   kubectl(args: readonly string[], input?: string): Promise<CommandResult> {
     return this.#command(this.program('kubectl'), args, input)
@@ -139,19 +147,11 @@ export class ControlPlane {
   }
 
   #command(program: string, args: readonly string[], input?: string): Promise<CommandResult> {
-    // helm and kubectl keep what they learn of an API server in the home.
-    const home = join(this.folder, 'home')
-    const env = {
-      ...process.env,
-      KUBECONFIG: this.kubeconfig,
-      HOME: home,
-      XDG_CACHE_HOME: join(home, 'cache'),
-    }
     return new Promise((resolve) => {
       const child = execFile(
         program,
         args,
-        { env, maxBuffer: 64 * 1024 ** 2, timeout: 300_000 },
+        { env: this.env, maxBuffer: 64 * 1024 ** 2, timeout: 300_000 },
         (error, stdout, stderr) =>
           resolve({
             code: error ? Number(error.code) || 1 : 0,

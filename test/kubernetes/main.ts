@@ -17,8 +17,11 @@ import {
   takesCards,
   upgradesAndGoesBack,
 } from './chart-steps.js'
+import { fitsKserve, makesWhatIsKnown } from './definition-steps.js'
 import { ControlPlane } from './control-plane.js'
 import { furnish } from './machines.js'
+import { servesForAzure, servesForKserve } from './serving-steps.js'
+import { runsPipelines } from './pipeline-steps.js'
 import { say } from './say.js'
 
 type Step = readonly [string, (plane: ControlPlane) => Promise<void>]
@@ -31,6 +34,11 @@ const steps: readonly Step[] = [
   ['gives one node at a time to who empties machines', keepsNodesInDrains],
   ['keeps the disk of a node that is scaled away', keepsDisks],
   ['takes cards, and waits for them', takesCards],
+  ['makes objects that KEDA and the Prometheus Operator know', makesWhatIsKnown],
+  ['has files that KServe takes', fitsKserve],
+  ['serves a repository as KServe asks for it', servesForKserve],
+  ['serves a repository as Azure ML asks for it', servesForAzure],
+  ['runs as steps of Kubeflow Pipelines', runsPipelines],
 ]
 
 const folder = mkdtempSync(join(tmpdir(), 'gantry-kubernetes-'))

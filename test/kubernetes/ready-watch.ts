@@ -21,8 +21,11 @@ class ReadyWatch {
     const selector = `app.kubernetes.io/instance=${release}`
     const form = `jsonpath=${columns.join('{"|"}')}{"\\n"}`
     const watch = ['--watch', '--output-watch-events', '-o', form]
-    const args = ['--kubeconfig', plane.kubeconfig, '-n', namespace, 'get', 'pods', '-l', selector, ...watch]
-    this.#child = spawn(plane.program('kubectl'), args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const args = ['-n', namespace, 'get', 'pods', '-l', selector, ...watch]
+    this.#child = spawn(plane.program('kubectl'), args, {
+      env: plane.env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     createInterface({ input: this.#child.stdout! }).on('line', (line) => this.#take(line))
   }
 
@@ -56,7 +59,7 @@ export async function fewestReady(
 ): Promise<number> {
   const watch = new ReadyWatch(plane, namespace, release)
   try {
-    await until('the pods before', () => watch.ready === count)
+    await until('the pods before', () => watch.ready === count, 60_000)
     watch.fewest = count
     await done()
     await until('the pods after', () => watch.ready === count, 120_000)
