@@ -20,6 +20,7 @@ import {
 import { fitsKserve, makesWhatIsKnown } from './definition-steps.js'
 import { ControlPlane } from './control-plane.js'
 import { furnish } from './machines.js'
+import { scalesByLoad } from './scaling-steps.js'
 import { servesForAzure, servesForKserve } from './serving-steps.js'
 import { runsPipelines } from './pipeline-steps.js'
 import { say } from './say.js'
@@ -39,6 +40,7 @@ const steps: readonly Step[] = [
   ['serves a repository as KServe asks for it', servesForKserve],
   ['serves a repository as Azure ML asks for it', servesForAzure],
   ['runs as steps of Kubeflow Pipelines', runsPipelines],
+  ['has as many nodes as their load asks for', scalesByLoad],
 ]
 
 const folder = mkdtempSync(join(tmpdir(), 'gantry-kubernetes-'))
