@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { controlPlanePrograms } from '../../scripts/lib/control-plane.mjs'
 import { goProgram } from '../../scripts/lib/go-programs.mjs'
-import { helmProgram } from '../../scripts/lib/helm.mjs'
+import { ensureHelm, helmProgram } from '../../scripts/lib/helm.mjs'
 import { ServerProcess } from '../support/child.js'
 import { freePort } from '../support/free-port.js'
 import { until } from '../support/until.js'
@@ -32,12 +32,25 @@ export class ControlPlane {
    * @throws Error where a program is missing or does not come up
    */
   static async start(folder: string): Promise<ControlPlane> {
-    const plane = new ControlPlane(folder, controlPlanePrograms(say), await freePort())
+    const missing = ensureHelm(say)
+    if (missing.length > 0) throw new Error(missing.join('\n'))
     const kwokPath = goProgram(kwok, say)
-    plane.#writeCredentials()
-    await plane.#startEtcdAndApi()
-    const kubeconfig = `--kubeconfig=${plane.kubeconfig}`
-    plane.#run('kube-controller-manager', [
+    const plane = new ControlPlane(folder, controlPlanePrograms(say), await freePort())
+    try {
+      plane.#writeCredentials()
+      await plane.#startEtcdAndApi()
+      await plane.#startControllers(kwokPath)
+      return plane
+    } catch (error) {
+      await plane.end()
+      throw error
+    }
+  }
+
+  async #startControllers(kwokPath: string): Promise<void> {
+    const { folder } = this
+    const kubeconfig = `--kubeconfig=${this.kubeconfig}`
+    this.#run('kube-controller-manager', [
       kubeconfig,
       '--leader-elect=false',
       '--use-service-account-credentials=false',
@@ -47,15 +60,14 @@ export class ControlPlane {
       '--node-monitor-grace-period=1h',
       ...['--bind-address=127.0.0.1', `--secure-port=${await freePort()}`],
     ])
-    plane.#run('kube-scheduler', [
+    this.#run('kube-scheduler', [
       kubeconfig,
       '--leader-elect=false',
       ...['--bind-address=127.0.0.1', `--secure-port=${await freePort()}`],
     ])
-    plane.#started.push(
+    this.#started.push(
       ServerProcess.start(kwokPath, [kubeconfig, '--manage-all-nodes=true'], join(folder, 'kwok.log')),
     )
-    return plane
   }
 
   #writeCredentials(): void {

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import { goModule } from '../../scripts/lib/go-programs.mjs'
-import { type ControlPlane, succeeded } from './control-plane.js'
+import { until } from '../support/until.js'
+import type { ControlPlane } from './control-plane.js'
 
 /** Kinds of objects that others bring, as their Go modules have them. */
 const modules: Readonly<Record<string, readonly string[]>> = {
@@ -27,5 +28,7 @@ export async function define(plane: ControlPlane): Promise<void> {
   const names = definitions.map(
     (definition) => `crd/${(definition as { metadata: { name: string } }).metadata.name}`,
   )
-  succeeded(await plane.kubectl(['wait', '--for=condition=Established', '--timeout=30s', ...names]))
+  // It fails where a definition has no conditions yet.
+  const wait = ['wait', '--for=condition=Established', '--timeout=30s', ...names]
+  await until('the definitions', async () => (await plane.kubectl(wait)).code === 0, 60_000)
 }

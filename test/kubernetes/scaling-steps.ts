@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { onPath } from '../../scripts/lib/system-tools.mjs'
 import { ServerProcess } from '../support/child.js'
 import { freePort } from '../support/free-port.js'
 import { renderedChart } from '../support/helm.js'
@@ -22,6 +23,7 @@ type Scaler = Readonly<{
 
 /** A Prometheus that asks a real service, once for each node of the release: no node of it runs. */
 async function startPrometheus(folder: string, metricsPort: number): Promise<[ServerProcess, string]> {
+  if (!onPath('prometheus')) throw new Error('prometheus is missing: sudo apt-get install prometheus')
   const targets = [`127.0.0.1:${metricsPort}`]
   const config = {
     global: { scrape_interval: '2s' },

@@ -24,7 +24,7 @@ export type KubernetesObject = Readonly<{
 
 /** `helm` with values on its standard input. */
 function runWithValues(args: readonly string[], values: object) {
-  return spawnSync(helm ?? 'helm', [...args, ...kubeVersion, '-f', '-'], {
+  return spawnSync(helmProgram() ?? 'helm', [...args, ...kubeVersion, '-f', '-'], {
     input: JSON.stringify(values),
     encoding: 'utf8',
   })
