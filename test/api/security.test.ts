@@ -125,7 +125,7 @@ describe('the limit of requests', () => {
       expect((await ask(url + path)).status).not.toBe(429)
   })
 
-  it('S70: does not count another node with the token of all, and is not got round by its header alone', async () => {
+  it('S43: does not count another node with the token of all, and is not got round by its header alone', async () => {
     const limit = { maxRequestsPerMinute: 3, token }
     const path = '/api/v1/cameras'
     const asNode = { 'gantry-scope': 'node' }
@@ -151,7 +151,7 @@ describe('the limit of requests', () => {
     }
   })
 
-  it('S70: does not look at the token of a node where wrong ones came too often from its address', async () => {
+  it('S43: does not look at the token of a node where wrong ones came too often from its address', async () => {
     const gantry = new FakeGantry()
     gantry.onThisNode = gantry
     const { url } = await serveFake({ maxRequestsPerMinute: 3, token }, { gantry })

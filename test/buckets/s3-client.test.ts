@@ -21,30 +21,30 @@ const error = (code: string, more = '') => `<?xml version="1.0"?><Error><Code>${
 describe('S3Client', () => {
   it.each<[string, number, string, Record<string, string>, RegExp]>([
     [
-      'R193: another region',
+      'R183: another region',
       301,
       error('PermanentRedirect'),
       { 'x-amz-bucket-region': 'eu-west-1' },
       /AWS_REGION to eu-west-1/,
     ],
     [
-      'R193: a signature for another region',
+      'R183: a signature for another region',
       400,
       error('AuthorizationHeaderMalformed', '<Region>eu-west-1</Region>'),
       {},
       /AWS_REGION to eu-west-1/,
     ],
     [
-      'R193: a clock that is wrong',
+      'R183: a clock that is wrong',
       403,
       error('RequestTimeTooSkewed'),
       { date: new Date(Date.now() + 3_600_000).toUTCString() },
       /clock .* 60 min behind/,
     ],
-    ['R193: no right to it', 403, error('AccessDenied'), {}, /AWS_ACCESS_KEY_ID/],
-    ['R193: no such bucket', 404, error('NoSuchBucket'), {}, /bucket is spelled right/],
-    ['R193: an archive', 403, error('InvalidObjectState'), {}, /archive/],
-    ['R193: a session that is over', 400, error('ExpiredToken'), {}, /AWS_SESSION_TOKEN/],
+    ['R183: no right to it', 403, error('AccessDenied'), {}, /AWS_ACCESS_KEY_ID/],
+    ['R183: no such bucket', 404, error('NoSuchBucket'), {}, /bucket is spelled right/],
+    ['R183: an archive', 403, error('InvalidObjectState'), {}, /archive/],
+    ['R183: a session that is over', 400, error('ExpiredToken'), {}, /AWS_SESSION_TOKEN/],
   ])('%s is told with bucket, key and what to do', async (_, status, body, headers, hint) => {
     const client = await answering((__, response) => {
       response.sendDate = headers['date'] === undefined
@@ -63,7 +63,7 @@ describe('S3Client', () => {
     await expect(client.ask({ bucket: 'plant' })).rejects.toMatchObject({ retryable: true })
   })
 
-  it('R194: waits for a store that is silent no longer than it is told, before an answer and within it', async () => {
+  it('R184: waits for a store that is silent no longer than it is told, before an answer and within it', async () => {
     const client = await answering((request, response) => {
       if (request.url === '/plant/half') response.writeHead(200, { 'content-length': '8' }).write('half')
     }, 200)

@@ -62,7 +62,7 @@ describe('commands with a repository in an object store', () => {
     expect([offline.code, offline.stdout]).toEqual([0, expect.stringMatching(/1 of 1 can be loaded: echo/)])
   }, 120_000)
 
-  it('R193: say what is wrong with it, and what to do', async () => {
+  it('R183: say what is wrong with it, and what to do', async () => {
     const { server, file } = await plant()
     const { env } = server
     const checked = await gantry(env, 'check', '-c', file('s3://other/models'))

@@ -134,7 +134,7 @@ describe('results of a cluster that lacks a node', () => {
       response.end(JSON.stringify(page(url.includes('cursor=next'))))
     })
 
-  it('R200: say which, once for each page', async () => {
+  it('R175: say which, once for each page', async () => {
     const server = await answering()
     const told: unknown[] = []
     const api = new GantryApi({ url: server.base })
@@ -143,7 +143,7 @@ describe('results of a cluster that lacks a node', () => {
     expect(told).toEqual([['b: it does not answer']])
   })
 
-  it.skipIf(pythonClients === undefined)('R200: say it in Python, too', async () => {
+  it.skipIf(pythonClients === undefined)('R175: say it in Python, too', async () => {
     const server = await answering()
     const program = `
 import asyncio, json, sys

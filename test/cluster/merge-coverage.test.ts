@@ -24,7 +24,7 @@ describe('coverage of several nodes', () => {
     expect(withoutSpans(dock)[0]).toMatchObject({ spans: null, watchedMs: 1_000 })
   })
 
-  it('R201: tells the time before a node took over as blind where all have answered, and leaves it out where one may have it', () => {
+  it('R176: tells the time before a node took over as blind where all have answered, and leaves it out where one may have it', () => {
     const nodes = [node('dock', [400, 450, 'service_down'], [450, 1_000, null]), node('dock', [0, 300, null])]
     const [whole] = mergeCoverage(nodes, true)
     expect(spansOf([whole!])).toEqual([[0, 300, null], [300, 450, 'service_down'], [450, 1_000, null]]) // prettier-ignore
@@ -37,7 +37,7 @@ describe('coverage of several nodes', () => {
     expect(spansOf(mergeCoverage([again], true))).toEqual(spansOf([whole!]))
   })
 
-  it('R201: counts what one has watched, and not that another was off meanwhile or could not see', () => {
+  it('R176: counts what one has watched, and not that another was off meanwhile or could not see', () => {
     const restarted = node('dock', [0, 200, null], [200, 800, 'service_down'], [800, 1_000, null])
     const other = node('dock', [150, 300, 'disconnected'], [300, 780, null])
     expect(spansOf(mergeCoverage([restarted, other], true))).toEqual([

@@ -45,7 +45,7 @@ async function pagesOf(
 }
 
 describe('pages of several nodes', () => {
-  it.each([1, 2, 7, 100])('R200: are all results once, newest first, in pages of %i', async (limit) => {
+  it.each([1, 2, 7, 100])('R175: are all results once, newest first, in pages of %i', async (limit) => {
     // Several at one time, and one camera that was with two nodes.
     const all = Array.from({ length: 90 }, (_, index) =>
       result(`cam-${index % 4}`, index, 1_000 + Math.floor(index / 3) * 100),
@@ -55,7 +55,7 @@ describe('pages of several nodes', () => {
     expect(await pagesOf([...nodes, node()], { limit })).toEqual(expected)
   })
 
-  it('R200: lose none and give none twice while new ones come, on whatever node a page is asked for', async () => {
+  it('R175: lose none and give none twice while new ones come, on whatever node a page is asked for', async () => {
     const [first, second] = [node(), node()]
     for (let index = 0; index < 40; index += 1)
       (index % 3 === 0 ? first : second).put(textOf(result('dock', index, 5_000 - index)))

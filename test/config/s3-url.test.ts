@@ -23,7 +23,7 @@ describe('parseS3Url', () => {
   )
 
   it.each(['s3://id:secret@plant/models', 's3://https://id:secret@store:9000/plant'])(
-    'S61: refuses a login in %s without telling it',
+    'S46: refuses a login in %s without telling it',
     (url) => {
       const fault = parseS3Url(url)
       expect(fault).toMatchObject({ hint: expect.stringContaining('AWS_SECRET_ACCESS_KEY') as string })

@@ -47,7 +47,7 @@ describe.skipIf(missing !== undefined)('any node answers for all', () => {
     }
   }
 
-  it('R200: past results of all nodes are one list on each, while new ones come, and who is missing is named', async () => {
+  it('R175: past results of all nodes are one list on each, while new ones come, and who is missing is named', async () => {
     const [first, second, third] = await three()
     const since = new Date().toISOString()
     await until('results of all cameras', async () => {
@@ -102,7 +102,7 @@ describe.skipIf(missing !== undefined)('any node answers for all', () => {
 
   type Coverage = z.output<typeof coverageSchema>
 
-  it('R201: coverage and room are those of all nodes on each, and of a camera that went over as one time', async () => {
+  it('R176: coverage and room are those of all nodes on each, and of a camera that went over as one time', async () => {
     const [first, second, third] = await three()
     const coverageOf = (service: TestService, query = '') =>
       service.json<Coverage>(`/api/v1/coverage?${query}`)

@@ -26,7 +26,7 @@ describe.skipIf(missing !== undefined)('nodes whose clocks are apart', () => {
     ['an hour ahead', hourMs, /^b: its clock is 3600 s ahead of/],
     ['an hour behind', -hourMs, /^b: its clock is 3600 s behind/],
   ])(
-    'R202: %s: they hand cameras over as ever, generations go up, and the clock is told',
+    'R177: %s: they hand cameras over as ever, generations go up, and the clock is told',
     async (_, wrongByMs, told) => {
       const clock = join(nodes.folder, `clock-${wrongByMs}`)
       writeFileSync(clock, String(wrongByMs))

@@ -36,7 +36,7 @@ describe.skipIf(missing !== undefined)('a rolling restart', () => {
     )
   }
 
-  it('R203: of three nodes blinds no camera for more than two seconds, and coverage says for how long', async () => {
+  it('R178: of three nodes blinds no camera for more than two seconds, and coverage says for how long', async () => {
     let startedInMs = 0
     const services = new Map<string, TestService>()
     for (const name of names)

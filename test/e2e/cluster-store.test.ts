@@ -21,7 +21,7 @@ describe.skipIf(missing !== undefined)('a node whose volume is gone', () => {
 
   const isGap = (value: unknown): value is GapMessage => gapMessageSchema.safeParse(value).success
 
-  it('R204: tells what may be lost when it starts without its store, and nothing when it has it', async () => {
+  it('R179: tells what may be lost when it starts without its store, and nothing when it has it', async () => {
     const pipeline = { cameras: nodes.cameras(cameras) }
     const first = await nodes.add('a', { pipeline })
     await nodes.add('b', { pipeline })

@@ -64,7 +64,7 @@ describe.skipIf(missing !== undefined)('nodes that speak TLS', () => {
     return checkCluster(settings, cluster, true)
   }
 
-  it('S71: answer for each other where they trust the private CA, with certificates where those are asked for', async () => {
+  it('S44: answer for each other where they trust the private CA, with certificates where those are asked for', async () => {
     const pair = authority.issue('peer')
     const trusting = { ca: authority.ca, ...pair }
     const first = await node('a', trusting, { clientCa: authority.ca })
@@ -96,7 +96,7 @@ describe.skipIf(missing !== undefined)('nodes that speak TLS', () => {
     )
   }, 180_000)
 
-  it('S71: a node that trusts another CA says so of the cameras of the others, and in check', async () => {
+  it('S44: a node that trusts another CA says so of the cameras of the others, and in check', async () => {
     const first = await node('a', { ca: stranger.ca })
     const second = await node('b', { ca: authority.ca })
     await nodes.spread(second, cameras, 2)

@@ -50,7 +50,7 @@ const away =
   /^model repository s3:\/\/plant\/models is read as it was fetched before, since .*cannot be reached/
 
 describe('a repository in an object store', () => {
-  it('R191: is followed with poll, served while the store is away, and after a restart without it', async () => {
+  it('R181: is followed with poll, served while the store is away, and after a restart without it', async () => {
     const { server, proxy, env } = await plant()
     const options = { ...forClients({ control: 'poll', pollSeconds: 0.2 }), env }
     await using first = await TestService.start(options)
@@ -68,7 +68,7 @@ describe('a repository in an object store', () => {
     await until('no reason', async () => (await again.ready()).reasons.length === 0)
   }, 180_000)
 
-  it('R190: is brought up to date by a load of a client', async () => {
+  it('R180: is brought up to date by a load of a client', async () => {
     const { server, env } = await plant()
     await using service = await TestService.start({
       ...forClients({ control: 'explicit', load: ['echo'] }),
@@ -80,7 +80,7 @@ describe('a repository in an object store', () => {
     expect(await versionOf(service)).toBe('2')
   }, 120_000)
 
-  it('R191: ends the start where the store is away and nothing was fetched before, but for one that is followed', async () => {
+  it('R181: ends the start where the store is away and nothing was fetched before, but for one that is followed', async () => {
     const { proxy, env } = await plant()
     proxy.fault = { kind: 'reset' }
     await expect(TestService.start({ ...forClients({ control: 'none' }), env })).rejects.toThrow(
@@ -98,7 +98,7 @@ describe('a repository in an object store', () => {
     await serves(service, '1')
   }, 180_000)
 
-  it('R190: has the ensemble of cameras, and another one once that is asked for', async () => {
+  it('R180: has the ensemble of cameras, and another one once that is asked for', async () => {
     const { server, env } = await plant()
     const dir = tempDir()
     writeFileSync(join(dir, 'red.png'), await redPicture({ widthPx: 64, heightPx: 64 }, 230))

@@ -140,7 +140,7 @@ describe.skipIf(helm === undefined)('the chart', () => {
     ],
     ['there are no cameras', { pipeline: modelsAlone, autoscaling: { by: 'hpa', pendingRequests: 4 } }],
     ['autoscaling.prometheusAddress is missing', { pipeline: cluster, autoscaling: { by: 'keda' } }],
-  ])('R180: refuses wrong values: %s', (message, values) => {
+  ])('R187: refuses wrong values: %s', (message, values) => {
     expect(refusalOf({ ...leastValues, ...values })).toContain(message)
   })
 

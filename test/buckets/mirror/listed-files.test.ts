@@ -34,7 +34,7 @@ describe('listedFiles', () => {
     ['ppe/1\\..\\model.onnx', /backslash/],
     ['ppe/1/a\u001b[2J', /control character/],
     [`ppe/1/${'x'.repeat(256)}`, /too long/],
-  ])('S60: refuses the key %j, and names it', async (path, reason) => {
+  ])('S45: refuses the key %j, and names it', async (path, reason) => {
     const key = `models/${path}`
     const refused = files(object('models/ppe/1/model.onnx'), object(key))
     await expect(refused).rejects.toMatchObject({
@@ -49,11 +49,11 @@ describe('listedFiles', () => {
     ['models/ppe/1/model.onnx', 'models/PPE/2/model.onnx'],
     ['models/ppe/1', 'models/ppe/1/model.onnx'],
     ['models/ppe/1/model.onnx', 'models/ppe/1'],
-  ])('S60: refuses %j beside %j, which is the same place on some disks', async (one, other) => {
+  ])('S45: refuses %j beside %j, which is the same place on some disks', async (one, other) => {
     await expect(files(object(one), object(other))).rejects.toThrow(/collides/)
   })
 
-  it('R193: says of a prefix without models that there are none', async () => {
+  it('R183: says of a prefix without models that there are none', async () => {
     await expect(files(object('models/README.md'))).rejects.toThrow(/s3:\/\/plant\/models\/ holds no models/)
   })
 

@@ -68,7 +68,7 @@ const filesOf = (dir: string) =>
   )
 
 describe('RepositoryMirrors', () => {
-  it('R190: fetches what is new alone, also after a restart, and removes what is not used', async () => {
+  it('R180: fetches what is new alone, also after a restart, and removes what is not used', async () => {
     const { server, env } = await plant()
     const dir = tempDir()
     const fetched = countFetches()
@@ -97,7 +97,7 @@ describe('RepositoryMirrors', () => {
     expect(second.reasons).toEqual([])
   }, 60_000)
 
-  it('R191: is read as before while the store is away, and after a restart; without anything of before it is refused', async () => {
+  it('R181: is read as before while the store is away, and after a restart; without anything of before it is refused', async () => {
     const { server, proxy, env } = await plant()
     const dir = tempDir()
     const first = mirrorsOf(env, dir)
@@ -125,7 +125,7 @@ describe('RepositoryMirrors', () => {
     expect(textIn(again.folderOf(url), 'ppe/config.pbtxt')).toBe('second')
   }, 60_000)
 
-  it('R192: takes no mixture of two states: what changes while it is fetched is listed again', async () => {
+  it('R182: takes no mixture of two states: what changes while it is fetched is listed again', async () => {
     const { server, env } = await plant()
     const mirrors = mirrorsOf(env, tempDir())
     await mirrors.begin()
@@ -150,7 +150,7 @@ describe('RepositoryMirrors', () => {
     ])
   }, 60_000)
 
-  it('R192: while it follows, takes a change once two looks in a row have seen it', async () => {
+  it('R182: while it follows, takes a change once two looks in a row have seen it', async () => {
     const { server, env } = await plant()
     const mirrors = mirrorsOf(env, tempDir())
     await mirrors.begin()
@@ -165,7 +165,7 @@ describe('RepositoryMirrors', () => {
     expect(config()).toBe('third')
   }, 60_000)
 
-  it('R194: an object that is cut on its way goes on where it was, one that stays cut is not taken', async () => {
+  it('R184: an object that is cut on its way goes on where it was, one that stays cut is not taken', async () => {
     const { server, proxy, env } = await plant()
     const dir = tempDir()
     const large = randomBytes(3_000_000)
@@ -189,7 +189,7 @@ describe('RepositoryMirrors', () => {
     expect(readFileSync(join(mirrors.folderOf(url), 'ppe/2/model.onnx')).equals(large)).toBe(true)
   }, 120_000)
 
-  it('R195: an object whose bytes are not those of its digest is not taken, and what was read before stays', async () => {
+  it('R185: an object whose bytes are not those of its digest is not taken, and what was read before stays', async () => {
     const { server, proxy, env } = await plant()
     const mirrors = mirrorsOf(env, tempDir())
     await mirrors.begin()
@@ -211,7 +211,7 @@ describe('RepositoryMirrors', () => {
     expect(textIn(mirrors.folderOf(url), 'ppe/2/model.onnx')).toBe('model NUMBER two')
   }, 120_000)
 
-  it('R195: checks an upload in parts by its checksum, and takes one without any by its length', async () => {
+  it('R185: checks an upload in parts by its checksum, and takes one without any by its length', async () => {
     const { server, proxy, env } = await plant()
     const part = randomBytes(5 * 1024 ** 2)
     await server.putInParts('models/ppe/2/model.onnx', [part, Buffer.from('the END')])
@@ -236,7 +236,7 @@ describe('RepositoryMirrors', () => {
     expect(textIn(mirrors.folderOf(url), 'ppe/3/model.onnx')).toBe(content)
   }, 120_000)
 
-  it('R193: what needs more room than the disk has is refused with the largest object, before it is fetched', async () => {
+  it('R183: what needs more room than the disk has is refused with the largest object, before it is fetched', async () => {
     const { env } = await plant()
     const list = vi.spyOn(ObjectStore.prototype, 'list').mockImplementation(async function* () {
       await Promise.resolve()
@@ -253,7 +253,7 @@ describe('RepositoryMirrors', () => {
     expect(fetched.keys).toEqual([])
   }, 60_000)
 
-  it('S60: writes nothing outside of its folder, whatever the keys are', async () => {
+  it('S45: writes nothing outside of its folder, whatever the keys are', async () => {
     const { env } = await plant()
     const dir = join(tempDir(), 'mirror')
     const list = vi.spyOn(ObjectStore.prototype, 'list').mockImplementation(async function* () {

@@ -44,7 +44,7 @@ describe('a store that is gone', () => {
       sinks: { kafka: { deliveredMs: 1_000, queued }, gone: { deliveredMs: 1, queued: 1 } },
     })
 
-  it('R204: is told to sinks that there are, from when they last had everything', async () => {
+  it('R179: is told to sinks that there are, from when they last had everything', async () => {
     const { told } = await over(noteOf('old', 7))
     expect(told).toEqual([
       { sink: 'kafka', cameraId: '*', reason: 'store_lost', dropped: 7, fromMs: 1_000, toMs: 5_000 },

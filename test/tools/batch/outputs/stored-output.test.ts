@@ -77,7 +77,7 @@ describe('an output that is an object', () => {
     expect(JSON.parse(lines.join('\n'))).toMatchObject({ item: expect.stringContaining('3.jpg') as string })
   }, 60_000)
 
-  it('R196: a store that is away at the end is waited for, then the same command uploads', async () => {
+  it('R186: a store that is away at the end is waited for, then the same command uploads', async () => {
     const server = await startS3('plant')
     const { proxy, env } = await proxied(server)
     const { run, path } = scoring(env)
@@ -104,7 +104,7 @@ describe('an output that is an object', () => {
 describe('ObjectUploads', () => {
   const partBytes = 5 * 1024 ** 2
 
-  it('R196: uploads in parts, finds its own again, and leaves no upload behind where it is cut', async () => {
+  it('R186: uploads in parts, finds its own again, and leaves no upload behind where it is cut', async () => {
     const server = await startS3('plant')
     const { proxy, env } = await proxied(server)
     const path = join(tempDir(), 'large')
