@@ -1,11 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
 /** Several brokers or nodes, whose time limits are those of the product: beside others on a small machine they take each other for dead. */
-const alone = [
-  'test/delivery/kafka/kafka-leaders.test.ts',
-  'test/e2e/cluster.test.ts',
-  'test/e2e/cluster-stream.test.ts',
-]
+const alone = ['test/delivery/kafka/kafka-leaders.test.ts', 'test/e2e/cluster*.test.ts']
 
 const each = {
   setupFiles: ['test/support/node-warnings.ts'],

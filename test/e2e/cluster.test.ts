@@ -75,6 +75,18 @@ describe.skipIf(missing !== undefined)('several nodes', () => {
   const viewsOf = async (service: TestService) =>
     (await service.json<{ items: CameraView[] }>('/api/v1/cameras')).items
 
+  /** Nothing runs on two nodes any more, as cameras do that go from one to the other. */
+  const settled = (both: readonly TestService[]) =>
+    until(
+      'each slot on one node',
+      async () => {
+        const held = await Promise.all(both.map(async (each) => (await each.readiness()).cluster?.held ?? 0))
+        return held.every((count) => count > 0) && held.reduce((sum, count) => sum + count, 0) === slots
+      },
+      60_000,
+      250,
+    )
+
   async function allLive(service: TestService, count = cameras): Promise<readonly CameraView[]> {
     return until(
       'all live',
@@ -259,6 +271,7 @@ describe.skipIf(missing !== undefined)('several nodes', () => {
     })
     const second = await node('b', cluster)
     await until('both', async () => ownersOf(await allLive(first)).length === 2, 60_000, 250)
+    await settled([first, second])
     const moved = (await viewsOf(first)).filter(({ node: owner }) => owner === 'b').map(({ id }) => id)
     second.kill('SIGTERM')
     expect(await second.exited()).toBe(0)
