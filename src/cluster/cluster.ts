@@ -9,15 +9,15 @@ import { SocketGuard } from '../delivery/kafka/socket-guard.js'
 import { GantryError } from '../errors.js'
 import type { KeptCameras } from '../cameras/camera-store.js'
 import { backoffMs } from '../lifecycle/backoff.js'
-import { wallMs } from '../lifecycle/clock.js'
 import { atMost, delay, unlessAborted } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
 import type { ClusterMetrics } from '../metrics/cluster-metrics.js'
-import type { GoneNode, OtherNodes } from './ask-nodes.js'
+import type { OtherNodes } from './ask-nodes.js'
 import { CameraRegistry, RegistryUnavailableError } from './camera-registry.js'
 import { slotOf } from './camera-slot.js'
 import { clusterAdvice } from './cluster-advice.js'
 import { checkTopics, isWrongTopic } from './cluster-topics.js'
+import { KnownNodes } from './known-nodes.js'
 import type { MemberData } from './member-data.js'
 import { NodeNote } from './node-note.js'
 import { differences, keptOutBy } from './node-differences.js'
@@ -33,8 +33,6 @@ const connectTimeoutMs = 2_000
 const takenWithinMs = 8_000
 /** Longest at the end to hear from the brokers who else there is, and for a question that goes to all nodes. */
 const whoElseMs = { ending: 2_000, asking: 1_000 }
-/** Nodes that are gone and remembered: names may be made for each start. */
-const mostGone = 64
 const brokersRetry = { baseMs: 500, capMs: 5_000 }
 
 /** This node's place in its cluster. */
@@ -101,14 +99,9 @@ export class Cluster {
   readonly #clients: KafkaClients
   /** Of the client for each use. */
   readonly #guards = new Map<KafkaUse, SocketGuard>()
-  #others: readonly MemberData[] = []
-  /** Wall time at which nodes were found to be gone, by name. */
-  readonly #gone = new Map<string, number>()
-  #hasMet = false
+  readonly #nodes = new KnownNodes()
   /** Removals that were in the topic before this node came were followed by others, or by its last run. */
   #knowsAll = false
-  /** Where nodes are, and were. */
-  readonly #urls = new Map<string, string>()
   /** What the start waits for. */
   #startingReason: string | undefined
 
@@ -248,7 +241,7 @@ export class Cluster {
     if (!group.hasJoined)
       return { state: 'joining', reason: reason ?? 'it waits for its share of the cameras' }
     const own = group.data()
-    const keptOut = keptOutBy(own, this.#others)
+    const keptOut = keptOutBy(own, this.#nodes.others)
     if (keptOut !== undefined) return { state: 'joining', reason: keptOut }
     if (group.silentMs < sessionTimeoutMs && reason === undefined)
       return { state: 'member', reason: this.#differences(own).join('; ') }
@@ -256,7 +249,7 @@ export class Cluster {
   }
 
   #differences(own: MemberData): readonly string[] {
-    return [...differences(own, this.#others), ...(this.deps.clocks?.() ?? [])]
+    return [...differences(own, this.#nodes.others), ...(this.deps.clocks?.() ?? [])]
   }
 
   /** Generation of this node's claim of a camera; undefined for one that is not its own. */
@@ -292,32 +285,21 @@ export class Cluster {
   async others(): Promise<OtherNodes> {
     const told = (await atMost(whoElseMs.asking, this.group.nodes())) ?? []
     const isTold = told.some(({ isThis }) => isThis)
-    const nodes = isTold ? told.flatMap(({ isThis, data }) => (isThis ? [] : [data])) : this.#others
-    const gone = [...this.#gone].map(([node, leftMs]): GoneNode => ({ node, leftMs }))
-    const reason = isTold || this.#hasMet ? undefined : 'the brokers do not say which nodes there are'
+    const nodes = isTold ? told.flatMap(({ isThis, data }) => (isThis ? [] : [data])) : this.#nodes.others
+    const { gone, hasMet } = this.#nodes
+    const reason = isTold || hasMet ? undefined : 'the brokers do not say which nodes there are'
     return { nodes, gone, reason }
   }
 
   #met(others: readonly MemberData[]): void {
-    this.#remember(others)
-    this.#others = others
-    this.#hasMet = true
+    this.#nodes.met(others)
     this.deps.met?.()
-    for (const { node, url } of others) this.#urls.set(node, url)
     const own = this.group.data()
     const keptOut = keptOutBy(own, others)
     if (keptOut !== undefined) this.deps.log.error({ reason: keptOut }, 'kept out of the cluster')
     else
       for (const difference of differences(own, others))
         this.deps.log.warn({ difference }, 'nodes of the cluster differ')
-  }
-
-  /** Who is gone, so that it can be told what is missing with it. */
-  #remember(others: readonly MemberData[]): void {
-    const here = new Set(others.map(({ node }) => node))
-    for (const { node } of this.#others) if (!here.has(node)) this.#gone.set(node, wallMs())
-    for (const node of here) this.#gone.delete(node)
-    for (const node of [...this.#gone.keys()].slice(0, -mostGone)) this.#gone.delete(node)
   }
 
   /** Pictures a second that the cameras of each slot ask for. */
@@ -382,7 +364,7 @@ export class Cluster {
       claims: () => this.group.claims(),
       liveHere: () => this.#bySlot(this.deps.liveHere()),
       liveOn: (node) => {
-        const url = this.#urls.get(node)
+        const url = this.#nodes.urlOf(node)
         return url === undefined ? Promise.resolve(undefined) : this.deps.liveOn(url)
       },
     }
@@ -392,7 +374,7 @@ export class Cluster {
   async handOver(withinMs: number): Promise<void> {
     // Where the brokers are away nobody can take them.
     const nodes = (await atMost(Math.min(withinMs, whoElseMs.ending), this.group.nodes())) ?? []
-    for (const { data } of nodes) this.#urls.set(data.node, data.url)
+    this.#nodes.seen(nodes.map(({ data }) => data))
     const used = new Set([...this.registry.cameras.keys()].map((id) => this.slotOf(id)))
     const held = new Map([...this.group.held].filter(([slot]) => used.has(slot)))
     await this.group.leave()
