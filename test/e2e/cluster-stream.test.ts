@@ -1,16 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { CameraView } from '../../src/cameras/camera-view.js'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readPeerPicture } from '../../src/cluster/peer-message.js'
 import { detectionsMessageSchema, type DetectionsMessage } from '../../src/messages/detections-message.js'
-import { KafkaBroker, kafkaMissing } from '../support/kafka.js'
+import { kafkaMissing } from '../support/kafka.js'
 import { consumeAll } from '../support/kafka-records.js'
-import { addModel, redDetector } from '../support/onnx-models.js'
+import { TestNodes } from '../support/nodes.js'
 import { descendants } from '../support/processes.js'
-import { redPicture } from '../support/red-pictures.js'
-import { TestService, type TestStream } from '../support/service.js'
+import type { TestService, TestStream } from '../support/service.js'
 import { until } from '../support/until.js'
 
 const cameras = 8
@@ -20,70 +15,21 @@ type Result = Pick<DetectionsMessage, 'cameraId' | 'seq' | 'owner' | 'capturedAt
 const keyOf = ({ cameraId, seq, owner }: Result) => `${cameraId} ${owner?.generation} ${seq}`
 
 describe.skipIf(missing !== undefined)('the stream of several nodes', () => {
-  let broker: KafkaBroker
-  let folder: string
-  let nodes: TestService[] = []
-  let made = 0
+  let nodes: TestNodes
 
-  beforeAll(async () => {
-    broker = await KafkaBroker.start()
-    folder = mkdtempSync(join(tmpdir(), 'gantry-cluster-stream-'))
-    addModel(folder, 'red', { onnx: redDetector('uint8-nhwc'), config: 'max_batch_size: 4' })
-    writeFileSync(join(folder, 'red.png'), await redPicture({ widthPx: 64, heightPx: 64 }, 230))
+  beforeEach(async () => {
+    nodes = await TestNodes.start()
   }, 120_000)
-
-  afterEach(async () => {
-    await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()))
-    nodes = []
-  })
-
-  afterAll(async () => {
-    await broker.stop()
-    rmSync(folder, { recursive: true, force: true })
-  })
-
-  async function node(name: string, id: string, more: object = {}) {
-    const service = await TestService.start({
-      pipeline: {
-        mediaRoot: folder,
-        models: { repository: folder },
-        modelServer: { enabled: false },
-        ensemble: 'red',
-        cluster: {
-          ...{ id, node: name, slots: 64 },
-          topics: { cameras: `${id}.cameras`, cameraErrors: `${id}.errors` },
-        },
-        sinks: { kafka: { brokers: [broker.address], topics: { detections: `${id}.detections` } } },
-        ...more,
-      },
-    })
-    nodes.push(service)
-    return service
-  }
+  afterEach(() => nodes[Symbol.asyncDispose]())
 
   /** So many nodes, of which each has cameras, and who has which. */
   async function cluster(...names: readonly string[]) {
-    const id = `s${(made += 1)}`
-    const all = Array.from({ length: cameras }, (_, index) => ({
-      ...{ id: `cam-${index + 1}`, url: join(folder, 'red.png'), sampleFps: 5 },
-    }))
     const started: TestService[] = []
-    for (const [index, name] of names.entries())
-      started.push(await node(name, id, index === 0 ? { cameras: all } : {}))
-    const views = await until(
-      'all live, on all nodes',
-      async () => {
-        const { items } = await started[0]!.json<{ items: CameraView[] }>('/api/v1/cameras')
-        const owners = new Set(items.map(({ node: owner }) => owner))
-        const isAll = items.length === cameras && items.every(({ status }) => status.state === 'live')
-        return isAll && owners.size === names.length ? items : undefined
-      },
-      60_000,
-      200,
-    )
-    const ownerOf = (cameraId: string) => views.find((view) => view.id === cameraId)?.node
+    for (const name of names)
+      started.push(await nodes.add(name, { pipeline: { cameras: nodes.cameras(cameras) } }))
+    const views = await nodes.spread(started[0]!, cameras, names.length)
     const of = (name: string) => views.filter((view) => view.node === name).map((view) => view.id)
-    return { id, started, ownerOf, of }
+    return { started, of }
   }
 
   const resultsOf = ({ messages }: TestStream) =>
@@ -93,8 +39,8 @@ describe.skipIf(missing !== undefined)('the stream of several nodes', () => {
     until('all cameras', () => camerasOf(stream).size === cameras, 30_000)
 
   /** Results in the topic of some time on. */
-  async function published(id: string, fromMs: number, toMs: number): Promise<readonly DetectionsMessage[]> {
-    const consumer = await consumeAll(broker.address, `${id}.detections`)
+  async function published(fromMs: number, toMs: number): Promise<readonly DetectionsMessage[]> {
+    const consumer = await consumeAll(nodes.broker.address, `${nodes.id}.detections`)
     const all = () => consumer.records.map(({ value }) => detectionsMessageSchema.parse(value))
     await until('the topic', () => all().some(({ capturedAt }) => Date.parse(capturedAt) > toMs), 60_000, 250)
     await consumer.stop()
@@ -102,9 +48,9 @@ describe.skipIf(missing !== undefined)('the stream of several nodes', () => {
   }
 
   /** Those of the topic that did not come, in words. */
-  async function holes(id: string, stream: TestStream, from: string, to: string, only?: readonly string[]) {
+  async function holes(stream: TestStream, from: string, to: string, only?: readonly string[]) {
     const seen = new Set(resultsOf(stream).map(keyOf))
-    const all = await published(id, Date.parse(from), Date.parse(to))
+    const all = await published(Date.parse(from), Date.parse(to))
     const wanted = all.filter(({ cameraId }) => only === undefined || only.includes(cameraId))
     expect(wanted.length).toBeGreaterThan(10)
     return wanted
@@ -114,7 +60,7 @@ describe.skipIf(missing !== undefined)('the stream of several nodes', () => {
   const last = (stream: TestStream) => resultsOf(stream).at(-1)!
 
   it('R172: has the cameras of all on each of them, with the pictures that are wanted, and goes on when one dies', async () => {
-    const { id, started, of } = await cluster('a', 'b', 'c')
+    const { started, of } = await cluster('a', 'b', 'c')
     const [first, second, third] = started as [TestService, TestService, TestService]
     const streams = await Promise.all(started.map((service) => service.stream()))
     for (const stream of streams) await seesAll(stream)
@@ -153,20 +99,14 @@ describe.skipIf(missing !== undefined)('the stream of several nodes', () => {
     const began = resultsOf(stream)[0]!.capturedAt
     const others = [...of('a'), ...of('c')]
     expect(
-      await holes(
-        id,
-        stream,
-        new Date(Date.parse(began) + 3_000).toISOString(),
-        last(stream).capturedAt,
-        others,
-      ),
+      await holes(stream, new Date(Date.parse(began) + 3_000).toISOString(), last(stream).capturedAt, others),
     ).toEqual([])
     for (const each of [...streams, viewer]) each.close()
     expect(first.stderr).not.toContain('"level":"error"')
   }, 180_000)
 
   it('R173: goes on behind a cursor of another node from the topic, and of its own from what it keeps', async () => {
-    const { id, started } = await cluster('a', 'b')
+    const { started } = await cluster('a', 'b')
     const [first, second] = started as [TestService, TestService]
     const before = await second.stream()
     await seesAll(before)
@@ -182,7 +122,7 @@ describe.skipIf(missing !== undefined)('the stream of several nodes', () => {
     expect(elsewhere.messages.filter(({ type }) => type === 'gap')).toEqual([])
     const upTo = last(elsewhere).capturedAt
     await until('some more', () => Date.parse(last(elsewhere).capturedAt) > Date.parse(upTo) + 2_000, 30_000)
-    expect(await holes(id, elsewhere, capturedAt, upTo)).toEqual([])
+    expect(await holes(elsewhere, capturedAt, upTo)).toEqual([])
     const keys = resultsOf(elsewhere).map(keyOf)
     expect(new Set(keys).size).toBe(keys.length)
     const positions = resultsOf(elsewhere).map((message) => message.cursor)
@@ -198,16 +138,16 @@ describe.skipIf(missing !== undefined)('the stream of several nodes', () => {
     await until('what came meanwhile, and more', isLive, 30_000)
     const upToAgain = last(again).capturedAt
     await until('some more', () => Date.parse(last(again).capturedAt) > Date.parse(upToAgain) + 1_000, 30_000)
-    expect(
-      await holes(id, again, new Date(Date.parse(kept.capturedAt) + 500).toISOString(), upToAgain),
-    ).toEqual([])
+    expect(await holes(again, new Date(Date.parse(kept.capturedAt) + 500).toISOString(), upToAgain)).toEqual(
+      [],
+    )
     const both = [...resultsOf(elsewhere), ...resultsOf(again)].map(keyOf)
     expect(new Set(both).size).toBe(both.length)
     again.close()
   }, 180_000)
 
   it('R174: has what a node saw while it did not answer, once it does', async () => {
-    const { id, started, of } = await cluster('a', 'b')
+    const { started, of } = await cluster('a', 'b')
     const [first, second] = started as [TestService, TestService]
     const stream = await first.stream()
     await seesAll(stream)
@@ -221,7 +161,7 @@ describe.skipIf(missing !== undefined)('the stream of several nodes', () => {
       return of('b').every((cameraId) => Date.parse(newest.get(cameraId) ?? '') > Date.parse(from) + 6_000)
     }, 60_000) // prettier-ignore
     const upTo = new Date(Date.parse(from) + 6_000).toISOString()
-    expect(await holes(id, stream, from, upTo)).toEqual([])
+    expect(await holes(stream, from, upTo)).toEqual([])
     const keys = resultsOf(stream).map(keyOf)
     expect(new Set(keys).size).toBe(keys.length)
     stream.close()

@@ -76,6 +76,10 @@ describe.skipIf(missing !== undefined)('nodes that speak TLS', () => {
         expect((await service.fetch(`/api/v1/cameras/${id}/snapshot.jpg`)).status).toBe(200)
       const { incomplete } = await service.json<{ incomplete?: unknown }>('/api/v1/detections')
       expect(incomplete).toBeUndefined()
+      const stream = await service.stream()
+      const seen = () => new Set(stream.messages.flatMap((each) => (each.type === 'detections' ? [each.cameraId] : []))) // prettier-ignore
+      await until('the stream of both', () => seen().size === cameras, 30_000)
+      stream.close()
     }
     expect(await checked('c', trusting)).toContainEqual({
       ...{ subject: `cluster ${nodes.id} node a`, state: 'ok' },

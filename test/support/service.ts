@@ -194,7 +194,9 @@ export class TestService {
 
   async stream(subscription: Readonly<Record<string, unknown>> = {}): Promise<TestStream> {
     const url = this.url.replace('http', 'ws') + '/api/v1/stream'
-    return TestStream.open(url, subscription, this.options.trust)
+    const token = this.options.server?.token
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+    return TestStream.open(url, subscription, { ...this.options.trust, headers })
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -278,9 +280,9 @@ export class TestStream {
   static async open(
     url: string,
     subscription: Readonly<Record<string, unknown>>,
-    trust?: ClientTls,
+    options: Readonly<Partial<ClientTls> & { headers?: Readonly<Record<string, string>> }> = {},
   ): Promise<TestStream> {
-    const socket = new WebSocket(url, 'gantry.v1', { ...trust })
+    const socket = new WebSocket(url, 'gantry.v1', options)
     const stream = new TestStream(socket)
     await once(socket, 'open')
     socket.send(JSON.stringify({ type: 'subscribe', ...subscription }))

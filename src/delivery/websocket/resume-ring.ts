@@ -30,7 +30,13 @@ export class ResumeRing {
     this.#oldest = newest + 1
   }
 
-  /** Position of the newest message. */
+  /** Nothing lies between the newest message and this position, and the next one comes behind it. */
+  advance(position: number): void {
+    this.#newest = Math.max(this.#newest, position)
+    if (this.#pushed === this.#gone) this.#oldest = this.#newest + 1
+  }
+
+  /** Position of the newest message, or behind it. */
   get newest(): number {
     return this.#newest
   }

@@ -72,7 +72,6 @@ export class WebSocketHub implements StreamHub {
     readonly shared?: SharedStream,
   ) {
     this.#ring = new ResumeRing(limits.resumeMessages, limits.resumeBytes)
-    if (shared !== undefined) this.#ring.begin(timedPosition(wallMs(), 0))
     const load = new LoopLoad()
     this.#broadcaster = new Broadcaster<StreamClient>(limits, {
       clients: () => this.#clientList(),
@@ -110,6 +109,8 @@ export class WebSocketHub implements StreamHub {
     socket.on('pong', () => connection.client.heard(nowMs()))
     socket.on('error', (error) => this.log.debug({ err: error }, 'stream client failed'))
     socket.on('close', () => this.#forget(socket, connection))
+    // Who comes now and comes back later has missed nothing of before.
+    if (this.shared !== undefined) this.#ring.advance(this.#place(undefined) ?? 0)
     connection.client.tell({
       type: 'hello',
       protocol: streamProtocol,

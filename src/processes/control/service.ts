@@ -14,7 +14,7 @@ import type { ServiceMetrics } from '../../metrics/service-metrics.js'
 import type { ResultSink } from '../../delivery/result-sink.js'
 import type { RecordStore } from '../../store/record-store.js'
 import type { CoverageStore } from '../../coverage/coverage-store.js'
-import type { ClusterState } from '../../cluster/cluster.js'
+import type { Cluster } from '../../cluster/cluster.js'
 import type { NodeCapacity } from '../../cluster/node-weights.js'
 import type { CameraDirectory } from '../../cameras/camera-directory.js'
 import type { EngineProcess } from '../engine/engine-process.js'
@@ -70,7 +70,7 @@ export type ServiceDeps = EnginesDeps &
     cache: ResultCache
     store: RecordStore
     /** What this service is a node of; absent where it has all cameras alone. */
-    cluster?: ClusterPart
+    cluster?: Pick<Cluster, 'health' | 'measure' | 'ownerMark'>
     sinks: readonly ResultSink[]
     stream: StreamProcess
     metrics: ServiceMetrics
@@ -83,15 +83,6 @@ export type ServiceDeps = EnginesDeps &
     /** `undefined` where no frame is traced. */
     traces: FrameTraces | undefined
   }>
-
-/** Of a cluster, what a node has to know of it. */
-export type ClusterPart = Readonly<{
-  health: ClusterState
-  /** Before the page of metrics is written. */
-  measure: () => void
-  /** Whose a camera is while it is this node's; undefined for one that has gone to another. */
-  ownerMark: (cameraId: string) => Readonly<{ node: string; generation: number }> | undefined
-}>
 
 /** The running service: cameras and engines on one side, sinks, cache and clients on the other. */
 export class GantryService implements Gantry {

@@ -53,4 +53,16 @@ describe('ResumeRing', () => {
     expect(ring.push('dock-1', Buffer.from('x'))).toBe(9)
     expect(positions(ring)).toEqual([9])
   })
+
+  it('goes on behind a position up to which there was nothing, and keeps what it has', () => {
+    const ring = new ResumeRing(10, 1_000)
+    ring.advance(500)
+    expect([ring.oldest, ring.newest, ring.next(1)]).toEqual([501, 500, undefined])
+    expect(ring.push('dock-1', Buffer.from('a'))).toBe(501)
+    ring.advance(900)
+    ring.advance(700)
+    expect([ring.oldest, ring.newest]).toEqual([501, 900])
+    expect(ring.push('dock-1', Buffer.from('b'))).toBe(901)
+    expect([ring.next(501)?.position, ring.next(502)?.position]).toEqual([501, 901])
+  })
 })
