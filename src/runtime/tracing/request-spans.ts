@@ -48,7 +48,7 @@ export class RequestSpans {
       for (const part of inside) span.add(moved(part, wallBehindMs))
       const { model, version, requestId } = trace.head
       span.end({
-        endMs: wallMs(),
+        endMs: nowMs() + wallBehindMs,
         attributes: {
           ...(protocol === 'HTTP'
             ? { 'http.request.method': 'POST', 'http.route': route }
