@@ -1,14 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-} from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ObjectStore } from '../../../src/buckets/object-store.js'
@@ -287,15 +278,4 @@ describe('RepositoryMirrors', () => {
     await mirrors.begin()
     expect(textIn(mirrors.folderOf(named), 'ppe/config.pbtxt')).toBe('first')
   }, 60_000)
-
-  it.skipIf(process.getuid?.() === 0)('says of a folder that cannot be written which it is', async () => {
-    const { env } = await plant()
-    const dir = join(tempDir(), 'closed')
-    mkdirSync(dir)
-    chmodSync(dir, 0o500)
-    await expect(mirrorsOf(env, dir).begin()).rejects.toThrow(
-      /the mirror of s3:\/\/plant\/models in .* cannot be written/,
-    )
-    rmSync(dir, { recursive: true })
-  })
 })
