@@ -14,6 +14,8 @@ import { eventTypes } from '../messages/cloud-event.js'
 
 /** Clocks of nodes, and of who sent a record and of who read its time. */
 const marginMs = 5_000
+/** From its publishing until a result is in the topic, where nothing is wrong. */
+const deliveredWithinMs = 2_000
 /** Without a record or an answer for so long it is given up. */
 const silentForMs = 20_000
 /** A reader that takes nothing for so long keeps the others waiting no longer. */
@@ -27,6 +29,7 @@ const connectTimeoutMs = 2_000
 type Reader = {
   readonly fromMs: number
   readonly offer: (result: PastResult) => Promise<void>
+  readonly isLive: Promise<void>
   readonly signal: AbortSignal
   readonly done: (isWhole: boolean) => void
   isSlow: boolean
@@ -50,9 +53,14 @@ export class TopicPast implements SharedPast {
     this.#clients = new KafkaClients(config, log)
   }
 
-  read(fromMs: number, offer: (result: PastResult) => Promise<void>, signal: AbortSignal): Promise<boolean> {
+  read(
+    fromMs: number,
+    offer: (result: PastResult) => Promise<void>,
+    isLive: Promise<void>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     return new Promise((done) => {
-      this.#waiting.push({ fromMs, offer, signal, done, isSlow: false })
+      this.#waiting.push({ fromMs, offer, isLive, signal, done, isSlow: false })
       if (!this.#isReading) void this.#readAll()
     })
   }
@@ -138,8 +146,10 @@ class TopicReading {
         this.#times.set(partition, fromMs)
       }
       await this.#consume(consumer, failed.signal)
-      // By now what was published when this began has come, unless it waits somewhere.
+      await Promise.all(this.readers.map(({ isLive }) => isLive))
+      await delay(deliveredWithinMs, failed.signal)
       const ends = await admin.fetchTopicOffsets(topic)
+      this.#heardMs = nowMs()
       this.#ends = new Map(ends.map(({ partition, high }) => [partition, BigInt(high)]))
       while (!this.#isAtEnd && !this.#isLeft) {
         failed.signal.throwIfAborted()

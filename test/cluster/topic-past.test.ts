@@ -11,6 +11,7 @@ import { until } from '../support/until.js'
 
 const missing = await kafkaMissing()
 const never = new AbortController().signal
+const live = Promise.resolve()
 
 describe.skipIf(missing !== undefined)('the topic of results as the past of the stream', () => {
   let broker: KafkaBroker
@@ -46,7 +47,7 @@ describe.skipIf(missing !== undefined)('the topic of results as the past of the 
     const { past } = pastOf(topic)
     const all: PastResult[] = []
     const take = async (result: PastResult) => void all.push(result)
-    const isWhole = await past.read(Date.now() - 60_000, take, never)
+    const isWhole = await past.read(Date.now() - 60_000, take, live, never)
     expect(isWhole).toBe(true)
     expect(all).toHaveLength(120)
     for (const camera of ['a', 'b', 'c']) {
@@ -57,7 +58,9 @@ describe.skipIf(missing !== undefined)('the topic of results as the past of the 
     expect(times).toEqual([...times].sort((one, other) => one - other))
     // From later than anything is there.
     const none: PastResult[] = []
-    expect(await past.read(Date.now() + 60_000, async (result) => void none.push(result), never)).toBe(true)
+    expect(await past.read(Date.now() + 60_000, async (result) => void none.push(result), live, never)).toBe(
+      true,
+    )
     expect(none).toEqual([])
   }, 120_000)
 
@@ -67,9 +70,9 @@ describe.skipIf(missing !== undefined)('the topic of results as the past of the 
     const { past } = pastOf(topic)
     const taken: string[][] = [[], []]
     const reads = taken.map((keys) =>
-      past.read(Date.now() - 60_000, async (result) => void keys.push(keyOf(result)), never),
+      past.read(Date.now() - 60_000, async (result) => void keys.push(keyOf(result)), live, never),
     )
-    const stuck = past.read(Date.now() - 60_000, () => new Promise(() => undefined), never)
+    const stuck = past.read(Date.now() - 60_000, () => new Promise(() => undefined), live, never)
     expect(await Promise.all(reads)).toEqual([true, true])
     expect(await stuck).toBe(false)
     expect(taken.map((keys) => keys.length)).toEqual([60, 60])
@@ -77,11 +80,11 @@ describe.skipIf(missing !== undefined)('the topic of results as the past of the 
 
   it('R173: says that some may be missing where the brokers are away, or the topic', async () => {
     const away = pastOf(ownTopic(), `127.0.0.1:${await freePort()}`)
-    expect(await away.past.read(Date.now(), async () => undefined, never)).toBe(false)
+    expect(await away.past.read(Date.now(), async () => undefined, live, never)).toBe(false)
     expect(new Set(away.lines.map(({ msg }) => msg))).toEqual(
       new Set(['the past of the stream cannot be read from its topic']),
     )
     const absent = pastOf(ownTopic())
-    expect(await absent.past.read(Date.now(), async () => undefined, never)).toBe(false)
+    expect(await absent.past.read(Date.now(), async () => undefined, live, never)).toBe(false)
   }, 120_000)
 })

@@ -1,3 +1,5 @@
+import { nowMs } from '../../lifecycle/clock.js'
+import { delay } from '../../lifecycle/delay.js'
 import { parseDetectionsJson } from '../../messages/detections-json.js'
 import { cursorOfTime, parseCursor } from './cursor.js'
 import { Rendering } from './rendering.js'
@@ -17,12 +19,18 @@ export type PastResult = Readonly<{
 /** What several published, kept where all of them put it. */
 export type SharedPast = Readonly<{
   /**
-   * Results of all cameras since a time, in the order of each camera, until those of now have come.
+   * Results of all cameras since a time, in the order of each camera, until those have come that were published before `isLive` resolved.
    *
    * @param offer - whoever reads is not faster than this.
+   * @param isLive - from then on what is published comes to the reader by another way.
    * @returns false where some may be missing. Never rejects.
    */
-  read(fromMs: number, offer: (result: PastResult) => Promise<void>, signal: AbortSignal): Promise<boolean>
+  read(
+    fromMs: number,
+    offer: (result: PastResult) => Promise<void>,
+    isLive: Promise<void>,
+    signal: AbortSignal,
+  ): Promise<boolean>
 }>
 
 /** What a hub asks where others publish, too. */
@@ -34,6 +42,9 @@ export type SharedStream = Readonly<{
   past: SharedPast
 }>
 
+/** Longest that others are waited for, to be asked for what they see. */
+const liveWithinMs = 10_000
+const lookEveryMs = 50
 /** Messages at the end of the past that may come again as the newest. */
 const mostKnown = 20_000
 
@@ -53,7 +64,7 @@ export class SharedReplay {
   constructor(
     readonly client: StreamClient,
     readonly ring: ResumeRing,
-    readonly past: SharedPast,
+    readonly shared: Pick<SharedStream, 'past' | 'wholeFrom'>,
     readonly settings: ReplaySettings,
     readonly done: (sent: number) => void,
   ) {}
@@ -63,8 +74,10 @@ export class SharedReplay {
     const { client, ring } = this
     // What comes from now on is kept, and for longer than the past takes to know it.
     const liveFrom = ring.newest + 1
-    const isWhole = await this.past.read(fromMs, (result) => this.#offer(result), this.#cancelled.signal)
-    if (this.#cancelled.signal.aborted || !client.isOpen) return
+    const { signal } = this.#cancelled
+    const offer = (result: PastResult) => this.#offer(result)
+    const isWhole = await this.shared.past.read(fromMs, offer, this.#isLive(signal), signal)
+    if (signal.aborted || !client.isOpen) return
     if (!isWhole) client.tell({ type: 'gap', dropped: 0, reason: 'resume_expired' })
     const done = (sent: number) => this.done(this.#sent + sent)
     const has = (json: Buffer) => this.#known.has(keyOf(json))
@@ -75,6 +88,14 @@ export class SharedReplay {
   cancel(): void {
     this.#cancelled.abort()
     this.#end?.cancel()
+  }
+
+  /** Resolves once all of its cameras are asked of whoever has them, or could be. */
+  async #isLive(signal: AbortSignal): Promise<void> {
+    const cameras = this.client.subscription?.cameras ?? []
+    const untilMs = nowMs() + liveWithinMs
+    while (this.shared.wholeFrom(cameras) === Infinity && nowMs() < untilMs)
+      if (!(await delay(lookEveryMs, signal))) return
   }
 
   async #offer({ cameraId, json, completeMs }: PastResult): Promise<void> {

@@ -228,7 +228,7 @@ export class WebSocketHub implements StreamHub {
     const settings: ReplaySettings = { epoch: this.settings.epoch, chunk: this.limits.replayChunk }
     const done = (sent: number) => this.figures.count('sent', sent)
     if (typeof from === 'object' && this.shared !== undefined) {
-      const replay = new SharedReplay(client, this.#ring, this.shared.past, settings, done)
+      const replay = new SharedReplay(client, this.#ring, this.shared, settings, done)
       connection.replay = replay
       void replay.run(from.fromMs)
       return

@@ -60,11 +60,11 @@ const nothing: SharedPast = { read: () => Promise.resolve(false) }
 function topicOf({ kafka, groupId }: NonNullable<NodeStreamSetup['past']>, log: Log): SharedPast {
   let topic: Promise<SharedPast> | undefined
   return {
-    read: async (fromMs, offer, signal) => {
+    read: async (fromMs, offer, isLive, signal) => {
       topic ??= import('../../cluster/topic-past.js').then(
         ({ TopicPast }) => new TopicPast(kafka, groupId, log),
       )
-      return (await topic).read(fromMs, offer, signal)
+      return (await topic).read(fromMs, offer, isLive, signal)
     },
   }
 }
