@@ -201,17 +201,17 @@ function longestGap(all: readonly Result[], fromMs: number, toMs: number): numbe
   return Math.max(0, ...near.slice(1).map(({ atMs }, index) => atMs - (near[index]?.atMs ?? atMs)))
 }
 
-/** From the first result of a newer owner to the last of an older one. */
+/** From the first to the last result of an older owner that came after one of a newer owner: for so long both looked at the camera. */
 function twoOwners(all: readonly Result[], fromMs: number, toMs: number): number {
-  let longest = 0
-  let newest = { generation: 0, sinceMs: 0 }
+  const late = new Map<number, Readonly<{ firstMs: number; lastMs: number }>>()
+  let newest = 0
   for (const { owner, atMs } of all) {
     const generation = owner?.generation ?? 0
-    if (generation > newest.generation) newest = { generation, sinceMs: atMs }
-    else if (generation < newest.generation && atMs >= fromMs && atMs <= toMs)
-      longest = Math.max(longest, atMs - newest.sinceMs)
+    newest = Math.max(newest, generation)
+    if (generation === newest || atMs < fromMs || atMs > toMs) continue
+    late.set(generation, { firstMs: late.get(generation)?.firstMs ?? atMs, lastMs: atMs })
   }
-  return longest
+  return Math.max(0, ...[...late.values()].map(({ firstMs, lastMs }) => lastMs - firstMs + 1_000 / sampleFps))
 }
 
 /** What the rows have against the product, as sentences; none when all is well. @param slackMs - of a machine that is busy */
