@@ -7,6 +7,7 @@ import type { Log } from '../lifecycle/log.js'
 import { type MemberData } from './member-data.js'
 import { memberDataOf, slotAssigner } from './slot-assigner.js'
 import { nextClaim, parseClaim, type SlotClaim } from './slot-claim.js'
+import { consumerRetry } from './topic-reader.js'
 
 /** Least session timeout that brokers take by default (`group.min.session.timeout.ms`): a node that is silent for so long is put out. */
 export const sessionTimeoutMs = 6_000
@@ -145,12 +146,7 @@ export class SlotGroup {
       rebalanceTimeout: rebalanceTimeoutMs,
       maxWaitTimeInMs: idleMs,
       allowAutoTopicCreation: false,
-      retry: {
-        retries: 8,
-        initialRetryTime: 100,
-        maxRetryTime: 1_000,
-        restartOnFailure: () => Promise.resolve(false),
-      },
+      retry: consumerRetry,
     })
     const { CRASH, GROUP_JOIN, HEARTBEAT } = consumer.events
     const crashed = new Promise<string>((resolve) => {

@@ -12,6 +12,14 @@ export type TopicRecord = Readonly<{
   header: (name: string) => string | undefined
 }>
 
+/** A consumer that has failed so often is given up, and opened anew by whoever has it. */
+export const consumerRetry = {
+  retries: 8,
+  initialRetryTime: 100,
+  maxRetryTime: 1_000,
+  restartOnFailure: () => Promise.resolve(false),
+}
+
 const closeMs = 3_000
 /** Rounds of fetching without a record, from each broker, that are taken for the end of what compaction has thinned out. */
 const emptyRounds = 2
@@ -45,12 +53,7 @@ export class TopicReader {
       groupId: `${this.groupId}.${randomUUID().slice(0, 8)}`,
       maxWaitTimeInMs: 250,
       allowAutoTopicCreation: false,
-      retry: {
-        retries: 8,
-        initialRetryTime: 100,
-        maxRetryTime: 1_000,
-        restartOnFailure: () => Promise.resolve(false),
-      },
+      retry: consumerRetry,
     })
     const crashed = new Promise<Error>((resolve) => {
       consumer.on(consumer.events.CRASH, ({ payload: { error } }) => resolve(error))

@@ -126,7 +126,11 @@ export function createServiceMetrics(registry = new Registry()) {
       'Keys and values under ours in Redis that somebody else wrote, which are ignored.',
       ['operation'],
     ),
-    streamClients: gauge('gantry_stream_clients', 'Connected WebSocket clients.', []),
+    streamClients: gauge(
+      'gantry_stream_clients',
+      'Connected WebSocket clients, other nodes of a cluster among them.',
+      [],
+    ),
     streamMessages: counter('gantry_stream_messages_total', 'WebSocket messages by what became of them.', [
       'result',
     ]),
