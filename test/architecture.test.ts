@@ -67,6 +67,13 @@ describe('src', () => {
     expect(generic.filter((file) => importsOf(file).some((name) => ofOneFarSide.test(name)))).toEqual([])
   })
 
+  it('describes the answers that the page reads by files that do not know the service', () => {
+    const read = readFileSync('web/src/api/types.ts', 'utf8').matchAll(/src\/(api\/[\w-]+)\.js'/g)
+    const schemas = [...read].map(([, name = '']) => `${name}.ts`)
+    expect(schemas.length).toBeGreaterThan(2)
+    expect(schemas.filter((file) => importsOf(file).includes('api/gantry.ts'))).toEqual([])
+  })
+
   it('has no files that import each other in a circle', () => {
     expect(importCycle()).toEqual([])
   })

@@ -1,8 +1,6 @@
 import { z } from 'zod'
 import { cameraIdSchema } from '../config/camera.js'
-import { blindCauses, coverageStates, type BlindCause, type CoverageState } from '../vision/coverage.js'
-import { coverageSums, type CameraTime } from '../coverage/coverage-sums.js'
-import type { CoverageView } from './gantry.js'
+import { blindCauses, coverageStates } from '../vision/coverage.js'
 import { incompleteSchema } from './past-schemas.js'
 
 const time = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time such as 2026-11-20T08:15:30Z' })
@@ -87,56 +85,3 @@ export const coverageSchema = z
     incomplete: incompleteSchema,
   })
   .describe('Time of the cameras, watched and blind.')
-
-/** As it is answered. */
-export function coverageBody({
-  fromMs,
-  toMs,
-  items,
-  incomplete,
-}: CoverageView): z.input<typeof coverageSchema> {
-  return {
-    from: stamp(fromMs),
-    to: stamp(toMs),
-    items: items.map(({ cameraId, watchedMs, blindMs, byCauseMs, last, spans, ...own }) => ({
-      cameraId,
-      from: stamp(own.fromMs),
-      to: stamp(own.toMs),
-      watchedSeconds: watchedMs / 1_000,
-      blindSeconds: blindMs / 1_000,
-      blindSecondsByCause: Object.fromEntries([...byCauseMs].map(([cause, ms]) => [cause, ms / 1_000])),
-      last: { since: stamp(last.fromMs), state: stateOf(last.cause), cause: last.cause },
-      spans:
-        spans?.map((span) => ({
-          from: stamp(span.fromMs),
-          to: stamp(span.toMs),
-          state: stateOf(span.cause),
-          cause: span.cause,
-        })) ?? null,
-    })),
-    ...(incomplete && { incomplete }),
-  }
-}
-
-/** The same read back from another node, which was asked for spans. */
-export function timesInCoverageBody(body: z.output<typeof coverageSchema>): CameraTime[] {
-  return body.items.map(({ cameraId, last, ...item }) => {
-    const spans = (item.spans ?? []).map(({ from, to, cause }) => {
-      return { cameraId, fromMs: Date.parse(from), toMs: Date.parse(to), cause }
-    })
-    return {
-      ...{ cameraId, spans, ...coverageSums(spans) },
-      fromMs: Date.parse(item.from),
-      toMs: Date.parse(item.to),
-      last: { fromMs: Date.parse(last.since), cause: last.cause },
-    }
-  })
-}
-
-function stateOf(cause: BlindCause | null): CoverageState {
-  return cause === null ? 'watched' : 'blind'
-}
-
-function stamp(ms: number): string {
-  return new Date(ms).toISOString()
-}

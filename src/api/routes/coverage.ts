@@ -1,5 +1,6 @@
 import { wallMs } from '../../lifecycle/clock.js'
-import { coverageBody, coverageQuerySchema, coverageRange, coverageSchema } from '../coverage-schema.js'
+import { coverageBody } from '../coverage-body.js'
+import { coverageQuerySchema, coverageRange, coverageSchema } from '../coverage-schema.js'
 import { route } from '../route.js'
 
 /** How much of the time cameras were watched, and why not. */

@@ -1,5 +1,5 @@
 import { CoverageTooLongError } from '../../api/errors.js'
-import { timesInCoverageBody } from '../../api/coverage-schema.js'
+import { timesInCoverageBody } from '../../api/coverage-body.js'
 import type { CoverageQuestion, CoverageView, HeadroomQuestion, HeadroomView } from '../../api/gantry.js'
 import type { RecentPage, RecentQuery } from '../../cache/result-cache.js'
 import { askNodes, missingNodes, type NodesAnswers, type OtherNodes } from '../../cluster/ask-nodes.js'
