@@ -3,8 +3,8 @@
  *
  * - `step`: processor time of the code alone, at sampling 0.01 and 1: of a frame from its result to its last sink, of a request of a model of
  *   one step, with sending; and of what is done where nothing is sampled.
- * - `http`, `grpc`: two services, one that traces 1 % and one without `tracing`, have their turn under one client that asks for a run of
- *   microseconds. CPU of a request, and its p99, traced over not.
+ * - `http`, `grpc`: two services for each pair, one that traces 1 % and one without `tracing`, have their turns under one client that asks for
+ *   a run of microseconds. CPU of a request, and its p99, traced over not.
  * - `cameras`: the same of frames, 4 cameras of 5 frames/s by RTSP, those of the service that does not have its turn switched off.
  *
  * What collects is a process of its own, which is not counted. `npm run build:server` first.
@@ -220,26 +220,23 @@ async function camerasOf(folder: string, settings: readonly object[], more: obje
   }
 }
 
+/** A process that runs costs a few percent more or less than the same one started again, so each pair has services of its own. */
 async function inPairs(endpoint: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-bench-'))
   const ends: (() => unknown)[] = [() => rm(folder, { recursive: true, force: true })]
   try {
-    const tracing = { tracing: { endpoint, sampling: 0.01 } }
     const side = await sides(folder, ends)
-    const [without, having] = [await side({}), await side(tracing)]
-    ends.push(without.stop, having.stop)
-    for (const each of [without, having]) await each.round(Math.min(roundMs, 10_000))
     const [cpu, tails]: [number[], number[]] = [[], []]
     for (let pair = 0; pair < pairs; pair += 1) {
-      const order = pair % 2 === 0 ? [without, having] : [having, without]
-      const rounds = [await order[0]!.round(roundMs), await order[1]!.round(roundMs)]
-      const [old, now] = (pair % 2 === 0 ? rounds : rounds.reverse()) as [Round, Round]
-      cpu.push(now.cpuMs / now.frames / (old.cpuMs / old.frames))
-      if (now.tail !== undefined && old.tail !== undefined) tails.push(now.tail / old.tail)
+      const order = [{}, { tracing: { endpoint, sampling: 0.01 } }]
+      const rounds = await turns(side, pair % 2 === 0 ? order : order.reverse())
+      const [without, having] = (pair % 2 === 0 ? rounds : rounds.reverse()) as [Turns, Turns]
+      cpu.push(having.cpuMs / having.frames / (without.cpuMs / without.frames))
+      tails.push(medianOf(having.tails).median / medianOf(without.tails).median)
     }
     const { median, interval } = medianOf(cpu)
     const tail =
-      tails.length > 0 ? { p99: medianOf(tails).median, p99Interval: medianOf(tails).interval } : {}
+      question === 'cameras' ? {} : { p99: medianOf(tails).median, p99Interval: medianOf(tails).interval }
     report(`tracing, ${question}`, 'ratio', {
       cpu: median,
       cpuInterval: interval,
@@ -252,7 +249,29 @@ async function inPairs(endpoint: string): Promise<void> {
   }
 }
 
-async function sides(folder: string, ends: (() => unknown)[]): Promise<(more: object) => Promise<Side>> {
+type Turns = Readonly<{ frames: number; cpuMs: number; tails: readonly number[] }>
+
+/** Two services, each with its turn: one, the other, the other, one. */
+async function turns(side: StartSide, settings: readonly object[]): Promise<Turns[]> {
+  const running: Side[] = []
+  try {
+    for (const more of settings) running.push(await side(more))
+    for (const each of running) await each.round(Math.min(roundMs, 5_000))
+    const rounds: Round[][] = [[], []]
+    for (const index of [0, 1, 1, 0]) rounds[index]!.push(await running[index]!.round(roundMs))
+    return rounds.map((own) => ({
+      frames: own.reduce((sum, { frames }) => sum + frames, 0),
+      cpuMs: own.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+      tails: own.map(({ tail = 1 }) => tail),
+    }))
+  } finally {
+    for (const each of running) await each.stop()
+  }
+}
+
+type StartSide = (more: object) => Promise<Side>
+
+async function sides(folder: string, ends: (() => unknown)[]): Promise<StartSide> {
   if (question === 'cameras') {
     const rtsp = await rtspCameras(cameras)
     ends.push(() => rtsp.stop())

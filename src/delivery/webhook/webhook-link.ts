@@ -1,6 +1,5 @@
 import { Client, type Dispatcher } from 'undici'
 import type { WebhookConfig } from '../../config/webhook.js'
-import { mask } from '../../config/redact.js'
 import { formatPath } from '../../config/setting-path.js'
 import type { NamedSink } from '../../config/sinks.js'
 import type { AddressPolicy } from '../../lifecycle/address-policy.js'
@@ -15,6 +14,7 @@ import type { RecordLink, RecordLinks, SendFailure } from '../record-link.js'
 import type { OutgoingRecord } from '../record-queue.js'
 import { RecordsRefusedError, type Refusal } from '../refusal.js'
 import { SinkUnavailableError, uncapitalised } from '../sink-unavailable.js'
+import { withoutSecretPieces } from './untold-secrets.js'
 import { meaningOf } from './webhook-answer.js'
 import { batchBody, binaryBody } from './webhook-body.js'
 import { messageIdOf, webhookHeaders } from './webhook-signature.js'
@@ -212,10 +212,7 @@ async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<strin
 
 /** One line of it, without what is secret. */
 function shown(text: string, secrets: readonly string[]): string {
-  const plain = secrets
-    .filter((secret) => secret.length > 3)
-    .reduce((rest, secret) => rest.replaceAll(secret, mask), text)
-  return plain
+  return withoutSecretPieces(text, secrets)
     .replaceAll(/[\p{C}\s]+/gu, ' ')
     .trim()
     .slice(0, answerLimits.toldCharacters)

@@ -347,7 +347,7 @@ it('S36: has no secret in its log, health or errors, though the receiver repeats
   receiver.answer = ({ headers, url }, response, index) =>
     void response
       .writeHead(index % 2 === 0 ? 500 : 400)
-      .end(`${String(headers.authorization)} ${url} ${secret}`)
+      .end(`${String(headers.authorization).slice(7)} ${url} ${secret}`)
   const path = 'services/T00/B00/p4thSecret'
   const url = `http://127.0.0.1:${receiver.port}/${path}?token=qu3rySecret`
   const { sink, accept, lines } = webhookSink({
