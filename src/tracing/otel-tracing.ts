@@ -17,13 +17,7 @@ import {
   envDetector,
   resourceFromAttributes,
 } from '@opentelemetry/resources'
-import {
-  BatchSpanProcessor,
-  ParentBasedSampler,
-  SamplingDecision,
-  TraceIdRatioBasedSampler,
-  TracerProvider,
-} from '@opentelemetry/sdk-trace'
+import { AlwaysOnSampler, BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import type { TracingConfig, TracingTarget } from '../config/tracing.js'
 import { atMost } from '../lifecycle/delay.js'
 import type { Log } from '../lifecycle/log.js'
@@ -31,7 +25,6 @@ import type { TraceContext } from '../messages/traceparent.js'
 import { createExporter } from './otlp-exporter.js'
 import type { OpenSpan, SpanEnd, SpanStart, SpanTree, TracedProcess, Tracing } from './spans.js'
 import { ToldExporter } from './told-exporter.js'
-import { TraceIds } from './trace-ids.js'
 
 /** Spans that wait to be sent; beyond it new ones are lost. Some 2 KB each. */
 const maxQueuedSpans = 2_048
@@ -46,8 +39,6 @@ export async function openOtelTracing(
   log: Log,
 ): Promise<Tracing> {
   const exporter = new ToldExporter(await createExporter(config, log), config, log)
-  const root = new TraceIdRatioBasedSampler(config.sampling)
-  const ids = new TraceIds()
   const provider = new TracerProvider({
     // What the variable OTEL_RESOURCE_ATTRIBUTES says is the owner's, and goes over ours, but for the name, which is a setting.
     resource: defaultResource()
@@ -60,8 +51,7 @@ export async function openOtelTracing(
       )
       .merge(detectResources({ detectors: [envDetector] }))
       .merge(resourceFromAttributes({ 'service.name': config.serviceName })),
-    sampler: new ParentBasedSampler({ root }),
-    idGenerator: ids,
+    sampler: new AlwaysOnSampler(),
     spanLimits,
     spanProcessors: [
       new BatchSpanProcessor({
@@ -77,7 +67,7 @@ export async function openOtelTracing(
     { endpoint: config.endpoint, protocol: config.protocol, sampling: config.sampling },
     'tracing by OpenTelemetry',
   )
-  return new OtelTracing(provider, config.followParent, root, ids, who.version)
+  return new OtelTracing(provider, config.followParent, config.sampling, who.version)
 }
 
 class OtelTracing implements Tracing {
@@ -86,16 +76,18 @@ class OtelTracing implements Tracing {
   constructor(
     readonly provider: TracerProvider,
     readonly followParent: boolean,
-    readonly root: TraceIdRatioBasedSampler,
-    readonly ids: TraceIds,
+    readonly sampling: number,
     version: string,
   ) {
     this.#tracer = provider.getTracer('gantry', version)
   }
 
-  begin({ name, kind, startMs, parent }: SpanStart): OpenSpan | undefined {
-    // Most are not traced: the library would take twice as long to say so.
-    if (!(parent && this.followParent ? parent.isSampled : this.#isNextTraced())) return undefined
+  /** By chance, not by the id that a trace would have: to make one, and look at it, costs several microseconds of each request. */
+  picks(parent?: TraceContext): boolean {
+    return parent && this.followParent ? parent.isSampled : Math.random() < this.sampling
+  }
+
+  begin({ name, kind, startMs, parent }: SpanStart): OpenSpan {
     const far = parent && spanContextOf(parent)
     const span = this.#tracer.startSpan(
       name,
@@ -107,7 +99,7 @@ class OtelTracing implements Tracing {
       },
       far && this.followParent ? trace.setSpanContext(ROOT_CONTEXT, far) : ROOT_CONTEXT,
     )
-    return span.isRecording() ? new OtelSpan(this.#tracer, span, startMs) : undefined
+    return new OtelSpan(this.#tracer, span, startMs)
   }
 
   addTo(parent: TraceContext, span: SpanTree): void {
@@ -120,13 +112,6 @@ class OtelTracing implements Tracing {
 
   async stop(drainMs: number): Promise<void> {
     await atMost(drainMs, settled(this.provider.shutdown()))
-  }
-
-  #isNextTraced(): boolean {
-    const { decision } = this.root.shouldSample(ROOT_CONTEXT, this.ids.ahead())
-    if (decision === SamplingDecision.RECORD_AND_SAMPLED) return true
-    this.ids.generateTraceId()
-    return false
   }
 }
 

@@ -50,8 +50,14 @@ export type SpanStart = Readonly<{
  * what finds no room, or nobody who takes it, is lost.
  */
 export interface Tracing extends Service {
-  /** @returns undefined for what is not traced: it costs a microsecond, so nothing is to be prepared for it. */
-  begin(start: SpanStart): OpenSpan | undefined
+  /**
+   * Whether what comes now is traced; asked once for each, before anything is prepared for a span.
+   *
+   * @param parent - whose trace it would go on with, and who then decides.
+   */
+  picks(parent?: TraceContext): boolean
+  /** Of what was picked. */
+  begin(start: SpanStart): OpenSpan
   /** A span of a trace whose other spans have ended, perhaps in another process. */
   addTo(parent: TraceContext, span: SpanTree): void
   /** Sends what there is, for so long at most. Never rejects. */

@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, it } from 'vitest'
 import { tracingSchema } from '../../src/config/tracing.js'
+import type { TraceContext } from '../../src/messages/traceparent.js'
 import { openTracing } from '../../src/tracing/open-tracing.js'
 import type { Tracing } from '../../src/tracing/spans.js'
 import { freePort } from '../support/free-port.js'
@@ -14,6 +15,9 @@ import { until } from '../support/until.js'
 
 const who = { process: 'control', pipeline: 'plant', version: '1.2.3' } as const
 const remote = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), isSampled: true }
+/** Undefined where it is not traced. */
+const begun = (tracing: Tracing, parent?: TraceContext) =>
+  tracing.picks(parent) ? tracing.begin(root({ parent })) : undefined
 const root = (more: object = {}) => ({ name: 'root', kind: 'internal', startMs: 1_000.25, ...more }) as const
 
 describe('spans', () => {
@@ -39,8 +43,8 @@ describe('spans', () => {
   /** One trace of two spans. */
   function send(tracing: Tracing): void {
     const span = tracing.begin(root())
-    span?.add({ name: 'part', startMs: 1_000.5, endMs: 1_001, attributes: { n: 1 } })
-    span?.end({ endMs: 1_002, attributes: { 'gantry.camera.id': 'cam' } })
+    span.add({ name: 'part', startMs: 1_000.5, endMs: 1_001, attributes: { n: 1 } })
+    span.end({ endMs: 1_002, attributes: { 'gantry.camera.id': 'cam' } })
   }
 
   it('are off without an endpoint', async () => {
@@ -107,9 +111,9 @@ describe('spans', () => {
 
   it('are taken of one frame in many, or of none, and a parent decides where there is one', async () => {
     const taking = await receiver()
-    const count = async (settings: object, parent?: object) => {
+    const count = async (settings: object, parent?: TraceContext) => {
       const { tracing } = await opened({ endpoint: taking.url, ...settings })
-      return Array.from({ length: 4_000 }, () => tracing.begin(root({ parent }))).filter(Boolean).length
+      return Array.from({ length: 4_000 }, () => begun(tracing, parent)).filter(Boolean).length
     }
     expect(await count({ sampling: 0 })).toBe(0)
     expect(await count({ sampling: 1 })).toBe(4_000)
@@ -123,9 +127,9 @@ describe('spans', () => {
   it('S38: of clients that are not trusted begin traces of their own, sampled like any other, with a link', async () => {
     const taking = await receiver()
     const none = await opened({ endpoint: taking.url, sampling: 0, followParent: false })
-    expect(none.tracing.begin(root({ parent: remote }))).toBeUndefined()
+    expect(begun(none.tracing, remote)).toBeUndefined()
     const { tracing } = await opened({ endpoint: taking.url, followParent: false })
-    tracing.begin(root({ parent: { ...remote, isSampled: false } }))?.end({ endMs: 1_001 })
+    begun(tracing, { ...remote, isSampled: false })?.end({ endMs: 1_001 })
     await tracing.flush(10_000)
     const [span] = taking.spans
     expect(span).toMatchObject({
@@ -138,7 +142,7 @@ describe('spans', () => {
   it('go on with the trace of a parent, with its state', async () => {
     const taking = await receiver()
     const { tracing } = await opened({ endpoint: taking.url, sampling: 0 })
-    tracing.begin(root({ parent: { ...remote, state: 'a=1,b=2' } }))?.end({ endMs: 1_001 })
+    begun(tracing, { ...remote, state: 'a=1,b=2' })?.end({ endMs: 1_001 })
     tracing.addTo(remote, { name: 'late', startMs: 5, endMs: 6, error: 'rejected' })
     await tracing.flush(10_000)
     expect(taking.spans).toMatchObject([
@@ -205,7 +209,7 @@ describe('spans', () => {
   it('S38: texts of clients are cut', async () => {
     const taking = await receiver()
     const { tracing } = await opened({ endpoint: taking.url })
-    tracing.begin(root())?.end({ endMs: 1_001, attributes: { id: 'x'.repeat(100_000) } })
+    tracing.begin(root()).end({ endMs: 1_001, attributes: { id: 'x'.repeat(100_000) } })
     await tracing.flush(10_000)
     expect(String(taking.spans[0]?.attributes['id'])).toHaveLength(1_024)
   })

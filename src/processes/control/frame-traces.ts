@@ -29,8 +29,9 @@ export class FrameTraces implements Service {
 
   /** @returns undefined for a frame that is not traced. */
   begin(result: EngineResult, captureToPublishMs: number): FrameTrace | undefined {
+    if (!this.tracing.picks()) return undefined
     const span = this.tracing.begin({ name: 'frame', kind: 'internal', startMs: result.capturedAtMs })
-    return span && new FrameTrace(span, result, captureToPublishMs)
+    return new FrameTrace(span, result, captureToPublishMs)
   }
 
   /** The record of a frame goes to these sinks from here on. */

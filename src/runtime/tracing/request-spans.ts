@@ -28,6 +28,8 @@ export class RequestSpans {
   /** @returns undefined for a request that is not traced; else it is to be called once it is answered. */
   begin(arrival: Arrival | undefined): ((trace: RequestTrace) => void) | undefined {
     const { protocol = 'HTTP', startedMs = nowMs(), isStreamed = false, traceHeaders } = arrival ?? {}
+    const parent = traceHeaders?.traceparent === undefined ? undefined : readTraceHeaders(traceHeaders)
+    if (!this.tracing.picks(parent)) return undefined
     // Times of a trace are of the monotonic clock.
     const wallBehindMs = wallMs() - nowMs()
     const method = isStreamed ? 'ModelStreamInfer' : 'ModelInfer'
@@ -35,9 +37,8 @@ export class RequestSpans {
       name: protocol === 'HTTP' ? `POST ${route}` : `${service}/${method}`,
       kind: 'server',
       startMs: startedMs + wallBehindMs,
-      parent: traceHeaders && readTraceHeaders(traceHeaders),
+      parent,
     })
-    if (span === undefined) return undefined
     return (trace) => {
       const { receive, send } = around[protocol]
       const inside = [
