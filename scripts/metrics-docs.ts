@@ -5,6 +5,7 @@ import { collectDefaultMetrics, Registry, type Metric } from 'prom-client'
 import { GpuMetrics } from '../src/metrics/gpu-metrics.js'
 import { createServiceMetrics } from '../src/metrics/service-metrics.js'
 import { createClusterMetrics } from '../src/metrics/cluster-metrics.js'
+import { createMirrorMetrics } from '../src/metrics/mirror-metrics.js'
 import { createStoreMetrics } from '../src/metrics/store-metrics.js'
 import { createTlsMetrics } from '../src/metrics/tls-metrics.js'
 import { ServingMetrics } from '../src/serving/metrics/serving-metrics.js'
@@ -56,6 +57,8 @@ export async function describedMetrics(): Promise<ReadonlyMap<string, readonly D
   createTlsMetrics(tls)
   const store = new Registry()
   createStoreMetrics(store)
+  const mirrors = new Registry()
+  createMirrorMetrics(mirrors)
   const cluster = new Registry()
   createClusterMetrics(cluster)
   const control = new Registry()
@@ -73,6 +76,7 @@ export async function describedMetrics(): Promise<ReadonlyMap<string, readonly D
     ['Graphics cards', await metricsOf(new GpuMetrics(() => []).registry)],
     ['TLS', await metricsOf(tls)],
     ['Store', await metricsOf(store)],
+    ['Model repositories in object stores', await metricsOf(mirrors)],
     ['Nodes of a cluster', await metricsOf(cluster)],
     ['The control process, by prom-client', await metricsOf(control)],
   ])

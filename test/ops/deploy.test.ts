@@ -14,6 +14,7 @@ import { serverSchema } from '../../src/config/server.js'
 import { GpuMetrics } from '../../src/metrics/gpu-metrics.js'
 import { createServiceMetrics } from '../../src/metrics/service-metrics.js'
 import { createClusterMetrics } from '../../src/metrics/cluster-metrics.js'
+import { createMirrorMetrics } from '../../src/metrics/mirror-metrics.js'
 import { createStoreMetrics } from '../../src/metrics/store-metrics.js'
 import { createTlsMetrics } from '../../src/metrics/tls-metrics.js'
 import { ServingMetrics } from '../../src/serving/metrics/serving-metrics.js'
@@ -340,6 +341,7 @@ async function tlsMetrics() {
   createTlsMetrics(registry)
   createStoreMetrics(registry)
   createClusterMetrics(registry)
+  createMirrorMetrics(registry)
   return registry.getMetricsAsJSON()
 }
 

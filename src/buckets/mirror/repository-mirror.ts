@@ -30,6 +30,8 @@ export type RepositoryMirrorOptions = Readonly<{
   fetchesAtATime: number
   /** After this time of a refresh no further object is begun; what it has fetched by then stays fetched. */
   refreshAtMostMs: number
+  /** An object came whole. */
+  onFetched: (bytes: number) => void
   log: Log
   signal: AbortSignal
 }>
@@ -142,10 +144,11 @@ export class RepositoryMirror {
   }
 
   async #fetchOne(file: MirroredFile): Promise<void> {
-    const { store, folder, bucket, log, signal } = this.options
+    const { store, folder, bucket, onFetched, log, signal } = this.options
     try {
       await fetchObject(file.object, folder.partOf(file), { store, bucket, log, signal })
       await folder.keep(file)
+      onFetched(file.object.bytes)
       this.#damaged.delete(file.id)
     } catch (error) {
       await folder.drop(file)

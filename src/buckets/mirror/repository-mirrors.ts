@@ -6,6 +6,7 @@ import { backoffMs } from '../../lifecycle/backoff.js'
 import { wallMs } from '../../lifecycle/clock.js'
 import { delay } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
+import type { MirrorMetrics } from '../../metrics/mirror-metrics.js'
 import { ObjectStore } from '../object-store.js'
 import { ObjectStoreError } from '../s3-errors.js'
 import { s3Settings } from '../s3-settings.js'
@@ -25,6 +26,8 @@ export type RepositoryMirrorsOptions = Readonly<{
   reader: MirrorReader
   env: Readonly<Record<string, string | undefined>>
   log: Log
+  /** Absent where nobody reads them. */
+  metrics?: MirrorMetrics
   signal: AbortSignal
 }>
 
@@ -97,7 +100,8 @@ export class RepositoryMirrors {
   async #begin(each: Mirrored, mayWait: boolean): Promise<void> {
     for (let attempt = 0; ; attempt += 1)
       try {
-        return await each.mirror.refresh()
+        await each.mirror.refresh()
+        return this.#succeeded(each)
       } catch (error) {
         const { signal } = this.options
         if (signal.aborted) throw error
@@ -111,6 +115,9 @@ export class RepositoryMirrors {
   }
 
   #succeeded(each: Mirrored): void {
+    const { metrics } = this.options
+    metrics?.looks.inc({ repository: each.url, result: 'good' })
+    metrics?.lastGood.set({ repository: each.url }, wallMs() / 1_000)
     if (each.failure === undefined) return
     each.failure = undefined
     this.options.log.info({ repository: each.url }, 'the object store is read again')
@@ -118,6 +125,7 @@ export class RepositoryMirrors {
 
   #failed(each: Mirrored, error: Error): void {
     if (this.options.signal.aborted) return
+    this.options.metrics?.looks.inc({ repository: each.url, result: 'failed' })
     // The same is told once.
     if (each.failure?.error.message !== error.message)
       this.options.log.warn(
@@ -129,7 +137,7 @@ export class RepositoryMirrors {
 }
 
 function mirrorOf(url: string, options: RepositoryMirrorsOptions): Mirrored {
-  const { mirror, dir, reader, env, log, signal } = options
+  const { mirror, dir, reader, env, log, metrics, signal } = options
   const place = parseS3Url(url)
   if (isS3UrlFault(place)) throw new ObjectStoreError(place.message, place.hint)
   const settings = s3Settings(env, place.endpoint)
@@ -141,6 +149,9 @@ function mirrorOf(url: string, options: RepositoryMirrorsOptions): Mirrored {
   // Clients are told of a repository by the last names of its path.
   const name = (prefix === '' ? bucket : basename(prefix)).slice(0, 64).replace(/^\.+|[^\w.-]/g, '_')
   const folder = new MirrorFolder(join(dir, `${bucket}-${id.slice(0, 16)}`), reader, name)
+  for (const result of ['good', 'failed']) metrics?.looks.inc({ repository: url, result }, 0)
+  metrics?.fetchedBytes.inc({ repository: url }, 0)
+  metrics?.lastGood.set({ repository: url }, 0)
   return {
     url,
     mirror: new RepositoryMirror({
@@ -151,6 +162,7 @@ function mirrorOf(url: string, options: RepositoryMirrorsOptions): Mirrored {
       folder,
       fetchesAtATime: mirror.fetchesAtATime,
       refreshAtMostMs: mirror.refreshSeconds * 1_000,
+      onFetched: (bytes) => metrics?.fetchedBytes.inc({ repository: url }, bytes),
       log,
       signal,
     }),

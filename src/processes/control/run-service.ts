@@ -78,10 +78,10 @@ export async function runService(
   { env, log, signal }: Readonly<{ env: NodeJS.ProcessEnv; log: Log; signal: AbortSignal }>,
 ): Promise<RunningService> {
   await unlessAborted(tryTemporaryFolder(), signal)
-  const stored = await unlessAborted(StoredRepositories.open(settings, { env, log, signal }), signal)
+  const metrics = createServiceMetrics()
+  const stored = await unlessAborted(StoredRepositories.open(settings, { env, log, metrics, signal }), signal)
   const { config } = stored
   const unreadable = await unlessAborted(lookAtRepositories(config), signal)
-  const metrics = createServiceMetrics()
   // Memory, CPU, handles and loop delay of this process: `process_*` and `nodejs_*`.
   collectDefaultMetrics({ register: metrics.registry, eventLoopMonitoringPrecision: 50 })
   const version = packageVersion()

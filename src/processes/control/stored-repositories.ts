@@ -4,10 +4,13 @@ import type { PipelineConfig } from '../../config/pipeline.js'
 import { delay } from '../../lifecycle/delay.js'
 import type { Log } from '../../lifecycle/log.js'
 import type { Service } from '../../lifecycle/service.js'
+import { createMirrorMetrics } from '../../metrics/mirror-metrics.js'
+import type { ServiceMetrics } from '../../metrics/service-metrics.js'
 
 export type StoredRepositoriesDeps = Readonly<{
   env: Readonly<Record<string, string | undefined>>
   log: Log
+  metrics: Pick<ServiceMetrics, 'registry'>
   /** Ends the start. */
   signal: AbortSignal
 }>
@@ -23,12 +26,15 @@ export class StoredRepositories implements Service {
   readonly config: PipelineConfig
   #following: Promise<void> = Promise.resolve()
 
-  private constructor(config: PipelineConfig, { env, log, signal }: StoredRepositoriesDeps) {
+  private constructor(config: PipelineConfig, { env, log, metrics, signal }: StoredRepositoriesDeps) {
     this.config = config
     if (!hasStoredRepository(config)) return
     const ending = this.#ending
     signal.addEventListener('abort', () => ending.abort(signal.reason), { once: true })
-    const mirrored = mirrorsOf(config, { reader: 'service', env, log, signal: ending.signal })
+    const mirrored = mirrorsOf(config, {
+      ...{ reader: 'service', env, log, signal: ending.signal },
+      metrics: createMirrorMetrics(metrics.registry),
+    })
     this.config = mirrored.config
     this.#mirrors = mirrored.mirrors
   }

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { Registry } from 'prom-client'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ObjectStore } from '../../../src/buckets/object-store.js'
 import { ObjectStoreError } from '../../../src/buckets/s3-errors.js'
@@ -9,6 +10,7 @@ import {
   type RepositoryMirrorsOptions,
 } from '../../../src/buckets/mirror/repository-mirrors.js'
 import { modelsSchema } from '../../../src/config/models.js'
+import { createMirrorMetrics } from '../../../src/metrics/mirror-metrics.js'
 import { type S3Server, startS3 } from '../../support/s3-server.js'
 import { silentLog } from '../../support/silent-log.js'
 import { TcpProxy } from '../../support/tcp-proxy.js'
@@ -114,6 +116,41 @@ describe('RepositoryMirrors', () => {
     await again.refresh()
     expect(again.reasons).toEqual([])
     expect(textIn(again.folderOf(url), 'ppe/config.pbtxt')).toBe('second')
+  }, 60_000)
+
+  it('R181: counts looks and what was fetched, and when it last was as the store has it', async () => {
+    const { proxy, env } = await plant()
+    const registry = new Registry()
+    const mirrors = mirrorsOf(env, tempDir(), { metrics: createMirrorMetrics(registry) })
+    const values = async () => {
+      const page = await registry.metrics()
+      const of = (series: string) =>
+        Number(
+          page
+            .split('\n')
+            .find((line) => line.startsWith(series))
+            ?.split(' ')
+            .at(-1),
+        )
+      return {
+        good: of(`gantry_repository_looks_total{repository="${url}",result="good"}`),
+        failed: of(`gantry_repository_looks_total{repository="${url}",result="failed"}`),
+        bytes: of('gantry_repository_fetched_bytes_total'),
+        atSeconds: of('gantry_repository_last_look_timestamp_seconds'),
+      }
+    }
+    expect(await values()).toEqual({ good: 0, failed: 0, bytes: 0, atSeconds: 0 })
+    await mirrors.begin()
+    const bytes = 'first'.length + 'model one'.length
+    const { atSeconds, ...begun } = await values()
+    expect(begun).toEqual({ good: 1, failed: 0, bytes })
+    expect(Math.abs(atSeconds - Date.now() / 1_000)).toBeLessThan(60)
+    proxy.fault = { kind: 'reset' }
+    await mirrors.refresh()
+    expect(await values()).toEqual({ good: 1, failed: 1, bytes, atSeconds })
+    proxy.fault = { kind: 'none' }
+    await mirrors.refresh()
+    expect(await values()).toMatchObject({ good: 2, failed: 1, bytes })
   }, 60_000)
 
   it('R182: takes no mixture of two states: what changes while it is fetched is listed again', async () => {
