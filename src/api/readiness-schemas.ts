@@ -171,6 +171,19 @@ export const readinessSchema = z
         slots: count.describe('Parts in which cameras go over nodes.'),
         held: count.describe('Slots whose cameras run on this node.'),
         cameras: count.describe('Of all nodes; `cameras` of the service are those of this one.'),
+        nodes: z
+          .array(
+            z.strictObject({
+              node: z.string(),
+              url: z.string().nullable().describe('Where the other nodes reach it; null: it was never told.'),
+              version: z.string().nullable().describe('Null of one that has left.'),
+              leftAt: z.iso.datetime().nullable().describe('Null of one that is there.'),
+            }),
+          )
+          .readonly()
+          .describe(
+            'By name: this one, those that were there when the group formed last, and those that have left since this one started. Which has a camera: `node` of the camera.',
+          ),
       })
       .nullable()
       .describe("This node's place in its cluster; null where there is none."),

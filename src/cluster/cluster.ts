@@ -17,7 +17,7 @@ import { CameraRegistry, RegistryUnavailableError } from './camera-registry.js'
 import { slotOf } from './camera-slot.js'
 import { clusterAdvice } from './cluster-advice.js'
 import { checkTopics, isWrongTopic } from './cluster-topics.js'
-import { KnownNodes } from './known-nodes.js'
+import { KnownNodes, type NodeView } from './known-nodes.js'
 import type { MemberData } from './member-data.js'
 import { NodeNote } from './node-note.js'
 import { differences, keptOutBy } from './node-differences.js'
@@ -47,6 +47,8 @@ export type ClusterState = Readonly<{
   held: number
   /** Cameras of all nodes. */
   cameras: number
+  /** Itself, those that were in the group when it formed last, and those that have left since this one started. */
+  nodes: readonly NodeView[]
 }>
 
 /** No node has a camera now, or the one that was asked does not have it. */
@@ -221,9 +223,11 @@ export class Cluster {
   }
 
   get health(): ClusterState {
-    const { id, node, slots } = this.settings.config
-    const cameras = this.registry.cameras.size
-    return { id, node, slots, held: this.group.held.size, cameras, ...this.#standing() }
+    const { url, version, config } = this.settings
+    const { id, node, slots } = config
+    const nodes = this.#nodes.views({ node, url, version })
+    const counts = { slots, held: this.group.held.size, cameras: this.registry.cameras.size }
+    return { id, node, ...this.#standing(), ...counts, nodes }
   }
 
   /** Before the page of metrics is written. */

@@ -5,6 +5,17 @@ import type { MemberData } from './member-data.js'
 /** Nodes that are gone and remembered: names may be made for each start. */
 const mostGone = 64
 
+/** A node of the cluster, as one of them knows it. */
+export type NodeView = Readonly<{
+  node: string
+  /** Where the other nodes reach it; null where that was never told. */
+  url: string | null
+  /** null of one that has left. */
+  version: string | null
+  /** RFC 3339; null of one that is there. */
+  leftAt: string | null
+}>
+
 /** The other nodes as this one has met them, and those that have left since. */
 export class KnownNodes {
   /** Those of the group as it formed last. */
@@ -17,6 +28,15 @@ export class KnownNodes {
 
   get gone(): readonly GoneNode[] {
     return [...this.#gone].map(([node, leftMs]) => ({ node, leftMs }))
+  }
+
+  /** All of them, by name. */
+  views(own: Pick<MemberData, 'node' | 'url' | 'version'>): readonly NodeView[] {
+    const here = [own, ...this.others].map(({ node, url, version }) => ({ node, url, version, leftAt: null }))
+    const gone = this.gone.map(({ node, leftMs }) => {
+      return { node, url: this.urlOf(node) ?? null, version: null, leftAt: new Date(leftMs).toISOString() }
+    })
+    return [...here, ...gone].sort((a, b) => (a.node < b.node ? -1 : 1))
   }
 
   /** The group has formed. */

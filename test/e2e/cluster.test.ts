@@ -179,6 +179,12 @@ describe.skipIf(missing !== undefined)('several nodes', () => {
     )
     process.stderr.write(`taken over ${Math.round(performance.now() - killedMs)} ms after kill -9\n`)
     expect(after).toHaveLength(cameras)
+    const { nodes: known = [] } = (await third.readiness()).cluster ?? {}
+    expect(known.map(({ node: name, leftAt }) => [name, leftAt === null])).toEqual([
+      ['a', false],
+      ['b', true],
+      ['c', true],
+    ])
 
     // One that ends in order.
     second.kill('SIGTERM')

@@ -18,13 +18,24 @@ describe.skipIf(skipsBrowser())('the page of a node of a cluster', () => {
     return gantry
   }
 
-  it('shows which node has a camera, and how this one stands', async () => {
+  it('shows the nodes, which of them has a camera, and how this one stands', async () => {
     const gantry = await gantryWith('dock', 'gate')
     gantry.setNode('dock', 'plant-2')
     gantry.setNode('gate', null)
     gantry.cluster = {
       ...{ id: 'plant', node: 'plant-1', state: 'cut_off', reason: 'the brokers do not answer' },
       ...{ slots: 256, held: 128, cameras: 2 },
+      nodes: [
+        { node: 'plant-1', url: 'http://one:8000', version: '1.0.0', leftAt: null },
+        { node: 'plant-2', url: 'http://two:8000', version: '1.0.0', leftAt: null },
+        { node: 'plant-3', url: null, version: null, leftAt: new Date(Date.now() - 60_000).toISOString() },
+        {
+          node: 'plant-4',
+          url: null,
+          version: null,
+          leftAt: new Date(Date.now() - 2 * 3_600_000).toISOString(),
+        },
+      ],
     }
     const { url } = await serveFake({}, { gantry })
     const { page, misdeeds } = await openPage(browser, url)
@@ -34,6 +45,14 @@ describe.skipIf(skipsBrowser())('the page of a node of a cluster', () => {
     expect(text).toMatch(/cut off/)
     expect(text).toMatch(/128 of 256 slots of cluster plant/)
     expect(text).toMatch(/the brokers do not answer/)
+    const rows = (await system.getByRole('listitem').allInnerTexts()).map((row) =>
+      row.replaceAll(/\s+/g, ' '),
+    )
+    expect(rows.filter((row) => row.includes('node plant-'))).toEqual([
+      expect.stringMatching(/cut off node plant-1 has 128 of 256 slots of cluster plant, 0 cameras/),
+      expect.stringMatching(/^member node plant-2 1 camera$/),
+      expect.stringMatching(/^gone node plant-3 left /),
+    ])
 
     await page.locator('[data-camera="dock"] .tile-open').click()
     const facts = page.getByRole('dialog').locator('.facts')

@@ -1,8 +1,9 @@
 import type { JSX } from 'preact'
-import type { Status } from '../api/types.js'
+import type { Camera, Status } from '../api/types.js'
 import { useDashboard } from '../state/context.js'
+import { serviceClock } from '../state/service-clock.js'
 import { useStore } from '../state/store.js'
-import { count } from './format.js'
+import { count, moment } from './format.js'
 
 const tones: Readonly<Record<string, string>> = {
   ready: 'ok',
@@ -15,11 +16,12 @@ const tones: Readonly<Record<string, string>> = {
   'cut off': 'bad',
   failed: 'bad',
   left: 'bad',
+  gone: 'bad',
   down: 'bad',
   stopped: 'idle',
 }
 
-/** What runs: engines with their model, sinks, cache; and this node's place in its cluster. */
+/** What runs: engines with their model, sinks, cache; and the nodes of the cluster. */
 export function SystemPanel(): JSX.Element | null {
   const { poller } = useDashboard()
   const status = useStore(poller.status)
@@ -54,22 +56,55 @@ export function SystemPanel(): JSX.Element | null {
           text={status.cache.backend}
           reason={status.cache.reason}
         />
-        {status.cluster !== null && <NodeRow cluster={status.cluster} />}
+        {status.cluster !== null && <NodeRows cluster={status.cluster} />}
       </ul>
     </section>
   )
 }
 
-function NodeRow({ cluster }: Readonly<{ cluster: NonNullable<Status['cluster']> }>): JSX.Element {
-  const { id, node, state, held, slots, reason } = cluster
-  return (
-    <Row
-      name={`node ${node}`}
-      state={state.replace('_', ' ')}
-      text={`has ${count(held)} of ${count(slots)} slots of cluster ${id}`}
-      reason={reason}
-    />
+/** A node that left longer ago is told by the API alone: that it did may have been meant. */
+const goneShownMs = 3_600_000
+
+/** This node's place, and the other nodes with what they have. */
+function NodeRows({ cluster }: Readonly<{ cluster: NonNullable<Status['cluster']> }>): JSX.Element {
+  const { id, node, state, held, slots, reason, nodes } = cluster
+  const cameras = useStore(useDashboard().poller.cameras) ?? []
+  const nowMs = serviceClock.now()
+  const others = nodes.filter(
+    (other) =>
+      other.node !== node && (other.leftAt === null || nowMs - Date.parse(other.leftAt) < goneShownMs),
   )
+  return (
+    <>
+      <Row
+        name={`node ${node}`}
+        state={state.replace('_', ' ')}
+        text={`has ${count(held)} of ${count(slots)} slots of cluster ${id}, ${camerasOf(node, cameras)}`}
+        reason={reason}
+      />
+      {others.map((other) => (
+        <Row
+          key={other.node}
+          name={`node ${other.node}`}
+          state={other.leftAt === null ? 'member' : 'gone'}
+          text={
+            other.leftAt === null
+              ? camerasOf(other.node, cameras)
+              : `left ${moment(Date.parse(other.leftAt), nowMs)}`
+          }
+          reason=""
+        />
+      ))}
+    </>
+  )
+}
+
+/** `12 cameras`, `12 cameras, 11 live`. */
+function camerasOf(node: string, cameras: readonly Camera[]): string {
+  const own = cameras.filter((camera) => camera.node === node)
+  const live = own.filter(({ status }) => status.state === 'live').length
+  const all = `${count(own.length)} ${own.length === 1 ? 'camera' : 'cameras'}`
+  return live === own.length ? all : `${all}, ${count(live)} live`
 }
 
 function EngineRow({ engine }: Readonly<{ engine: Status['engines'][number] }>): JSX.Element {
