@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** Series of model repositories in object stores; where there is none they have no values. */
+/** Series of model repositories in object stores; a service without one has none of them. */
 export type MirrorMetrics = ReturnType<typeof createMirrorMetrics>
 
 export function createMirrorMetrics(registry: Registry) {
