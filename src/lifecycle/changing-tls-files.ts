@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { readTlsFiles, type TlsDemands, type TlsMaterial, type TlsPaths } from '../config/tls-files.js'
 import { InternalError } from '../errors.js'
-import type { Log } from './log.js'
+import type { PlainLog } from './log.js'
 
 /** A look costs a `stat` of each file. */
 const usualEveryMs = 5_000
@@ -37,7 +37,7 @@ export class ChangingTlsFiles {
   constructor(
     readonly paths: TlsPaths,
     readonly setting: string,
-    readonly log: Log,
+    readonly log: PlainLog,
     readonly options: ChangingTlsOptions = {},
   ) {
     const { material, faults } = readTlsFiles(paths, options)

@@ -2,6 +2,7 @@ import { status } from '@grpc/grpc-js'
 import { backoffMs } from '../../lifecycle/backoff.js'
 import { nowMs } from '../../lifecycle/clock.js'
 import { delay } from '../../lifecycle/delay.js'
+import type { PlainLog } from '../../lifecycle/log.js'
 import type { Message } from '../../kserve/grpc-schema.js'
 import { KserveEndpoint } from './kserve-endpoint.js'
 import { grpcCode, remoteError } from './kserve-errors.js'
@@ -13,11 +14,6 @@ export type CallOptions = Readonly<{
   retry: boolean
   signal: AbortSignal | undefined
 }>
-
-/** Told when an address is left out, and when it is back. */
-export type ClusterLog = Readonly<
-  Record<'info' | 'warn', (fields: Readonly<Record<string, unknown>>, text: string) => void>
->
 
 const retryBackoff = { baseMs: 50, capMs: 1_000 }
 
@@ -32,7 +28,7 @@ export class KserveCluster {
 
   constructor(
     readonly settings: KserveSettings,
-    readonly log: ClusterLog,
+    readonly log: PlainLog,
   ) {
     this.#endpoints = settings.addresses.map((address) => new KserveEndpoint(address, settings))
   }
