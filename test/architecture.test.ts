@@ -107,6 +107,12 @@ describe('src', () => {
     expect(importsOf('backends/onnxruntime/onnxruntime.ts')[0]).toBe('lifecycle/no-telemetry.ts')
   })
 
+  it('loads the library of traces in a thread of its own', () => {
+    const users = sourceFiles().filter((file) => importsOf(file).includes('tracing/otel-spans.ts'))
+    expect(users).toEqual(['tracing/tracing-worker.ts'])
+    expect(packagesLoadedWith('tracing/tracing-worker.ts')).toContain('@opentelemetry/sdk-trace')
+  })
+
   it('knows koffi, which may be absent, in one file', () => {
     const users = sourceFiles().filter((file) => importsOf(file).includes('koffi'))
     expect(users).toEqual(['backends/onnxruntime/c-api/native-calls.ts'])

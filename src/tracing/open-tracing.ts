@@ -1,12 +1,13 @@
 import { type TracingConfig, isTracingOn } from '../config/tracing.js'
 import type { Log } from '../lifecycle/log.js'
 import type { TracedProcess, Tracing } from './spans.js'
+import { TracingThread } from './tracing-thread.js'
 
 /**
- * Traces as the settings ask for them; the library is loaded where they do.
+ * Traces as the settings ask for them.
  *
  * @returns undefined where nothing is traced.
- * @throws GantryError where files of `tracing.tls` that were right when the settings were read are not any more
+ * @throws GantryError where files of `tracing.tls` that were right when the settings were read are not any more, SystemLimitError
  */
 export async function openTracing(
   config: TracingConfig,
@@ -14,6 +15,10 @@ export async function openTracing(
   log: Log,
 ): Promise<Tracing | undefined> {
   if (!isTracingOn(config)) return undefined
-  const { openOtelTracing } = await import('./otel-tracing.js')
-  return openOtelTracing(config, who, log)
+  const tracing = await TracingThread.start({ config, who }, log)
+  log.info(
+    { endpoint: config.endpoint, protocol: config.protocol, sampling: config.sampling },
+    'tracing by OpenTelemetry',
+  )
+  return tracing
 }

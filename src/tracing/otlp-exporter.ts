@@ -2,13 +2,13 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace'
 import { checkServerIdentity, type ConnectionOptions, createSecureContext } from 'node:tls'
 import type { TracingTarget } from '../config/tracing.js'
 import { ClientTls } from '../lifecycle/client-tls.js'
-import type { Log } from '../lifecycle/log.js'
+import type { PlainLog } from '../lifecycle/log.js'
 
 /** Where traces are taken over HTTP; the standard of OTLP. */
 const tracesPath = '/v1/traces'
 
 /** What sends spans to the endpoint of the settings; the library of its protocol alone is loaded. @throws GantryError */
-export async function createExporter(target: TracingTarget, log: Log): Promise<SpanExporter> {
+export async function createExporter(target: TracingTarget, log: PlainLog): Promise<SpanExporter> {
   const tls = await new ClientTls(target.tls ?? true, 'tracing.tls', log).options()
   return target.protocol === 'grpc' ? grpcExporter(target, tls) : httpExporter(target, tls)
 }

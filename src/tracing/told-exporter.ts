@@ -1,7 +1,7 @@
 import { ExportResultCode, type ExportResult } from '@opentelemetry/core'
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace'
 import type { TracingTarget } from '../config/tracing.js'
-import type { Log } from '../lifecycle/log.js'
+import type { PlainLog } from '../lifecycle/log.js'
 import { exportFailure } from './export-failure.js'
 
 /** Sends spans, and says in the log when they begin to arrive, when they are lost, and when they arrive again: once each. */
@@ -12,7 +12,7 @@ export class ToldExporter implements SpanExporter {
   constructor(
     readonly inner: SpanExporter,
     readonly target: TracingTarget,
-    readonly log: Log,
+    readonly log: PlainLog,
   ) {}
 
   export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {

@@ -142,10 +142,13 @@ describe('spans', () => {
   it('go on with the trace of a parent, with its state', async () => {
     const taking = await receiver()
     const { tracing } = await opened({ endpoint: taking.url, sampling: 0 })
-    begun(tracing, { ...remote, state: 'a=1,b=2' })?.end({ endMs: 1_001 })
+    const span = begun(tracing, { ...remote, state: 'a=1,b=2' })
+    span?.add({ name: 'part', startMs: 1_000.5, endMs: 1_001 })
+    span?.end({ endMs: 1_001 })
     tracing.addTo(remote, { name: 'late', startMs: 5, endMs: 6, error: 'rejected' })
     await tracing.flush(10_000)
     expect(taking.spans).toMatchObject([
+      { name: 'part', traceId: remote.traceId, parentSpanId: span?.context.spanId, traceState: 'a=1,b=2' },
       { name: 'root', traceId: remote.traceId, parentSpanId: remote.spanId, traceState: 'a=1,b=2' },
       { name: 'late', traceId: remote.traceId, parentSpanId: remote.spanId, startMs: 5, error: 'rejected' },
     ])
@@ -190,7 +193,7 @@ describe('spans', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     cleanUp.push(async () => server.close())
     const { port } = server.address() as { port: number }
-    const { tracing } = await opened({ endpoint: `http://127.0.0.1:${port}`, timeoutMs: 60_000 })
+    const { tracing, lines } = await opened({ endpoint: `http://127.0.0.1:${port}`, timeoutMs: 60_000 })
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
     const heldBytes = () => {
@@ -201,6 +204,7 @@ describe('spans', () => {
     for (let index = 0; index < 20_000; index += 1) send(tracing)
     // 40,000 spans of some 2 KB would be 80 MB.
     expect(heldBytes() - before).toBeLessThan(20 * 1024 ** 2)
+    expect(lines.filter(({ msg }) => /more come than can be sent/.test(String(msg)))).toHaveLength(1)
     const beganMs = performance.now()
     await tracing.stop(300)
     expect(performance.now() - beganMs).toBeLessThan(5_000)
@@ -209,8 +213,15 @@ describe('spans', () => {
   it('S38: texts of clients are cut', async () => {
     const taking = await receiver()
     const { tracing } = await opened({ endpoint: taking.url })
-    tracing.begin(root()).end({ endMs: 1_001, attributes: { id: 'x'.repeat(100_000) } })
+    const long = 'x'.repeat(100_000)
+    const span = tracing.begin(root())
+    span.add({ name: 'part', startMs: 1_000.5, endMs: 1_001, attributes: { id: long }, error: long })
+    span.end({ endMs: 1_001, attributes: { id: long } })
     await tracing.flush(10_000)
-    expect(String(taking.spans[0]?.attributes['id'])).toHaveLength(1_024)
+    const cut = 'x'.repeat(1_024)
+    expect(taking.spans).toMatchObject([
+      { name: 'part', attributes: { id: cut }, error: cut },
+      { name: 'root', attributes: { id: cut } },
+    ])
   })
 })
