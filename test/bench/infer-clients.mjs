@@ -1,6 +1,8 @@
 // Clients that ask `tiny` for inference, again as soon as they are answered. Prints their latencies as JSON: p10, p50, p95, p99 in us, and n.
 //
-//     node infer-clients.mjs http|json|grpc HOST:PORT SECONDS [kilobyte|picture|floats] [clients]
+//     node infer-clients.mjs http|json|grpc HOST:PORT[,HOST:PORT...] SECONDS [kilobyte|picture|floats] [clients]
+//
+// Several servers have turns of half a second, until each has had its seconds; what is printed is a list then, in their order.
 //
 // In the place of the input another model can be named, by `{"model", "input", "shape"}` for one that takes UINT8. HTTP is bytes on a
 // socket, so that the client costs next to nothing, with the tensor in binary or in its JSON; gRPC is @grpc/grpc-js. Where there are
@@ -8,31 +10,36 @@
 import { Client, credentials } from '@grpc/grpc-js'
 import { connect } from 'node:net'
 
-const [protocol, address, seconds, input = 'kilobyte', clients = '1'] = process.argv.slice(2)
+const [protocol, addresses, seconds, input = 'kilobyte', clients = '1'] = process.argv.slice(2)
 const isOther = input.startsWith('{')
 const { model, name, datatype, shape, tensor } = isOther ? otherModel(JSON.parse(input)) : tinyModel(input)
 const tensorBytes = Buffer.from(tensor.buffer)
 
-const latenciesUs = []
-const asks = Array.from({ length: Number(clients) }, protocol === 'grpc' ? grpcClient : httpClient)
+const clientOf = protocol === 'grpc' ? grpcClient : httpClient
+const servers = addresses.split(',').map((address) => ({
+  asks: Array.from({ length: Number(clients) }, () => clientOf(address)),
+  latenciesUs: [],
+}))
 await repeat(Number(seconds) / 3)
-latenciesUs.length = 0
+for (const server of servers) server.latenciesUs = []
 const beganMs = performance.now()
 await repeat(Number(seconds))
 const tookMs = performance.now() - beganMs
-latenciesUs.sort((a, b) => a - b)
-const quantile = (q) => latenciesUs[Math.floor(q * latenciesUs.length)]
-process.stdout.write(
-  JSON.stringify({
+const figures = servers.map(figuresOf)
+process.stdout.write(JSON.stringify(figures.length === 1 ? figures[0] : figures), () => process.exit(0))
+
+function figuresOf({ latenciesUs }) {
+  latenciesUs.sort((a, b) => a - b)
+  const quantile = (q) => latenciesUs[Math.floor(q * latenciesUs.length)]
+  return {
     p50: quantile(0.5),
     p10: quantile(0.1),
     p95: quantile(0.95),
     p99: quantile(0.99),
     n: latenciesUs.length,
     ...(isOther && { allUs: latenciesUs.map(Math.round), tookMs }),
-  }),
-  () => process.exit(0),
-)
+  }
+}
 
 function tinyModel(kind) {
   const { datatype, tensor } = {
@@ -48,12 +55,17 @@ function otherModel({ model, input, shape }) {
   return { model, name: input, datatype: 'UINT8', shape, tensor }
 }
 
+/** One server has all the time; several have turns: one, the other, the other, one. */
 async function repeat(forSeconds) {
-  const endMs = performance.now() + forSeconds * 1_000
-  await Promise.all(asks.map((ask) => repeatUntil(endMs, ask)))
+  const turnSeconds = servers.length === 1 ? forSeconds : 0.5
+  for (let turn = 0; turn * turnSeconds < forSeconds; turn += 1)
+    for (const { asks, latenciesUs } of turn % 2 === 0 ? servers : servers.toReversed()) {
+      const endMs = performance.now() + turnSeconds * 1_000
+      await Promise.all(asks.map((ask) => repeatUntil(endMs, ask, latenciesUs)))
+    }
 }
 
-async function repeatUntil(endMs, ask) {
+async function repeatUntil(endMs, ask, latenciesUs) {
   for (;;) {
     const sentMs = performance.now()
     if (sentMs > endMs) return
@@ -62,7 +74,7 @@ async function repeatUntil(endMs, ask) {
   }
 }
 
-function httpClient() {
+function httpClient(address) {
   const [host, port] = address.split(':')
   const binary = protocol === 'http'
   const described = { name, datatype, shape }
@@ -117,7 +129,7 @@ function lengthOf(received) {
   return end + 4 + Number(/^content-length: (\d+)/im.exec(head)[1])
 }
 
-function grpcClient() {
+function grpcClient(address) {
   // A connection each, as clients in processes of their own have.
   const client = new Client(address, credentials.createInsecure(), {
     'grpc.use_local_subchannel_pool': 1,

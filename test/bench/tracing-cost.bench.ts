@@ -3,9 +3,10 @@
  *
  * - `step`: processor time of the code alone, at sampling 0.01 and 1: of a frame from its result to its last sink, of a request of a model of
  *   one step, with sending; and of what is done where nothing is sampled.
- * - `http`, `grpc`: two services for each pair, one that traces 1 % and one without `tracing`, have their turns under one client that asks for
- *   a run of microseconds. CPU of a request, and its p99, traced over not.
- * - `cameras`: the same of frames, 4 cameras of 5 frames/s by RTSP, those of the service that does not have its turn switched off.
+ * - `http`, `grpc`: two services for each pair, one that traces 1 % and one without `tracing`, have turns of half a second under one client
+ *   that asks for a run of microseconds, so many seconds each. CPU of a request, and its p99, traced over not.
+ * - `cameras`: the same of frames, 4 cameras of 5 frames/s by RTSP, in turns of so many seconds; those of the service that does not have
+ *   its turn are switched off.
  *
  * What collects is a process of its own, which is not counted. `npm run build:server` first.
  */
@@ -40,6 +41,7 @@ const [question = 'step', pairsText = '11', secondsText = '10'] = process.argv.s
 const [pairs, roundMs] = [Number(pairsText), Number(secondsText) * 1_000]
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const [cameras, fps] = [4, 5]
+const warmSeconds = 20
 
 /** Takes whatever it is sent. */
 async function collector() {
@@ -129,7 +131,7 @@ async function steps(endpoint: string): Promise<void> {
   }
 }
 
-type Round = Readonly<{ frames: number; cpuMs: number; tail?: number }>
+type Round = Readonly<{ frames: number; cpuMs: number }>
 type Side = Readonly<{ round: (forMs: number) => Promise<Round>; stop: () => Promise<void> }>
 
 async function started(folder: string, more: object) {
@@ -164,23 +166,40 @@ async function started(folder: string, more: object) {
   }
 }
 
-async function requestsOf(folder: string, repository: string, more: object): Promise<Side> {
+/** Both under one client, which has asked for a while when it is measured: what one request in a hundred runs takes long to be compiled. */
+async function requestTurns(
+  folder: string,
+  repository: string,
+  settings: readonly object[],
+): Promise<Turns[]> {
   const models = { repository, control: 'explicit', load: ['tiny'] }
-  const running = await started(folder, { engines: 0, models, modelServer: { nice: 0 }, ...more })
-  await running.modelsReady()
-  const { httpPort, grpcPort } = running.ports
-  const port = question === 'grpc' ? grpcPort : httpPort
-  const script = fileURLToPath(new URL('./infer-clients.mjs', import.meta.url))
-  return {
-    stop: running.stop,
-    round: async (forMs) => {
-      const args = [script, question, `127.0.0.1:${port}`, String(forMs / 1_000), 'kilobyte']
-      const before = running.cpuMs()
-      const { stdout } = await promisify(execFile)(process.execPath, args)
-      const { n, p99 } = JSON.parse(stdout) as { n: number; p99: number }
-      return { frames: n, cpuMs: running.cpuMs() - before, tail: p99 }
-    },
+  const running: Awaited<ReturnType<typeof started>>[] = []
+  try {
+    for (const more of settings)
+      running.push(await started(folder, { engines: 0, models, modelServer: { nice: 0 }, ...more }))
+    for (const each of running) await each.modelsReady()
+    const ports = running.map(({ ports: { httpPort, grpcPort } }) =>
+      question === 'grpc' ? grpcPort : httpPort,
+    )
+    await ask(ports, warmSeconds)
+    const before = running.map(({ cpuMs }) => cpuMs())
+    const figures = await ask(ports, roundMs / 1_000)
+    return figures.map(({ n, p99 }, index) => ({
+      frames: n,
+      cpuMs: running[index]!.cpuMs() - before[index]!,
+      p99,
+    }))
+  } finally {
+    for (const each of running) await each.stop()
   }
+}
+
+async function ask(ports: readonly number[], seconds: number) {
+  const script = fileURLToPath(new URL('./infer-clients.mjs', import.meta.url))
+  const addresses = ports.map((port) => `127.0.0.1:${port}`).join(',')
+  const args = [script, question, addresses, String(seconds), 'kilobyte']
+  const { stdout } = await promisify(execFile)(process.execPath, args)
+  return JSON.parse(stdout) as readonly Readonly<{ n: number; p99: number }>[]
 }
 
 async function camerasOf(folder: string, settings: readonly object[], more: object): Promise<Side> {
@@ -225,14 +244,16 @@ async function inPairs(endpoint: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-bench-'))
   const ends: (() => unknown)[] = [() => rm(folder, { recursive: true, force: true })]
   try {
-    const side = await sides(folder, ends)
+    const turns = await turnsOf(folder, ends)
     const [cpu, tails]: [number[], number[]] = [[], []]
     for (let pair = 0; pair < pairs; pair += 1) {
       const order = [{}, { tracing: { endpoint, sampling: 0.01 } }]
-      const rounds = await turns(side, pair % 2 === 0 ? order : order.reverse())
+      const rounds = await turns(pair % 2 === 0 ? order : order.reverse())
       const [without, having] = (pair % 2 === 0 ? rounds : rounds.reverse()) as [Turns, Turns]
-      cpu.push(having.cpuMs / having.frames / (without.cpuMs / without.frames))
-      tails.push(medianOf(having.tails).median / medianOf(without.tails).median)
+      const ratio = having.cpuMs / having.frames / (without.cpuMs / without.frames)
+      report(`tracing, ${question}, a pair`, 'ratio', { cpu: ratio })
+      cpu.push(ratio)
+      tails.push((having.p99 ?? 1) / (without.p99 ?? 1))
     }
     const { median, interval } = medianOf(cpu)
     const tail =
@@ -249,10 +270,13 @@ async function inPairs(endpoint: string): Promise<void> {
   }
 }
 
-type Turns = Readonly<{ frames: number; cpuMs: number; tails: readonly number[] }>
+type Turns = Round & Readonly<{ p99?: number }>
 
 /** Two services, each with its turn: one, the other, the other, one. */
-async function turns(side: StartSide, settings: readonly object[]): Promise<Turns[]> {
+async function cameraTurns(
+  side: (more: object) => Promise<Side>,
+  settings: readonly object[],
+): Promise<Turns[]> {
   const running: Side[] = []
   try {
     for (const more of settings) running.push(await side(more))
@@ -262,24 +286,25 @@ async function turns(side: StartSide, settings: readonly object[]): Promise<Turn
     return rounds.map((own) => ({
       frames: own.reduce((sum, { frames }) => sum + frames, 0),
       cpuMs: own.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
-      tails: own.map(({ tail = 1 }) => tail),
     }))
   } finally {
     for (const each of running) await each.stop()
   }
 }
 
-type StartSide = (more: object) => Promise<Side>
-
-async function sides(folder: string, ends: (() => unknown)[]): Promise<StartSide> {
+async function turnsOf(
+  folder: string,
+  ends: (() => unknown)[],
+): Promise<(settings: readonly object[]) => Promise<Turns[]>> {
   if (question === 'cameras') {
     const rtsp = await rtspCameras(cameras)
     ends.push(() => rtsp.stop())
-    return (more) => camerasOf(folder, cameraSettings(rtsp, cameras, fps), more)
+    const side = (more: object) => camerasOf(folder, cameraSettings(rtsp, cameras, fps), more)
+    return (settings) => cameraTurns(side, settings)
   }
   const { dir } = tinyRepository(tinyInputs.find((input) => input === 'kilobyte'))
   ends.push(() => rm(dir, { recursive: true, force: true }))
-  return (more) => requestsOf(folder, dir, more)
+  return (settings) => requestTurns(folder, dir, settings)
 }
 
 if (!['step', 'http', 'grpc', 'cameras'].includes(question))
