@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { readTlsFiles, type TlsDemands, type TlsMaterial, type TlsPaths } from '../config/tls-files.js'
 import { InternalError } from '../errors.js'
-import type { PlainLog } from './log.js'
+import type { PlainLog } from './thread-log.js'
 
 /** A look costs a `stat` of each file. */
 const usualEveryMs = 5_000

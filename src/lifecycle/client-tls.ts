@@ -1,7 +1,7 @@
 import type { ConnectionOptions } from 'node:tls'
 import type { ClientTlsFiles, TlsSwitch } from '../config/client-tls.js'
 import { ChangingTlsFiles } from './changing-tls-files.js'
-import type { PlainLog } from './log.js'
+import type { PlainLog } from './thread-log.js'
 
 /** The `tls` of settings as a client needs it: files are read when the first connection begins, and again when they have changed. */
 export class ClientTls {

@@ -6,11 +6,6 @@ import { redactText } from '../config/redact.js'
 
 export type Log = Logger
 
-/** As much of a log as a thread has that writes none itself: what it says goes to the one that started it. */
-export type PlainLog = Readonly<
-  Record<'info' | 'warn', (fields: Readonly<Record<string, unknown>>, text: string) => void>
->
-
 export type LogSettings = Readonly<{
   level: 'debug' | 'info' | 'warn' | 'error'
   format: 'auto' | 'json' | 'pretty'

@@ -25,7 +25,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { TracingConfig, TracingTarget } from '../config/tracing.js'
-import type { PlainLog } from '../lifecycle/log.js'
+import type { PlainLog } from '../lifecycle/thread-log.js'
 import type { TraceContext } from '../messages/traceparent.js'
 import { createExporter } from './otlp-exporter.js'
 import type { SpanEnd, SpanTree, TracedProcess } from './spans.js'

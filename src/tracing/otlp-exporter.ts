@@ -2,7 +2,7 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace'
 import { checkServerIdentity, type ConnectionOptions, createSecureContext } from 'node:tls'
 import type { TracingTarget } from '../config/tracing.js'
 import { ClientTls } from '../lifecycle/client-tls.js'
-import type { PlainLog } from '../lifecycle/log.js'
+import type { PlainLog } from '../lifecycle/thread-log.js'
 
 /** Where traces are taken over HTTP; the standard of OTLP. */
 const tracesPath = '/v1/traces'

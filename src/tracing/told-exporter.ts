@@ -1,7 +1,7 @@
 import { ExportResultCode, type ExportResult } from '@opentelemetry/core'
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace'
 import type { TracingTarget } from '../config/tracing.js'
-import type { PlainLog } from '../lifecycle/log.js'
+import type { PlainLog } from '../lifecycle/thread-log.js'
 import { exportFailure } from './export-failure.js'
 
 /** Sends spans, and says in the log when they begin to arrive, when they are lost, and when they arrive again: once each. */

@@ -1,5 +1,6 @@
 import type { TracingConfig, TracingTarget } from '../config/tracing.js'
 import type { ErrorRecord } from '../errors.js'
+import type { LogMessage } from '../lifecycle/thread-log.js'
 import type { TraceContext } from '../messages/traceparent.js'
 import type { SpanStart, SpanTree, TracedProcess } from './spans.js'
 
@@ -37,4 +38,4 @@ export type FromTracingThread =
   /** The spans of a message are in its own queue. */
   | Readonly<{ type: 'taken' }>
   | Readonly<{ type: 'flushed' }>
-  | Readonly<{ type: 'log'; level: 'info' | 'warn'; fields: Readonly<Record<string, unknown>>; text: string }>
+  | LogMessage

@@ -1,6 +1,7 @@
 import '../lifecycle/catch-warnings.js'
 import { parentPort, workerData } from 'node:worker_threads'
 import { InternalError, toErrorRecord } from '../errors.js'
+import { threadLog } from '../lifecycle/thread-log.js'
 import { OtelSpans } from './otel-spans.js'
 import type { FromTracingThread, ToTracingThread, TracingStart } from './tracing-messages.js'
 
@@ -10,10 +11,7 @@ const port = parentPort
 const { config, who } = workerData as TracingStart
 
 try {
-  const spans = await OtelSpans.open(config, who, {
-    info: (fields, text) => say({ type: 'log', level: 'info', fields, text }),
-    warn: (fields, text) => say({ type: 'log', level: 'warn', fields, text }),
-  })
+  const spans = await OtelSpans.open(config, who, threadLog(say))
   port.on('message', (message: ToTracingThread) => void receive(spans, message))
   say({ type: 'started' })
 } catch (error) {

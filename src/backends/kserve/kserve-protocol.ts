@@ -1,3 +1,4 @@
+import type { LogMessage } from '../../lifecycle/thread-log.js'
 import type { SequencePosition } from '../../runtime/infer.js'
 import type { FailureReason, ServingStatus } from '../../tensors/serving-error.js'
 import type { Tensor, TensorSpec } from '../../tensors/tensor.js'
@@ -47,7 +48,7 @@ export type FromKserveThread =
   | Readonly<{ type: 'started'; thread: number }>
   | Readonly<{ type: 'answered'; id: number; result: Calls[CallKind][1] }>
   | Readonly<{ type: 'refused'; id: number; refusal: RemoteRefusal }>
-  | Readonly<{ type: 'log'; level: 'info' | 'warn'; fields: Readonly<Record<string, unknown>>; text: string }>
+  | LogMessage
 
 /** A `ServingError` as it crosses the border of the thread. */
 export type RemoteRefusal = Readonly<{ status: ServingStatus; message: string; reason: FailureReason }>

@@ -2,6 +2,7 @@ import '../../lifecycle/catch-warnings.js'
 import { isMarkedAsUntransferable, parentPort, workerData } from 'node:worker_threads'
 import { InternalError } from '../../errors.js'
 import { ownThread } from '../../lifecycle/memory-use.js'
+import { threadLog } from '../../lifecycle/thread-log.js'
 import { leastMovedBytes } from '../../tensors/tensor-buffers.js'
 import { ServingError } from '../../tensors/serving-error.js'
 import { readAnswer } from './infer-answer.js'
@@ -21,10 +22,7 @@ import type {
 if (parentPort === null) throw new InternalError('kserve-worker runs in a worker thread only')
 const port = parentPort
 const { settings } = workerData as KserveStart
-const cluster = new KserveCluster(settings, {
-  info: (fields, text) => say({ type: 'log', level: 'info', fields, text }),
-  warn: (fields, text) => say({ type: 'log', level: 'warn', fields, text }),
-})
+const cluster = new KserveCluster(settings, threadLog(say))
 const calls = new Map<number, AbortController>()
 let isClosing = false
 
